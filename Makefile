@@ -1,0 +1,48 @@
+# Duetime. `make` alone lists what there is; every target prepares .venv by itself.
+.DEFAULT_GOAL := help
+.PHONY: setup run test check bench fmt lint types layers lock clean help
+
+PYTHON ?= python3
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+PYTEST_FLAGS ?=
+ARGS ?=
+
+setup: ## make .venv with the locked requirements (quick when nothing changed)
+	@PYTHON="$(PYTHON)" tools/setup
+
+run: setup ## start a node on a SQLite file: make run ARGS="--port 9000"
+	$(BIN)/duetime serve $(ARGS)
+
+test: setup lint types layers ## everything: checks, then all tests, PostgreSQL included
+	$(PYTEST) $(PYTEST_FLAGS)
+
+check: setup lint types layers ## the same without server and slow tests: under a minute
+	$(PYTEST) -m "not postgres and not slow" $(PYTEST_FLAGS)
+
+bench: setup ## measure speed: make bench ARGS="--help"
+	$(BIN)/python -m bench $(ARGS)
+
+fmt: setup ## format the code and mend what can be mended
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+lint: setup ## style, without changing anything
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup ## mypy, strict
+	$(BIN)/mypy
+
+layers: setup ## the dependency law
+	$(BIN)/lint-imports
+
+lock: setup ## refresh the hashed requirements
+	@tools/lock
+
+clean: ## remove .venv, caches and built files
+	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests bench tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

