@@ -1,6 +1,6 @@
 # Duetime. `make` alone lists what there is; every target prepares .venv by itself.
 .DEFAULT_GOAL := help
-.PHONY: setup run test check bench fmt lint types layers lock clean help
+.PHONY: setup run test check bench fmt lint types layers docs lock clean help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -35,7 +35,10 @@ types: setup ## mypy, strict
 	$(BIN)/mypy
 
 layers: setup ## the dependency law
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
+
+docs: setup ## write the reference pages anew from the code
+	$(BIN)/python tools/reference.py
 
 lock: setup ## refresh the hashed requirements
 	@tools/lock

@@ -36,7 +36,7 @@ def test_arrows_point_down_only() -> None:
         ("planted.py", "", "Arrows point down only"),
         ("model/planted.py", "import asyncpg", "asyncpg stays inside"),
         ("engine/planted.py", "import msgspec", "msgspec stays inside"),
-        ("model/planted.py", "from dateutil import rrule", "python-dateutil stays inside"),
+        ("model/planted.py", "from dateutil import rrule", "python-dateutil is an oracle"),
         ("engine/planted.py", "import rich.table", "typer and rich stay inside"),
         ("stores/planted.py", "import uvloop", "uvloop stays at"),
     ],

@@ -1,0 +1,153 @@
+"""Every exception Duetime raises. Each carries a stable `code`; messages say what to do next.
+
+DuetimeError
+├── ConfigError                 config_invalid       a setting, option or URL is wrong
+│   └── UnknownStore            store_unknown        no store speaks this URL
+├── InvalidInput (ValueError)   input_invalid        the caller's value is wrong; `field` names it
+│   ├── InvalidWhen             when_invalid         a cron, interval, rule or instant cannot be read
+│   │   ├── NeverFires          when_never_fires     it can be read, but has no fire at all
+│   │   └── UnknownZone         zone_unknown         no such IANA time zone
+│   ├── InvalidPayload          payload_invalid      not JSON, or not what the task takes
+│   ├── PayloadTooLarge         payload_too_large    more bytes than the store accepts
+│   └── UnknownOption           option_unknown       a keyword nobody reads
+├── NotFound (LookupError)      not_found
+│   ├── JobNotFound             job_not_found
+│   ├── ScheduleNotFound        schedule_not_found
+│   └── TaskNotFound            task_not_found       no task of that name is registered here
+├── Conflict                    conflict             the store holds something that forbids it
+│   ├── DuplicateTask           task_duplicate       two functions under one task name
+│   ├── JobFinished             job_finished         the job has reached its final state
+│   ├── ScheduleExists          schedule_exists      the name is taken and replacing was not asked for
+│   └── VersionConflict         version_conflict     somebody else edited the schedule first
+├── StoreError                  store_error
+│   ├── StoreUnavailable        store_unavailable    cannot be reached now; safe to repeat
+│   ├── StoreFull               store_full           the disk is full or read-only
+│   ├── SchemaMissing           schema_missing       run `duetime migrate`
+│   └── SchemaTooNew            schema_too_new       the data was written by a newer Duetime
+├── NotOpen                     not_open             the app was used before open() or after close()
+├── WaitTimeout (TimeoutError)  wait_timeout         the job did not finish in the time given
+└── JobFailed                   job_failed           the awaited job did not succeed
+"""
+
+from __future__ import annotations
+
+
+class DuetimeError(Exception):
+    """Root of the tree: catch this to catch everything Duetime raises on purpose."""
+
+    code = "error"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class ConfigError(DuetimeError):
+    code = "config_invalid"
+
+
+class UnknownStore(ConfigError):
+    code = "store_unknown"
+
+
+class InvalidInput(DuetimeError, ValueError):
+    """The caller's value cannot be used; `field` is the name under which they gave it."""
+
+    code = "input_invalid"
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.reason = message
+
+
+class InvalidWhen(InvalidInput):
+    code = "when_invalid"
+
+
+class NeverFires(InvalidWhen):
+    code = "when_never_fires"
+
+
+class UnknownZone(InvalidWhen):
+    code = "zone_unknown"
+
+
+class InvalidPayload(InvalidInput):
+    code = "payload_invalid"
+
+
+class PayloadTooLarge(InvalidInput):
+    code = "payload_too_large"
+
+
+class UnknownOption(InvalidInput):
+    code = "option_unknown"
+
+
+class NotFound(DuetimeError, LookupError):
+    code = "not_found"
+
+
+class JobNotFound(NotFound):
+    code = "job_not_found"
+
+
+class ScheduleNotFound(NotFound):
+    code = "schedule_not_found"
+
+
+class TaskNotFound(NotFound):
+    code = "task_not_found"
+
+
+class Conflict(DuetimeError):
+    code = "conflict"
+
+
+class DuplicateTask(Conflict):
+    code = "task_duplicate"
+
+
+class JobFinished(Conflict):
+    code = "job_finished"
+
+
+class ScheduleExists(Conflict):
+    code = "schedule_exists"
+
+
+class VersionConflict(Conflict):
+    code = "version_conflict"
+
+
+class StoreError(DuetimeError):
+    code = "store_error"
+
+
+class StoreUnavailable(StoreError):
+    code = "store_unavailable"
+
+
+class StoreFull(StoreError):
+    code = "store_full"
+
+
+class SchemaMissing(StoreError):
+    code = "schema_missing"
+
+
+class SchemaTooNew(StoreError):
+    code = "schema_too_new"
+
+
+class NotOpen(DuetimeError):
+    code = "not_open"
+
+
+class WaitTimeout(DuetimeError, TimeoutError):
+    code = "wait_timeout"
+
+
+class JobFailed(DuetimeError):
+    code = "job_failed"

@@ -1,0 +1,40 @@
+"""One try of a job: how it can end, and the record kept of those that end badly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from duetime.model.instant import Micros
+
+
+class Ending(StrEnum):
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"  # the task raised
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"  # somebody asked for it
+    RELEASED = "released"  # the worker shut down first; not the task's fault
+    LOST = "lost"  # the worker died or was fenced; not the task's fault
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt ended, before anybody decided what follows."""
+
+    ending: Ending
+    result: bytes | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt that ended badly; the last attempt of a job lives on the job itself."""
+
+    job_id: UUID
+    attempt: int
+    node: int | None
+    ending: Ending
+    started_at: Micros | None
+    finished_at: Micros
+    error: str | None

@@ -1,0 +1,251 @@
+"""The cron language: five fields, or six with seconds first, read by hand into the sets that `cron_search` walks.
+
+`*` and `?` any; lists, ranges (also over the end: `22-2`, `FRI-MON`), steps; names of months and days; `L`, `L-3`, `LW`, `L-3W`, `15W`
+for days of the month; `5L`, `5#3` for days of the week; `H`, `H(1-5)`, `H/15` for a spread that is stable per key; `@daily` and its family.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from duetime.errors import InvalidWhen
+
+LONGEST_EXPRESSION = 256
+MOST_ITEMS = 64
+MACROS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What one position of the expression takes; `spread` is where `H` may fall."""
+
+    name: str
+    low: int
+    high: int
+    spread: tuple[int, int]
+    allowed: str
+    names: dict[str, int] = field(default_factory=dict, hash=False)
+
+    @property
+    def width(self) -> int:
+        return 7 if self is DAY_OF_WEEK else self.high - self.low + 1
+
+
+SECOND = Field("second", 0, 59, (0, 59), "0-59")
+MINUTE = Field("minute", 0, 59, (0, 59), "0-59")
+HOUR = Field("hour", 0, 23, (0, 23), "0-23")
+# A hashed day stays within the days that every month has.
+DAY_OF_MONTH = Field("day of month", 1, 31, (1, 28), "1-31, L, L-3, LW, 15W")
+MONTH = Field("month", 1, 12, (1, 12), "1-12 or JAN-DEC", {name: number for number, name in enumerate(MONTHS, 1)})
+DAY_OF_WEEK = Field(
+    "day of week", 0, 7, (0, 6), "0-7 (0 and 7 are Sunday) or SUN-SAT, 5L, 5#3", {name: number for number, name in enumerate(WEEKDAYS)}
+)
+FIELDS = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An expression as sets. Weekdays count from Sunday = 0; offsets count back from the last day of the month."""
+
+    seconds: tuple[int, ...]
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    month_days: tuple[int, ...]
+    months: tuple[int, ...]
+    weekdays: tuple[int, ...]
+    last_offsets: tuple[int, ...]
+    last_workday_offsets: tuple[int, ...]
+    nearest_workdays: tuple[int, ...]
+    nth_weekdays: tuple[tuple[int, int], ...]
+    last_weekdays: tuple[int, ...]
+    either_day: bool
+    """Day of month OR day of week: only when neither field begins with `*`."""
+    fixed_time: bool
+    """Neither minute nor hour begins with `*`, so that a change of the clocks neither drops nor doubles a fire."""
+    hashed: bool
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The values gathered so far for one field."""
+
+    kind: Field
+    text: str
+    key: str
+    values: set[int] = field(default_factory=set)
+    last_offsets: set[int] = field(default_factory=set)
+    last_workday_offsets: set[int] = field(default_factory=set)
+    nearest_workdays: set[int] = field(default_factory=set)
+    nth_weekdays: set[tuple[int, int]] = field(default_factory=set)
+    last_weekdays: set[int] = field(default_factory=set)
+
+    @property
+    def starred(self) -> bool:
+        return self.text.startswith(("*", "?"))
+
+    def refuse(self, item: str, reason: str) -> InvalidWhen:
+        allowed = f"{self.kind.name} takes {self.kind.allowed}, lists, ranges and steps"
+        return InvalidWhen("cron", f"{self.kind.name} {item!r} {reason}: {allowed}")
+
+
+def split(expression: str) -> list[str]:
+    """The six field texts of an expression, macros expanded and seconds filled in."""
+    if len(expression) > LONGEST_EXPRESSION:
+        raise InvalidWhen("cron", f"the expression has {len(expression)} characters: at most {LONGEST_EXPRESSION} are read")
+    if not expression.isascii():
+        raise InvalidWhen("cron", f"{expression!r} has characters outside ASCII: write plain digits and names")
+    texts = expression.upper().split()
+    if texts and texts[0].startswith("@"):
+        texts = _expand_macro(texts)
+    match len(texts):
+        case 6:
+            return texts
+        case 5:
+            return ["0", *texts]
+    wanted = "5 (minute, hour, day of month, month, day of week) or 6 with seconds first"
+    raise InvalidWhen("cron", f"{expression!r} has {len(texts)} fields: write {wanted}")
+
+
+def parse(expression: str, key: str = "") -> Pattern:
+    """The sets an expression stands for; `key` decides where `H` falls."""
+    second, minute, hour, month_day, month, weekday = (
+        _read_field(kind, text, key) for kind, text in zip(FIELDS, split(expression), strict=True)
+    )
+    return Pattern(
+        seconds=tuple(sorted(second.values)),
+        minutes=tuple(sorted(minute.values)),
+        hours=tuple(sorted(hour.values)),
+        month_days=tuple(sorted(month_day.values)),
+        months=tuple(sorted(month.values)),
+        weekdays=tuple(sorted(weekday.values)),
+        last_offsets=tuple(sorted(month_day.last_offsets)),
+        last_workday_offsets=tuple(sorted(month_day.last_workday_offsets)),
+        nearest_workdays=tuple(sorted(month_day.nearest_workdays)),
+        nth_weekdays=tuple(sorted(weekday.nth_weekdays)),
+        last_weekdays=tuple(sorted(weekday.last_weekdays)),
+        either_day=not (month_day.starred or weekday.starred),
+        fixed_time=not (minute.starred or hour.starred),
+        hashed=any("H" in item.split("(")[0].split("/") for text in split(expression) for item in text.split(",")),
+    )
+
+
+def _expand_macro(texts: list[str]) -> list[str]:
+    expanded = MACROS.get(texts[0].lower())
+    if expanded is None or len(texts) > 1:
+        known = ", ".join([*MACROS, "@every 10s"])
+        raise InvalidWhen("cron", f"{' '.join(texts).lower()!r} is not known: use one of {known}")
+    return expanded.split()
+
+
+def _read_field(kind: Field, text: str, key: str) -> _Reading:
+    reading = _Reading(kind, text, key)
+    items = text.split(",")
+    if len(items) > MOST_ITEMS:
+        raise InvalidWhen("cron", f"{kind.name} lists {len(items)} items: at most {MOST_ITEMS} are read")
+    for item in items:
+        if not _read_special(reading, item):
+            reading.values.update(_read_plain(reading, item))
+    return reading
+
+
+def _read_special(reading: _Reading, item: str) -> bool:
+    if reading.kind is DAY_OF_MONTH and (item.startswith("L") or item.endswith("W")):
+        _read_special_month_day(reading, item)
+        return True
+    if reading.kind is DAY_OF_WEEK and ("#" in item or item.endswith("L")):
+        _read_special_weekday(reading, item)
+        return True
+    return False
+
+
+def _read_special_month_day(reading: _Reading, item: str) -> None:
+    body = item.removesuffix("W")
+    if not body.startswith("L"):
+        reading.nearest_workdays.add(_number(reading, item, body))
+        return
+    offset = 0
+    if body != "L":
+        offset = _digits(reading, item, body[2:]) if body.startswith("L-") else -1
+        if not 0 <= offset <= 30:
+            raise reading.refuse(item, "cannot be read; L-n counts at most 30 days back")
+    (reading.last_workday_offsets if item.endswith("W") else reading.last_offsets).add(offset)
+
+
+def _read_special_weekday(reading: _Reading, item: str) -> None:
+    if item == "L":
+        raise reading.refuse(item, "names no day; write 5L for the last Friday of the month")
+    name, sharp, count = item.partition("#")
+    if not sharp:
+        reading.last_weekdays.add(_number(reading, item, item[:-1]) % 7)
+        return
+    nth = _digits(reading, item, count)
+    if not 1 <= nth <= 5:
+        raise reading.refuse(item, "asks for a week that no month has; use #1 to #5")
+    reading.nth_weekdays.add((_number(reading, item, name) % 7, nth))
+
+
+def _read_plain(reading: _Reading, item: str) -> list[int]:
+    body, slash, step_text = item.partition("/")
+    step = _digits(reading, item, step_text) if slash else 1
+    if not 1 <= step <= reading.kind.width:
+        raise reading.refuse(item, f"has a step outside 1-{reading.kind.width}")
+    if body.startswith("H"):
+        return _spread(reading, item, body, step if slash else 0)
+    start, end = _bounds(reading, item, body, open_ended=bool(slash))
+    return _walk(reading.kind, start, end, step)
+
+
+def _bounds(reading: _Reading, item: str, body: str, *, open_ended: bool) -> tuple[int, int]:
+    if body in ("*", "?"):
+        return reading.kind.low, reading.kind.low + reading.kind.width - 1
+    first, dash, last = body.partition("-")
+    start = _number(reading, item, first)
+    if dash:
+        return start, _number(reading, item, last)
+    if not open_ended:
+        return start, start
+    return start % 7 if reading.kind is DAY_OF_WEEK else start, reading.kind.low + reading.kind.width - 1
+
+
+def _walk(kind: Field, start: int, end: int, step: int) -> list[int]:
+    """The values from start to end, going round past the last value when end lies before start."""
+    length = end - start if end >= start else end - start + kind.width
+    return [(start - kind.low + distance) % kind.width + kind.low for distance in range(0, length + 1, step)]
+
+
+def _spread(reading: _Reading, item: str, body: str, step: int) -> list[int]:
+    low, high = reading.kind.spread
+    if body != "H":
+        if not (body.startswith("H(") and body.endswith(")") and "-" in body):
+            raise reading.refuse(item, "cannot be read; write H, H(1-5) or H/15")
+        low, high = _bounds(reading, item, body[2:-1], open_ended=False)
+        if low > high or high > reading.kind.low + reading.kind.width - 1:
+            raise reading.refuse(item, "has a spread whose end lies before its start")
+    seed = blake2b(f"{reading.kind.name}\0{reading.key}".encode(), digest_size=8).digest()
+    offset = int.from_bytes(seed, "big") % min(step or high - low + 1, high - low + 1)
+    return list(range(low + offset, high + 1, step)) if step else [low + offset]
+
+
+def _number(reading: _Reading, item: str, text: str) -> int:
+    named = reading.kind.names.get(text)
+    number = _digits(reading, item, text) if named is None else named
+    if not reading.kind.low <= number <= reading.kind.high:
+        raise reading.refuse(item, f"is outside {reading.kind.low}-{reading.kind.high}")
+    return number
+
+
+def _digits(reading: _Reading, item: str, text: str) -> int:
+    if not text.isdigit() or len(text) > 9:
+        raise reading.refuse(item, "cannot be read" if item else "is empty")
+    return int(text)

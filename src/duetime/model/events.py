@@ -1,0 +1,73 @@
+"""What happened, for observers. Past tense; one event per batch where batches are the unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from duetime.model.instant import Micros
+from duetime.model.lease import NodeId
+from duetime.model.settle import Settlement
+
+
+@dataclass(frozen=True, slots=True)
+class NodeJoined:
+    node: NodeId
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLeft:
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFenced:
+    """This node lost its lease: whatever it runs now may run elsewhere, too."""
+
+    node: NodeId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodesBuried:
+    nodes: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobsRecovered:
+    """Jobs of dead nodes were given back or ended."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptsSettled:
+    settlements: Sequence[Settlement]
+
+
+@dataclass(frozen=True, slots=True)
+class SettlementsRefused:
+    """Somebody else owns these jobs now; what this node did with them does not count."""
+
+    job_ids: tuple[UUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FiresPlanned:
+    jobs: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """A loop could not do its turn; it will try again."""
+
+    part: str
+    problem: Exception
+    wait: Micros
+    expected: bool  # an outage of the store, not a fault of ours
+
+
+Event = NodeJoined | NodeLeft | NodeFenced | NodesBuried | JobsRecovered | AttemptsSettled | SettlementsRefused | FiresPlanned | TurnFailed

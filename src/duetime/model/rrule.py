@@ -1,0 +1,273 @@
+"""RFC 5545 recurrence rules: one RRULE with an optional DTSTART line, read into the sets that `rrule_search` walks.
+
+The rule is evaluated on the wall clock of its zone. Without DTSTART it starts at 1970-01-01T00:00:00 there. DTSTART itself fires only
+when it matches. COUNT counts matching wall-clock times. A date alone as UNTIL includes that whole day; with a `Z` it is an instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+
+from duetime.errors import InvalidWhen, NeverFires
+from duetime.model import zone
+from duetime.model.rrule_search import Frequency, Rule, RuleSearch
+from duetime.model.zone import DAY, LocalTimes, Zone
+
+LONGEST_TEXT = 2_048
+MOST_ITEMS = 366
+MOST_COUNTED = 10_000
+LONGEST_INTERVAL = 1_000_000
+_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_RANGES = {
+    "BYSECOND": (0, 59),
+    "BYMINUTE": (0, 59),
+    "BYHOUR": (0, 23),
+    "BYMONTH": (1, 12),
+    "BYMONTHDAY": (1, 31),
+    "BYYEARDAY": (1, 366),
+    "BYWEEKNO": (1, 53),
+    "BYSETPOS": (1, 366),
+}
+_FROM_EITHER_END = ("BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")
+_PARTS = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", *_RANGES)
+_REMEDY = "write it like 'FREQ=WEEKLY;BYDAY=MO,FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0'"
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - wall-clock times have no zone of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """A rule in its zone, with the text it was read from."""
+
+    text: str
+    zone: Zone
+    until: int | None
+    _next: Callable[[int], int | None]
+
+    def next_us(self, after: int) -> int | None:
+        found = self._next(after)
+        return found if found is None or self.until is None or found <= self.until else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """A date-time as RFC 5545 writes it: seconds on the wall, and whether that wall hangs in UTC."""
+
+    seconds: int
+    utc: bool
+    date_only: bool
+
+
+def compiled(text: str, tz: str) -> Recurrence:
+    """The recurrence a text stands for; refuses one that has no fire."""
+    place = zone.load(tz)
+    if not isinstance(text, str):
+        raise _refuse(f"{text!r} is not text")
+    if len(text) > LONGEST_TEXT:
+        raise _refuse(f"the rule has {len(text)} characters, at most {LONGEST_TEXT} are read")
+    return _compiled(text, place)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str, place: Zone) -> Recurrence:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    start_line, rule_line = _lines(lines)
+    place, start = _read_start(start_line, place)
+    parts = _read_parts(rule_line.upper().removeprefix("RRULE:"))
+    rule = _read_rule(parts, start)
+    search = RuleSearch(rule)
+    until, last = _read_end(parts, search, place)
+    bounded = search if last is None else _bounded(search, last)
+    times = LocalTimes(place, bounded, rule.frequency >= Frequency.DAILY)
+    recurrence = Recurrence("\n".join(lines), place, until, times.next_us)
+    if recurrence.next_us((start - 2 * DAY) * 1_000_000) is None:
+        raise NeverFires("rrule", f"{rule_line!r} never fires: check its BY parts against each other, and DTSTART against UNTIL")
+    return recurrence
+
+
+def _lines(lines: list[str]) -> tuple[str, str]:
+    match lines:
+        case [rule]:
+            return "", rule
+        case [start, rule] if start.upper().startswith("DTSTART"):
+            return start, rule
+    raise _refuse(f"{len(lines)} lines cannot be read: give one RRULE line, and before it at most one DTSTART line")
+
+
+def _read_start(line: str, place: Zone) -> tuple[Zone, int]:
+    if not line:
+        return place, 0
+    names, colon, value = line.partition(":")
+    for parameter in names.split(";")[1:]:
+        name, _, setting = parameter.partition("=")
+        if name.upper() == "TZID":
+            place = _agreed(place, setting)
+        elif parameter.upper() not in ("VALUE=DATE-TIME", "VALUE=DATE"):
+            raise _refuse(f"DTSTART parameter {parameter!r} is not known")
+    if not colon:
+        raise _refuse(f"DTSTART line {line!r} has no value")
+    moment = _read_moment("DTSTART", value.strip().upper())
+    return place, place.local(moment.seconds) if moment.utc else moment.seconds
+
+
+def _agreed(place: Zone, name: str) -> Zone:
+    if place.name not in ("UTC", name):
+        raise _refuse(f"DTSTART says TZID={name} but tz says {place.name}: give only one of them")
+    return zone.load(name)
+
+
+def _read_moment(part: str, text: str) -> _Moment:
+    digits = text.removesuffix("Z").replace("T", "", 1)
+    if not (text.isascii() and digits.isdigit() and len(text.removesuffix("Z")) in (8, 15) and text[8:9] in ("", "T")):
+        raise _refuse(f"{part} {text!r} is not a date-time: write it like 20300101T090000 or 20300101T090000Z")
+    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
+    clock = digits[8:] or "000000"
+    try:
+        moment = datetime(year, month, day, int(clock[:2]), int(clock[2:4]), int(clock[4:]))  # noqa: DTZ001 - see _EPOCH
+    except ValueError as problem:
+        raise _refuse(f"{part} {text!r} is not in the calendar") from problem
+    if not _EPOCH <= moment < datetime(9998, 12, 1):  # noqa: DTZ001 - see _EPOCH
+        raise _refuse(f"{part} {text!r} is out of range: use a date from 1970 up to 9998")
+    return _Moment((moment - _EPOCH) // timedelta(seconds=1), text.endswith("Z"), len(digits) == len("YYYYMMDD"))
+
+
+def _read_parts(line: str) -> dict[str, str]:
+    parts: dict[str, str] = {}
+    for part in line.rstrip(";").split(";"):
+        name, _, value = part.partition("=")
+        if name not in _PARTS:
+            raise _refuse(f"part {name!r} is not known")
+        if name in parts:
+            raise _refuse(f"part {name} is there twice")
+        parts[name] = value
+    return parts
+
+
+def _read_rule(parts: dict[str, str], start: int) -> Rule:
+    frequency = _read_frequency(parts)
+    weekdays = _read_weekdays(parts.get("BYDAY"))
+    _check_combinations(parts, frequency, weekdays)
+    by = {name: _read_numbers(name, parts[name]) for name in _RANGES if name in parts}
+    began = date.fromordinal(start // DAY + 719_163)
+    if not weekdays and not by.keys() & {"BYWEEKNO", "BYYEARDAY", "BYMONTHDAY"}:
+        match frequency:
+            case Frequency.YEARLY:
+                by = {"BYMONTH": (began.month,), "BYMONTHDAY": (began.day,)} | by
+            case Frequency.MONTHLY:
+                by["BYMONTHDAY"] = (began.day,)
+            case Frequency.WEEKLY:
+                weekdays = ((0, began.weekday()),)
+    return Rule(
+        frequency=frequency,
+        interval=_read_number(parts.get("INTERVAL", "1"), "INTERVAL", 1, LONGEST_INTERVAL),
+        start=start,
+        hours=by.get("BYHOUR", (start // 3600 % 24,) if frequency >= Frequency.DAILY else ()),
+        minutes=by.get("BYMINUTE", (start // 60 % 60,) if frequency >= Frequency.HOURLY else ()),
+        seconds=by.get("BYSECOND", (start % 60,) if frequency >= Frequency.MINUTELY else ()),
+        months=by.get("BYMONTH", ()),
+        month_days=by.get("BYMONTHDAY", ()),
+        year_days=by.get("BYYEARDAY", ()),
+        weeks=by.get("BYWEEKNO", ()),
+        weekdays=weekdays,
+        positions=by.get("BYSETPOS", ()),
+        week_start=_read_weekday(parts.get("WKST", "MO"), "WKST"),
+    )
+
+
+def _read_frequency(parts: dict[str, str]) -> Frequency:
+    if parts.get("FREQ") not in Frequency.__members__:
+        raise _refuse(f"FREQ must be one of {', '.join(Frequency.__members__)}")
+    return Frequency[parts["FREQ"]]
+
+
+def _check_combinations(parts: dict[str, str], frequency: Frequency, weekdays: tuple[tuple[int, int], ...]) -> None:
+    """What RFC 5545 forbids, since readers of the rule would disagree about it."""
+    if "COUNT" in parts and "UNTIL" in parts:
+        raise _refuse("COUNT and UNTIL exclude each other")
+    if "BYWEEKNO" in parts and frequency != Frequency.YEARLY:
+        raise _refuse("BYWEEKNO needs FREQ=YEARLY")
+    if "BYYEARDAY" in parts and frequency in (Frequency.DAILY, Frequency.WEEKLY, Frequency.MONTHLY):
+        raise _refuse("BYYEARDAY cannot stand with FREQ=DAILY, WEEKLY or MONTHLY")
+    if "BYMONTHDAY" in parts and frequency == Frequency.WEEKLY:
+        raise _refuse("BYMONTHDAY cannot stand with FREQ=WEEKLY")
+    numbered = any(nth for nth, _ in weekdays)
+    if numbered and (frequency < Frequency.MONTHLY or "BYWEEKNO" in parts):
+        raise _refuse("BYDAY with a number needs FREQ=MONTHLY or YEARLY, without BYWEEKNO")
+    if "BYSETPOS" in parts and not parts.keys() & (_RANGES.keys() - {"BYSETPOS"} | {"BYDAY"}):
+        raise _refuse("BYSETPOS needs another BY part to choose from")
+
+
+def _read_end(parts: dict[str, str], search: RuleSearch, place: Zone) -> tuple[int | None, int | None]:
+    """The last instant (microseconds) and the last wall-clock second allowed, where the rule sets one."""
+    if "COUNT" in parts:
+        return None, _last_counted(search, _read_number(parts["COUNT"], "COUNT", 1, MOST_COUNTED))
+    if "UNTIL" not in parts:
+        return None, None
+    moment = _read_moment("UNTIL", parts["UNTIL"])
+    if moment.utc:
+        return moment.seconds * 1_000_000, None
+    return None, moment.seconds + (DAY - 1 if moment.date_only else 0)
+
+
+def _last_counted(search: RuleSearch, count: int) -> int:
+    last = -1
+    for _ in range(count):
+        found = search(last + 1)
+        if found is None:
+            break
+        last = found
+    return last
+
+
+def _bounded(search: RuleSearch, last: int) -> Callable[[int], int | None]:
+    def within(local: int) -> int | None:
+        found = search(local) if local <= last else None
+        return found if found is not None and found <= last else None
+
+    return within
+
+
+def _read_numbers(name: str, text: str) -> tuple[int, ...]:
+    items = text.split(",")
+    if len(items) > MOST_ITEMS:
+        raise _refuse(f"{name} lists {len(items)} items, at most {MOST_ITEMS} are read")
+    low, high = _RANGES[name]
+    return tuple(sorted({_read_signed(item, name, low, high) for item in items}))
+
+
+def _read_signed(text: str, name: str, low: int, high: int) -> int:
+    if name not in _FROM_EITHER_END or not text.startswith(("-", "+")):
+        return _read_number(text, name, low, high)
+    size = _read_number(text[1:], name, low, high)
+    return -size if text.startswith("-") else size
+
+
+def _read_number(text: str, name: str, low: int, high: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(high)) and low <= int(text) <= high):
+        raise _refuse(f"{name} {text!r} is not a number from {low} to {high}")
+    return int(text)
+
+
+def _read_weekdays(text: str | None) -> tuple[tuple[int, int], ...]:
+    if text is None:
+        return ()
+    items = text.split(",")
+    if len(items) > MOST_ITEMS:
+        raise _refuse(f"BYDAY lists {len(items)} items, at most {MOST_ITEMS} are read")
+    return tuple(sorted({(_read_nth(item[:-2]), _read_weekday(item[-2:], "BYDAY")) for item in items}))
+
+
+def _read_nth(text: str) -> int:
+    return _read_signed(text, "BYDAY", 1, 53) if text else 0
+
+
+def _read_weekday(text: str, name: str) -> int:
+    if text not in _WEEKDAYS:
+        raise _refuse(f"{name} {text!r} is not a weekday: use {', '.join(_WEEKDAYS)}")
+    return _WEEKDAYS.index(text)
+
+
+def _refuse(reason: str) -> InvalidWhen:
+    return InvalidWhen("rrule", f"{reason}: {_REMEDY}")

@@ -1,0 +1,113 @@
+"""What follows from the end of an attempt. The one place where this is decided; stores only compare and set."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+from duetime.model.attempt import Ending, Outcome
+from duetime.model.instant import Micros
+from duetime.model.job import Claimed, Delivery, State
+from duetime.model.retry import Retry
+
+POISON_LOSSES = 3  # workers a job may take down before it is held to be the cause
+
+
+class Settlement(NamedTuple):
+    """A decision to be written if, and only if, the job is still running under this attempt number."""
+
+    id: UUID
+    attempt: int
+    state: State  # PENDING to try again, or a final state
+    due_at: Micros  # when PENDING
+    failures: int
+    losses: int
+    ending: Ending  # anything but SUCCEEDED leaves a row in attempts
+    started_at: Micros | None
+    finished_at: Micros
+    result: bytes | None
+    error: str | None
+
+
+def settle(
+    job: Claimed, outcome: Outcome, retry: Retry, delivery: Delivery, started_at: Micros | None, now: Micros, noise: float
+) -> Settlement:
+    """The whole policy: success, retry with back-off, dead letter, cancellation, lost worker."""
+    match outcome.ending:
+        case Ending.SUCCEEDED | Ending.CANCELLED:
+            state = State.SUCCEEDED if outcome.ending is Ending.SUCCEEDED else State.CANCELLED
+            return _final(job, outcome, state, started_at, now)
+        case Ending.FAILED | Ending.TIMED_OUT:
+            return _after_failure(job, outcome, retry, delivery, started_at, now, noise)
+        case Ending.RELEASED if delivery is Delivery.AT_MOST_ONCE and started_at is not None:
+            return _final(job, outcome, State.DEAD, started_at, now)
+        case Ending.RELEASED:
+            return _again(job, outcome, started_at, now, due_at=job.due_at, losses=job.losses)
+        case Ending.LOST:
+            return _after_loss(job, outcome, delivery, started_at, now)
+
+
+def _after_failure(
+    job: Claimed, outcome: Outcome, retry: Retry, delivery: Delivery, started_at: Micros | None, now: Micros, noise: float
+) -> Settlement:
+    failures = job.failures + 1
+    if job.cancel_requested:
+        return _final(job, outcome, State.CANCELLED, started_at, now, failures=failures)
+    if delivery is Delivery.AT_MOST_ONCE or failures >= retry.max_attempts:
+        return _final(job, outcome, State.DEAD, started_at, now, failures=failures)
+    return _again(job, outcome, started_at, now, due_at=now + retry.delay(failures, noise), failures=failures)
+
+
+def _after_loss(job: Claimed, outcome: Outcome, delivery: Delivery, started_at: Micros | None, now: Micros) -> Settlement:
+    # The first loss is laid at everybody's door who was there; from then on only at those who had begun.
+    losses = job.losses + (job.losses == 0 or job.begun)
+    if job.cancel_requested:
+        return _final(job, outcome, State.CANCELLED, started_at, now, losses=losses)
+    if delivery is Delivery.AT_MOST_ONCE:
+        return _final(job, outcome, State.DEAD, started_at, now, losses=losses)
+    if losses >= POISON_LOSSES:
+        poison = Outcome(outcome.ending, error=f"poison: {losses} workers died while running it ({outcome.error})")
+        return _final(job, poison, State.DEAD, started_at, now, losses=losses)
+    return _again(job, outcome, started_at, now, due_at=job.due_at, losses=losses)
+
+
+def _final(
+    job: Claimed,
+    outcome: Outcome,
+    state: State,
+    started_at: Micros | None,
+    now: Micros,
+    failures: int | None = None,
+    losses: int | None = None,
+) -> Settlement:
+    return Settlement(
+        job.id,
+        job.attempt,
+        state,
+        job.due_at,
+        job.failures if failures is None else failures,
+        job.losses if losses is None else losses,
+        outcome.ending,
+        started_at,
+        now,
+        outcome.result,
+        outcome.error,
+    )
+
+
+def _again(
+    job: Claimed, outcome: Outcome, started_at: Micros | None, now: Micros, due_at: Micros, failures: int | None = None, losses: int = 0
+) -> Settlement:
+    return Settlement(
+        job.id,
+        job.attempt,
+        State.PENDING,
+        due_at,
+        job.failures if failures is None else failures,
+        losses,
+        outcome.ending,
+        started_at,
+        now,
+        None,
+        outcome.error,
+    )

@@ -1,0 +1,3 @@
+"""The version of this Duetime."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,101 @@
+"""Which lanes a worker reads and from where on: never above now, never past something it was told of."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.engine.lanes import ANY_QUEUE, SLACK, Lanes
+from duetime.model.instant import SECOND, Micros
+from duetime.model.job import Claimed
+from duetime.store import JobHint
+
+NOW: Micros = 1_000 * SECOND
+
+
+def claimed(due_at: Micros, queue: str = "default", priority: int = 5) -> Claimed:
+    return Claimed(
+        UUID(int=1), 1, "task", b"{}", due_at, queue, priority, due_at, 0, 0, False, None, None, None, None, None, None, "default"
+    )
+
+
+def low(lanes: Lanes, queue: str = "default", priority: int = 5) -> Micros:
+    return next(lane.low for lane in lanes.bounded() if (lane.queue, lane.priority) == (queue, priority))
+
+
+def test_most_urgent_first_in_every_queue() -> None:
+    lanes = Lanes(["b", "a"])
+    order = [(lane.priority, lane.queue) for lane in lanes.bounded()]
+    assert order[:3] == [(9, "a"), (9, "b"), (8, "a")]
+    assert len(order) == 20
+
+
+def test_a_claim_raises_the_bound_of_its_lane_only() -> None:
+    lanes = Lanes(["default"])
+    lanes.claimed([claimed(NOW - 5)], NOW)
+    assert low(lanes) == NOW - 5
+    assert low(lanes, priority=9) == 0
+
+
+def test_a_job_claimed_ahead_does_not_raise_the_bound() -> None:
+    """One stored a moment later may be due before it."""
+    lanes = Lanes(["default"])
+    lanes.claimed([claimed(NOW + 1)], NOW)
+    assert low(lanes) == 0
+
+
+def test_an_exhausted_lane_is_still_read_a_little_back() -> None:
+    lanes = Lanes(["default"])
+    lanes.exhausted(NOW)
+    assert low(lanes) == NOW - SLACK
+
+
+def test_a_hint_lowers_the_bound_of_its_lane() -> None:
+    lanes = Lanes(["default"])
+    lanes.exhausted(NOW)
+    lanes.heard(JobHint("default", 5, NOW - 60 * SECOND))
+    assert low(lanes) == NOW - 60 * SECOND
+    assert low(lanes, priority=9) == NOW - SLACK
+
+
+def test_a_hint_about_everything_lowers_all_bounds() -> None:
+    lanes = Lanes(["default", "mail"])
+    lanes.exhausted(NOW)
+    lanes.heard(JobHint(ANY_QUEUE, 0, 0))
+    assert {lane.low for lane in lanes.bounded()} == {0}
+
+
+def test_a_hint_about_an_unknown_queue_is_ignored() -> None:
+    lanes = Lanes(["default"])
+    lanes.heard(JobHint("mail", 5, 0))
+    assert "mail" not in lanes
+
+
+def test_the_sweep_reads_from_the_beginning() -> None:
+    lanes = Lanes(["default"])
+    lanes.exhausted(NOW)
+    assert {lane.low for lane in lanes.unbounded()} == {0}
+
+
+def test_a_queue_added_again_keeps_its_bound() -> None:
+    lanes = Lanes(["default"])
+    lanes.exhausted(NOW)
+    lanes.add(["default", "mail"])
+    assert (low(lanes), low(lanes, "mail")) == (NOW - SLACK, 0)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["claim", "hint", "exhausted"]), st.integers(0, 2 * NOW)), max_size=30))
+def test_a_bound_never_passes_now(steps: list[tuple[str, Micros]]) -> None:
+    lanes = Lanes(["default"])
+    for step, instant in steps:
+        match step:
+            case "claim":
+                lanes.claimed([claimed(instant)], NOW)
+            case "hint":
+                lanes.heard(JobHint("default", 5, instant))
+                assert low(lanes) <= instant
+            case _:
+                lanes.exhausted(NOW)
+        assert low(lanes) <= NOW
