@@ -1,0 +1,92 @@
+"""Time. The store's clock decides what is due; a node follows it on its own monotonic clock, so a step of its wall clock moves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from duetime.model.instant import SECOND, Micros
+
+SAMPLES = 16
+DRIFT = 200  # microseconds per second by which the two clocks may run apart between samples
+
+
+def wall_micros() -> Micros:
+    """This machine's wall clock: the clock of stores that live on this machine."""
+    return time.time_ns() // 1_000
+
+
+def monotonic_micros() -> Micros:
+    return time.monotonic_ns() // 1_000
+
+
+async def pause(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+def noise() -> float:
+    """A number from [0, 1) to spread retries and reconnects."""
+    return random.random()  # noqa: S311  spreads load, guards nothing
+
+
+class Alarm(Protocol):
+    """Calls back at an instant of the clock that made it; setting it again replaces the instant."""
+
+    def set(self, at: Micros) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Store time as this process sees it: never ahead of the store, so nothing starts early."""
+
+    def now(self) -> Micros: ...
+
+    def monotonic(self) -> Micros:
+        """For measuring lapses on this machine, whatever happens to the store."""
+        ...
+
+    async def sleep(self, micros: Micros) -> None: ...
+
+    def noise(self) -> float: ...
+
+    def alarm(self, ring: Callable[[], None]) -> Alarm: ...
+
+    async def follow(self, read_store: Callable[[], Awaitable[Micros]]) -> None:
+        """Take one sample of the store's clock."""
+        ...
+
+    @property
+    def sample_age(self) -> Micros:
+        """How long ago the last sample was taken; very large before the first."""
+        ...
+
+
+class Follower:
+    """The arithmetic of following a remote clock.
+
+    A reply says "it was t at the store" and arrives later, so t + elapsed is behind the store by the time the reply travelled:
+    late, never early. The largest estimate of the last samples is the best one; older samples are trusted less, for drift.
+    """
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[Micros, Micros]] = deque(maxlen=SAMPLES)
+        self._offset: Micros = 0
+
+    def sample(self, store_now: Micros, arrived: Micros) -> None:
+        offset = store_now - arrived
+        if self._samples and offset < self._offset - SECOND:
+            self._samples.clear()  # the store's clock was set back: what was known before is wrong
+        self._samples.append((arrived, offset))
+        self._offset = max(known - (arrived - at) * DRIFT // SECOND for at, known in self._samples)
+
+    def at(self, monotonic: Micros) -> Micros:
+        return monotonic + self._offset
+
+    @property
+    def latest(self) -> Micros | None:
+        return self._samples[-1][0] if self._samples else None

@@ -1,0 +1,267 @@
+"""The store contract. Each verb is one transaction; a store compares and sets, and decides nothing else.
+
+Every write may be repeated after a lost reply: ids come from the caller, cursors and attempt numbers are compared before they move.
+Verbs raise `StoreUnavailable` when the store cannot be reached now, having changed either everything or nothing.
+All instants are microseconds since the epoch; "now" inside a verb is always the store's own clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from duetime.model.attempt import Attempt
+from duetime.model.instant import Micros
+from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
+from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.settle import Settlement
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What one store can do and another cannot. Code asks these, never for a store's name."""
+
+    durable: bool  # accepted work survives the process
+    shared: bool  # several processes may use it at once
+    hints: bool  # `subscribe` also hears of changes made by other processes
+    owner_gone: bool  # `bury` knows of a dead process before its lease ends
+
+
+class Lane(NamedTuple):
+    """One (queue, priority) to claim from, read from `low` on: rows before it were claimed already or are left to the sweep."""
+
+    queue: str
+    priority: int
+    low: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    node: NodeId
+    lanes: tuple[Lane, ...]  # in order of preference, most urgent first
+    targets: tuple[str, ...]  # what this node can run; everything else waits for a node that can
+    room: int
+    prefetch: Micros  # claim what falls due within this time, too
+    exclusive: bool = True  # also look at jobs whose schedule runs one at a time
+    sweep: bool = False  # a look at everything, on a connection of its own
+
+
+class JobHint(NamedTuple):
+    """A job of this lane is due at this instant. Queue "*" means: look at all of them."""
+
+    queue: str
+    priority: int
+    due_at: Micros
+
+
+class ScheduleHint(NamedTuple):
+    """A schedule's cursor was set to this instant."""
+
+    next_fire_time: Micros
+
+
+class CancelHint(NamedTuple):
+    """Somebody wants this running job of this node stopped."""
+
+    node: NodeId
+    job_id: UUID
+
+
+Hint = JobHint | ScheduleHint | CancelHint
+Unsubscribe = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCount:
+    queue: str
+    pending: int
+    due: int  # of the pending ones
+    running: int
+
+
+class Store(Protocol):
+    capabilities: Capabilities
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+    async def open(self) -> None:
+        """Connect; raises SchemaMissing or SchemaTooNew instead of working on rows it does not know."""
+
+    async def close(self) -> None:
+        """Give everything back. May be called twice."""
+
+    async def migrate(self) -> Migration:
+        """Bring the schema to this version; safe to run from many processes at once. Needs no open()."""
+
+    def twin(self) -> Store:
+        """Another handle on the same data with connections of its own, for use from another thread and event loop."""
+        ...
+
+    async def time(self) -> Micros:
+        """The store's clock, read as late as possible before the reply."""
+        ...
+
+    # -- jobs: what callers ask for -----------------------------------------------------------------------------------
+    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        """Store all or none, durably; emits hints. The answer has one id per draft: its own, or that of the live job
+        which already holds its (tenant, unique_key). A draft whose id is already stored is left alone."""
+        ...
+
+    async def get_job(self, tenant: str, job_id: UUID) -> Job | None: ...
+
+    async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
+        """Newest fire_time first, live and past together; `before` is (fire_time, id) of the last row already seen."""
+        ...
+
+    async def list_attempts(self, job_id: UUID) -> list[Attempt]:
+        """Attempts that ended badly, oldest first."""
+        ...
+
+    async def count_jobs(self) -> list[QueueCount]:
+        """Live jobs by queue, sorted by queue."""
+        ...
+
+    async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
+        """Pending: ends it as cancelled. Running: marks it and emits a CancelHint."""
+        ...
+
+    async def change_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
+        """Move a pending job; False when it is not pending any more."""
+        ...
+
+    async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
+        """Store `draft` and mark the dead letter `job_id` as retried, together; False when it is no undisposed dead letter."""
+        ...
+
+    async def discard_job(self, tenant: str, job_id: UUID) -> bool:
+        """Mark a dead letter as discarded; False when it is no undisposed dead letter."""
+        ...
+
+    # -- jobs: what workers ask for -----------------------------------------------------------------------------------
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        """Pending jobs that are due (or within the prefetch) become running under the node, attempt + 1, at most `room`,
+        lanes in the order given, each from its oldest due row. Nothing for a node that is dead or whose lease has ended.
+        The one verb a store must not repeat by itself after a lost reply: the caller asks what it `held` instead.
+
+        Exclusive jobs (overlap is not None) start only while no other job of their schedule has started and not finished
+        (a live row with attempt > 0). One that is due and blocked: `skip` ends as skipped ("overlap: ..."),
+        `cancel_previous` marks the job in its way as cancel requested and waits, `queue` waits. Oldest fire first."""
+        ...
+
+    async def next_due(self, request: ClaimRequest) -> Micros | None:
+        """Earliest due_at later than now + prefetch among the lanes (`low` is ignored), exclusive jobs included."""
+        ...
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
+        """Write each decision whose job still runs under that attempt number; answers the ids that were refused.
+        Final states move to the past; PENDING goes back with due_at, failures, losses, node cleared. An ending other than
+        SUCCEEDED leaves a row in attempts, unless the attempt never started (started_at is None) and was RELEASED.
+        Repeating a settlement that was written is not a refusal."""
+        ...
+
+    async def held(self, node: NodeId) -> list[Claimed]:
+        """Running jobs of this node: for a worker that lost the reply to a claim and does not know what it got."""
+        ...
+
+    async def begin(self, job_id: UUID, attempt: int) -> bool:
+        """Announce that a job starts which was lost with a worker before, so that the next loss can be laid at its door.
+        False when it does not run under this attempt number any more: do not start it."""
+        ...
+
+    async def queues(self) -> list[str]:
+        """Every queue name a job was ever stored under, sorted."""
+        ...
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+    async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
+        """Create (expect_version 0), replace version n (expect_version n), or whichever it is (None). None when the
+        expectation fails. Replacing keeps id, runs and pause, raises the version, and withdraws not-yet-started jobs with
+        fire_time in the future. last_fire_time becomes the latest fire that can no longer be withdrawn."""
+        ...
+
+    async def get_schedule(self, tenant: str, name: str) -> Schedule | None: ...
+
+    async def list_schedules(self, tenant: str, limit: int, after_name: str | None = None) -> list[Schedule]:
+        """By name."""
+        ...
+
+    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
+        """Stop planning and withdraw as put_schedule does; raises the version. None when there is no such schedule."""
+        ...
+
+    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
+        """Plan again from this cursor; raises the version. A schedule that is not paused is left as it is."""
+        ...
+
+    async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
+        """Delete it and withdraw as put_schedule does. Running jobs finish; history stays."""
+        ...
+
+    async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
+        """Not paused, cursor not after `until`, of these segments; oldest cursor first."""
+        ...
+
+    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
+        """The earliest cursor among unpaused schedules of these segments."""
+        ...
+
+    async def fire(self, firings: Sequence[Firing]) -> int:
+        """For each firing whose schedule still has that version and cursor and is not paused: store its fires (skipped ones
+        straight into the past), move cursor, last_fire_time and runs. A fire whose id is stored already is left alone.
+        Answers how many firings were applied; emits hints for jobs due soon."""
+        ...
+
+    # -- nodes and leases ---------------------------------------------------------------------------------------------
+    async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
+        """Register this run of a process; the id is never given to another."""
+        ...
+
+    async def beat(self, node: NodeId, ttl: Micros) -> Beat:
+        """Extend the node's lease, unless it was declared dead."""
+        ...
+
+    async def leave(self, node: NodeId) -> None:
+        """The orderly end: the node is dead at once and its leases are free."""
+        ...
+
+    async def nodes(self) -> list[Node]:
+        """Nodes that are alive, or dead and not yet forgotten; by id."""
+        ...
+
+    async def bury(self, me: NodeId) -> list[NodeId]:
+        """Declare dead every node whose lease has ended, or whose process is known to be gone; answers those newly dead."""
+        ...
+
+    async def orphans(self, limit: int) -> list[Claimed]:
+        """Running jobs of dead nodes, to be settled as lost."""
+        ...
+
+    async def take_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        """Take those of `names` that are free or whose holder is dead; answers all of `names` that the node now holds."""
+        ...
+
+    async def drop_leases(self, node: NodeId, names: Sequence[str]) -> None: ...
+
+    async def leases(self) -> list[Lease]: ...
+
+    # -- upkeep and hints ---------------------------------------------------------------------------------------------
+    async def prune(self, before: Micros) -> int:
+        """Forget jobs finished before this instant, with their attempts, and dead nodes without jobs; also prepares
+        storage for the days ahead. Answers how many jobs went (an estimate where whole partitions are dropped)."""
+        ...
+
+    def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
+        """Be told, maybe, soon after something changed. A hint may be lost, doubled or wrong: only ever look sooner."""
+        ...
+
+    async def hint(self, hints: Sequence[Hint]) -> None:
+        """Tell every listener, in this process and, where hints are a capability, in others."""
+        ...

@@ -1,0 +1,171 @@
+"""The table of jobs: live ones by id, schedule, node and unique key; past ones; and what is remembered of bad attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+from uuid import UUID
+
+from duetime.model.attempt import Attempt, Ending
+from duetime.model.instant import Micros
+from duetime.model.job import JobDraft, State
+from duetime.model.lease import NodeId
+from duetime.model.settle import Settlement
+from duetime.stores.memory.lanes import Lanes
+from duetime.stores.memory.row import Row
+
+Key = TypeVar("Key")
+
+
+class Jobs:
+    """Every change of a row goes through here, so that the indexes always agree with the rows."""
+
+    def __init__(self) -> None:
+        self.live: dict[UUID, Row] = {}
+        self.past: dict[UUID, Row] = {}
+        self.attempts: dict[UUID, list[Attempt]] = {}
+        self.lanes = Lanes()
+        self.queues: dict[str, None] = {}
+        self._by_key: dict[tuple[str, str], UUID] = {}
+        self._of_schedule: dict[UUID, dict[UUID, Row]] = {}
+        self._started: dict[UUID, dict[UUID, Row]] = {}  # by schedule: live rows with attempt > 0
+        self._of_node: dict[NodeId, dict[UUID, Row]] = {}
+        self._parked: dict[UUID, dict[UUID, Row]] = {}  # by schedule: due, and waiting for an earlier job to finish
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+    def find(self, tenant: str, job_id: UUID) -> Row | None:
+        row = self.live.get(job_id) or self.past.get(job_id)
+        return row if row is not None and row.draft.tenant == tenant else None
+
+    def every(self) -> Iterator[Row]:
+        yield from self.live.values()
+        yield from self.past.values()
+
+    def stored(self, job_id: UUID) -> bool:
+        return job_id in self.live or job_id in self.past
+
+    def holder(self, tenant: str, unique_key: str | None) -> UUID | None:
+        return None if unique_key is None else self._by_key.get((tenant, unique_key))
+
+    def of_schedule(self, schedule_id: UUID) -> list[Row]:
+        return list(self._of_schedule.get(schedule_id, {}).values())
+
+    def of_node(self, node: NodeId) -> list[Row]:
+        return list(self._of_node.get(node, {}).values())
+
+    def running_on(self, node: NodeId) -> int:
+        return len(self._of_node.get(node, {}))
+
+    def in_the_way(self, row: Row) -> Row | None:
+        """Another job of the same schedule that has started and not finished."""
+        started = self._started.get(row.draft.schedule_id, {}) if row.draft.schedule_id else {}
+        return next((other for other in started.values() if other is not row), None)
+
+    # -- coming and going ---------------------------------------------------------------------------------------------
+    def add(self, draft: JobDraft, now: Micros) -> UUID:
+        if self.stored(draft.id):
+            return draft.id
+        if (holder := self.holder(draft.tenant, draft.unique_key)) is not None:
+            return holder
+        row = self.live[draft.id] = Row(draft, now)
+        self.queues[draft.queue] = None
+        if draft.unique_key is not None:
+            self._by_key[draft.tenant, draft.unique_key] = draft.id
+        if draft.schedule_id is not None:
+            self._of_schedule.setdefault(draft.schedule_id, {})[draft.id] = row
+        self.lanes.push(row)
+        return draft.id
+
+    def add_skipped(self, draft: JobDraft, reason: str, now: Micros) -> None:
+        if not self.stored(draft.id):
+            self.queues[draft.queue] = None
+            self.past[draft.id] = Row(draft, now, State.SKIPPED, finished_at=now, error=reason)
+
+    def start(self, row: Row, node: NodeId, now: Micros) -> None:
+        """The row must have been taken out of its lane, or be forgotten there."""
+        self.unqueue(row)
+        row.state, row.node, row.claimed_at = State.RUNNING, node, now
+        row.attempt += 1
+        self._of_node.setdefault(node, {})[row.draft.id] = row
+        if row.draft.schedule_id is not None:
+            self._started.setdefault(row.draft.schedule_id, {})[row.draft.id] = row
+
+    def put_back(self, row: Row, decision: Settlement) -> None:
+        self._leave_node(row)
+        row.state, row.node, row.claimed_at, row.begun = State.PENDING, None, None, False
+        row.failures, row.losses = decision.failures, decision.losses
+        row.error = decision.error if decision.error is not None else row.error
+        row.draft = row.draft._replace(due_at=decision.due_at)
+        self.lanes.push(row)
+
+    def move(self, row: Row, due_at: Micros, priority: int) -> None:
+        self.unqueue(row)
+        row.draft = row.draft._replace(due_at=due_at, priority=priority)
+        self.lanes.push(row)
+
+    def finish(self, row: Row, state: State, finished_at: Micros, error: str | None) -> list[Row]:
+        """Move the row to the past. Answers the jobs that waited for it to finish."""
+        freed = self.remove(row)
+        row.state, row.finished_at, row.error = state, finished_at, error
+        self.past[row.draft.id] = row
+        return freed
+
+    def remove(self, row: Row) -> list[Row]:
+        draft = row.draft
+        del self.live[draft.id]
+        self.unqueue(row)
+        self._leave_node(row)
+        if draft.unique_key is not None:
+            del self._by_key[draft.tenant, draft.unique_key]
+        if draft.schedule_id is None:
+            return []
+        _discard(self._of_schedule, draft.schedule_id, draft.id)
+        if row.attempt == 0:
+            return []
+        _discard(self._started, draft.schedule_id, draft.id)
+        return self._unpark(draft.schedule_id)
+
+    def park(self, row: Row) -> None:
+        """Keep a due job out of its lane until the one in its way has finished, so that claims need not step over it."""
+        assert row.draft.schedule_id is not None
+        self._parked.setdefault(row.draft.schedule_id, {})[row.draft.id] = row
+
+    def unqueue(self, row: Row) -> None:
+        self.lanes.forget(row)
+        if row.draft.schedule_id in self._parked:
+            _discard(self._parked, row.draft.schedule_id, row.draft.id)
+
+    def record(self, row: Row, decision: Settlement) -> None:
+        """Remember an attempt that ended badly; one that never started and was given back is not worth a line."""
+        if decision.ending is Ending.SUCCEEDED or (decision.ending is Ending.RELEASED and decision.started_at is None):
+            return
+        ended = Attempt(
+            row.draft.id, decision.attempt, row.node, decision.ending, decision.started_at, decision.finished_at, decision.error
+        )
+        self.attempts.setdefault(row.draft.id, []).append(ended)
+
+    def prune(self, before: Micros) -> int:
+        gone = [job_id for job_id, row in self.past.items() if row.finished_at is not None and row.finished_at < before]
+        for job_id in gone:
+            del self.past[job_id]
+            self.attempts.pop(job_id, None)
+        return len(gone)
+
+    def _unpark(self, schedule_id: UUID) -> list[Row]:
+        freed = list(self._parked.pop(schedule_id, {}).values())
+        for row in freed:
+            self.lanes.push(row)
+        return freed
+
+    def _leave_node(self, row: Row) -> None:
+        if row.node is not None:
+            _discard(self._of_node, row.node, row.draft.id)
+
+
+def _discard(index: dict[Key, dict[UUID, Row]], key: Key, job_id: UUID) -> None:
+    rows = index.get(key)
+    if rows is None:
+        return
+    rows.pop(job_id, None)
+    if not rows:
+        del index[key]

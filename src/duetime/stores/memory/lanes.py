@@ -1,0 +1,112 @@
+"""Pending jobs in the order in which they fall due: one heap per queue, priority, target and exclusiveness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import count
+
+from duetime.model.instant import Micros
+from duetime.stores.memory.row import Row
+
+Entry = tuple[Micros, int, int, Row]  # due_at, id, ticket, row: unique by its ticket, so rows are never compared
+FEW_STALE = 64
+
+
+class DueHeap:
+    """Entries of rows that left stay behind until they surface: a row's own ticket says which entry counts."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+        self._stale = 0
+
+    def push(self, row: Row, ticket: int) -> None:
+        if self._stale > FEW_STALE and self._stale * 2 > len(self._entries):
+            self._compact()
+        row.ticket = ticket
+        heappush(self._entries, (row.draft.due_at, row.draft.id.int, ticket, row))
+
+    def forget(self, row: Row) -> None:
+        row.ticket = 0
+        self._stale += 1
+
+    def first(self) -> Entry | None:
+        entries = self._entries
+        while entries:
+            entry = entries[0]
+            if entry[3].ticket == entry[2]:
+                return entry
+            heappop(entries)
+            self._stale -= 1
+        return None
+
+    def drop_first(self) -> None:
+        """To be called right after `first`: the entry it answered goes."""
+        heappop(self._entries)[3].ticket = 0
+
+    def first_after(self, moment: Micros) -> Micros | None:
+        """Goes down the heap only below entries that are due already."""
+        best: Micros | None = None
+        open_positions = [0]
+        while open_positions:
+            position = open_positions.pop()
+            if position >= len(self._entries):
+                continue
+            due_at, _, ticket, row = self._entries[position]
+            if best is not None and due_at >= best:
+                continue
+            if due_at > moment and row.ticket == ticket:
+                best = due_at
+            else:
+                open_positions += (2 * position + 1, 2 * position + 2)
+        return best
+
+    def _compact(self) -> None:
+        self._entries = [entry for entry in self._entries if entry[3].ticket == entry[2]]
+        heapify(self._entries)
+        self._stale = 0
+
+
+class Lanes:
+    def __init__(self) -> None:
+        self._heaps: dict[tuple[str, int], dict[tuple[str, bool], DueHeap]] = {}
+        self._tickets = count(1)
+
+    def push(self, row: Row) -> None:
+        self._heap(row).push(row, next(self._tickets))
+
+    def forget(self, row: Row) -> None:
+        if row.ticket:
+            self._heap(row).forget(row)
+
+    def drain(self, queue: str, priority: int, targets: frozenset[str], exclusive: bool, until: Micros) -> Iterator[Row]:
+        """Takes rows out, oldest due first. The caller starts each, or pushes it again once it has stopped draining."""
+        heads = [(first, heap) for heap in self._wanted(queue, priority, targets, exclusive) if (first := heap.first())]
+        heapify(heads)
+        while heads and heads[0][0][0] <= until:
+            _, heap = heads[0]
+            # The caller may have started another row of this heap since its head was read.
+            if (entry := heap.first()) is not None and entry == heads[0][0]:
+                heap.drop_first()
+                yield entry[3]
+            following = heap.first()
+            if following is None:
+                heappop(heads)
+            else:
+                heapreplace(heads, (following, heap))
+
+    def first_after(self, queue: str, priority: int, targets: frozenset[str], moment: Micros) -> Micros | None:
+        found = (heap.first_after(moment) for heap in self._wanted(queue, priority, targets, exclusive=True))
+        return min((due_at for due_at in found if due_at is not None), default=None)
+
+    def _wanted(self, queue: str, priority: int, targets: frozenset[str], exclusive: bool) -> list[DueHeap]:
+        lane = self._heaps.get((queue, priority), {})
+        return [heap for (target, alone), heap in lane.items() if target in targets and (exclusive or not alone)]
+
+    def _heap(self, row: Row) -> DueHeap:
+        draft = row.draft
+        lane = self._heaps.setdefault((draft.queue, draft.priority), {})
+        key = (draft.target, row.exclusive)
+        if key not in lane:
+            lane[key] = DueHeap()
+        return lane[key]

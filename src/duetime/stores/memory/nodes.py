@@ -1,0 +1,101 @@
+"""The tables of nodes and of the leases they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from duetime.model.instant import Micros
+from duetime.model.lease import Lease, Node, NodeDraft, NodeId
+from duetime.stores.memory.jobs import Jobs
+from duetime.stores.memory.row import Row
+
+
+@dataclass(slots=True)
+class _Member:
+    draft: NodeDraft
+    started_at: Micros
+    lease_until: Micros
+    dead: bool = False
+
+
+@dataclass(slots=True)
+class _Held:
+    holder: NodeId | None
+    token: int
+
+
+class Nodes:
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._members: dict[NodeId, _Member] = {}
+        self._leases: dict[str, _Held] = {}
+        self._numbers = count(1)
+
+    def join(self, draft: NodeDraft, ttl: Micros, now: Micros) -> NodeId:
+        node = NodeId(next(self._numbers))
+        self._members[node] = _Member(draft, now, now + ttl)
+        return node
+
+    def beat(self, node: NodeId, ttl: Micros, now: Micros) -> bool:
+        if not self._alive(node):
+            return False
+        self._members[node].lease_until = now + ttl
+        return True
+
+    def may_claim(self, node: NodeId, now: Micros) -> bool:
+        return self._alive(node) and self._members[node].lease_until > now
+
+    def leave(self, node: NodeId) -> None:
+        if node in self._members:
+            self._members[node].dead = True
+        self.drop(node, list(self._leases))
+
+    def bury(self, me: NodeId, now: Micros) -> list[NodeId]:
+        gone = [node for node, member in self._members.items() if node != me and not member.dead and member.lease_until <= now]
+        for node in gone:
+            self._members[node].dead = True
+        return gone
+
+    def known(self) -> list[Node]:
+        return [self._describe(node, member) for node, member in self._members.items()]
+
+    def orphans(self) -> Iterator[Row]:
+        for node, member in self._members.items():
+            if member.dead:
+                yield from self._jobs.of_node(node)
+
+    def forget(self, before: Micros) -> None:
+        for node, member in list(self._members.items()):
+            if member.dead and member.lease_until < before and not self._jobs.running_on(node):
+                del self._members[node]
+
+    # -- leases -------------------------------------------------------------------------------------------------------
+    def take(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        if not self._alive(node):
+            return []
+        for name in names:
+            held = self._leases.setdefault(name, _Held(None, 0))
+            if held.holder is None or not self._alive(held.holder):
+                held.holder, held.token = node, held.token + 1
+        return [name for name in names if self._leases[name].holder == node]
+
+    def drop(self, node: NodeId, names: Sequence[str]) -> None:
+        for name in names:
+            if name in self._leases and self._leases[name].holder == node:
+                self._leases[name].holder = None
+
+    def leases(self) -> list[Lease]:
+        return [self._lease(name, held) for name, held in sorted(self._leases.items())]
+
+    def _lease(self, name: str, held: _Held) -> Lease:
+        member = None if held.holder is None else self._members.get(held.holder)
+        return Lease(name, held.holder, held.token, None if member is None else member.lease_until)
+
+    def _describe(self, node: NodeId, member: _Member) -> Node:
+        draft, running = member.draft, self._jobs.running_on(node)
+        return Node(node, draft.name, draft.roles, draft.version, member.started_at, member.lease_until, member.dead, running)
+
+    def _alive(self, node: NodeId) -> bool:
+        return node in self._members and not self._members[node].dead

@@ -1,0 +1,84 @@
+"""One stored job. Rows change in place, because a drain touches each of them three times; readers get frozen copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duetime.model.instant import Micros
+from duetime.model.job import Claimed, Job, JobDraft, State
+from duetime.model.lease import NodeId
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    draft: JobDraft  # as it stands now: a retry or a change replaces it
+    created_at: Micros
+    state: State = State.PENDING
+    attempt: int = 0
+    failures: int = 0
+    losses: int = 0
+    node: NodeId | None = None
+    cancel_requested: bool = False
+    begun: bool = False
+    checkpoint: bytes | None = None
+    progress: bytes | None = None
+    claimed_at: Micros | None = None
+    started_at: Micros | None = None
+    finished_at: Micros | None = None
+    result: bytes | None = None
+    error: str | None = None
+    disposition: str | None = None
+    ticket: int = 0  # of its one valid entry in a heap; 0 = it has none
+
+    @property
+    def exclusive(self) -> bool:
+        return self.draft.overlap is not None
+
+    def waits_unstarted(self) -> bool:
+        return self.state is State.PENDING and self.attempt == 0
+
+
+def job_of(row: Row) -> Job:
+    return Job(
+        *row.draft,
+        state=row.state,
+        attempt=row.attempt,
+        failures=row.failures,
+        losses=row.losses,
+        node=row.node,
+        cancel_requested=row.cancel_requested,
+        checkpoint=row.checkpoint,
+        progress=row.progress,
+        created_at=row.created_at,
+        claimed_at=row.claimed_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        result=row.result,
+        error=row.error,
+        disposition=row.disposition,
+    )
+
+
+def claimed_of(row: Row) -> Claimed:
+    draft = row.draft
+    return Claimed(
+        draft.id,
+        row.attempt,
+        draft.target,
+        draft.payload,
+        draft.due_at,
+        draft.queue,
+        draft.priority,
+        draft.fire_time,
+        row.failures,
+        row.losses,
+        row.cancel_requested,
+        draft.schedule_id,
+        draft.schedule,
+        draft.overlap,
+        draft.policies,
+        draft.target_spec,
+        row.checkpoint,
+        draft.tenant,
+        row.begun,
+    )

@@ -1,0 +1,130 @@
+"""The table of schedules: definitions, cursors, and the step that turns a cursor into jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from heapq import nsmallest
+from typing import Any
+from uuid import UUID
+
+from duetime.model.ids import segment_of
+from duetime.model.instant import Micros
+from duetime.model.job import JobDraft
+from duetime.model.schedule import Fire, Firing, Schedule, ScheduleDraft
+from duetime.stores.memory.jobs import Jobs
+
+
+class Schedules:
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._by_id: dict[UUID, Schedule] = {}
+        self._ids: dict[tuple[str, str], UUID] = {}
+
+    def get(self, tenant: str, name: str) -> Schedule | None:
+        found = self._ids.get((tenant, name))
+        return None if found is None else self._by_id[found]
+
+    def by_name(self, tenant: str, limit: int, after_name: str | None) -> list[Schedule]:
+        names = (name for owner, name in self._ids if owner == tenant and (after_name is None or name > after_name))
+        return [self._by_id[self._ids[tenant, name]] for name in nsmallest(limit, names)]
+
+    def put(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, now: Micros) -> Schedule | None:
+        old = self.get(draft.tenant, draft.name)
+        if expect_version is not None and expect_version != (0 if old is None else old.version):
+            return None
+        if old is None:
+            new = Schedule(draft, draft.id, 1, segment_of(draft.id), False, None, next_fire_time, None, 0, now, now)
+            self._ids[draft.tenant, draft.name] = draft.id
+            return self._keep(new)
+        return self._edit(old, now, draft=replace(draft, id=old.id), next_fire_time=next_fire_time)
+
+    def pause(self, tenant: str, name: str, note: str | None, now: Micros) -> Schedule | None:
+        old = self.get(tenant, name)
+        return None if old is None else self._edit(old, now, paused=True, pause_note=note)
+
+    def resume(self, old: Schedule, next_fire_time: Micros | None, now: Micros) -> Schedule:
+        return self._edit(old, now, paused=False, pause_note=None, next_fire_time=next_fire_time)
+
+    def remove(self, tenant: str, name: str, now: Micros) -> Schedule | None:
+        old = self.get(tenant, name)
+        if old is None:
+            return None
+        del self._by_id[self._ids.pop((tenant, name))]
+        return self._withdrawn(old, now)
+
+    def due(self, segments: Collection[int], until: Micros, limit: int) -> list[Schedule]:
+        due = ((cursor, schedule.id, schedule) for cursor, schedule in self._waiting(segments) if cursor <= until)
+        return [schedule for _, _, schedule in nsmallest(limit, due)]
+
+    def next_fire(self, segments: Collection[int]) -> Micros | None:
+        return min((cursor for cursor, _ in self._waiting(segments)), default=None)
+
+    def fire(self, firing: Firing, now: Micros) -> list[JobDraft] | None:
+        """The jobs to run that came of it; None when the schedule has moved on since the firing was planned."""
+        schedule = self._by_id.get(firing.schedule_id)
+        if schedule is None or schedule.paused or (schedule.version, schedule.next_fire_time) != (firing.version, firing.cursor):
+            return None
+        self._keep(_advanced(schedule, firing))
+        return [draft for fire in firing.fires if (draft := self._store(_job(schedule, fire), fire.skip_reason, now)) is not None]
+
+    def _store(self, draft: JobDraft, skip_reason: str | None, now: Micros) -> JobDraft | None:
+        if skip_reason is not None:
+            self._jobs.add_skipped(draft, skip_reason, now)
+            return None
+        self._jobs.add(draft, now)
+        return draft
+
+    def _waiting(self, segments: Collection[int]) -> Iterator[tuple[Micros, Schedule]]:
+        wanted = frozenset(segments)
+        for schedule in self._by_id.values():
+            if schedule.next_fire_time is not None and not schedule.paused and schedule.segment in wanted:
+                yield schedule.next_fire_time, schedule
+
+    def _edit(self, old: Schedule, now: Micros, **changes: Any) -> Schedule:
+        withdrawn = self._withdrawn(old, now)
+        return self._keep(replace(withdrawn, version=old.version + 1, updated_at=now, **changes))
+
+    def _withdrawn(self, schedule: Schedule, now: Micros) -> Schedule:
+        """Take back what has not started and lies ahead; last_fire_time becomes the latest fire that can no longer be taken back."""
+        planned = [row for row in self._jobs.of_schedule(schedule.id) if row.waits_unstarted() and row.draft.fire_time > now]
+        for row in planned:
+            self._jobs.remove(row)
+        kept = [row.draft.fire_time for row in self._jobs.of_schedule(schedule.id)]
+        if schedule.last_fire_time is not None:
+            kept.append(min(schedule.last_fire_time, now))
+        return replace(schedule, runs=schedule.runs - len(planned), last_fire_time=max(kept, default=None))
+
+    def _keep(self, schedule: Schedule) -> Schedule:
+        self._by_id[schedule.id] = schedule
+        return schedule
+
+
+def _advanced(schedule: Schedule, firing: Firing) -> Schedule:
+    moments = [fire.fire_time for fire in firing.fires]
+    if schedule.last_fire_time is not None:
+        moments.append(schedule.last_fire_time)
+    return replace(schedule, next_fire_time=firing.next_fire_time, last_fire_time=max(moments, default=None), runs=firing.runs)
+
+
+def _job(schedule: Schedule, fire: Fire) -> JobDraft:
+    draft = schedule.draft
+    return JobDraft(
+        id=fire.id,
+        tenant=draft.tenant,
+        schedule_id=schedule.id,
+        schedule=draft.name,
+        fire_time=fire.fire_time,
+        due_at=fire.due_at,
+        queue=draft.queue,
+        priority=draft.priority,
+        overlap=draft.overlap,
+        target=draft.target,
+        target_spec=draft.target_spec,
+        payload=draft.payload,
+        policies=draft.policies,
+        owner=draft.owner,
+        labels=draft.labels,
+        unique_key=None,
+        retry_of=None,
+    )

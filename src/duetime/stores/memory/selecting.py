@@ -1,0 +1,29 @@
+"""Which jobs a filter selects, and in which order listings show them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from duetime.model.instant import Micros
+from duetime.model.job import JobFilter, State
+from duetime.stores.memory.row import Row
+
+
+def position(row: Row) -> tuple[Micros, UUID]:
+    return row.draft.fire_time, row.draft.id
+
+
+def selects(wanted: JobFilter, row: Row) -> bool:
+    draft = row.draft
+    return (
+        draft.tenant == wanted.tenant
+        and (wanted.states is None or row.state in wanted.states)
+        and (wanted.queue is None or draft.queue == wanted.queue)
+        and (wanted.owner is None or draft.owner == wanted.owner)
+        and (wanted.schedule is None or draft.schedule == wanted.schedule)
+        and (wanted.target is None or draft.target == wanted.target)
+        and (wanted.node is None or row.node == wanted.node)
+        and (wanted.due_after is None or draft.due_at >= wanted.due_after)
+        and (wanted.due_before is None or draft.due_at < wanted.due_before)
+        and (not wanted.undisposed or (row.state is State.DEAD and row.disposition is None))
+    )

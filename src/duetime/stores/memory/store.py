@@ -1,0 +1,314 @@
+"""The memory store's face: each verb takes the one lock, changes everything or nothing, and tells its listeners afterwards."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from heapq import nlargest
+from itertools import islice
+from threading import RLock
+from uuid import UUID
+
+from duetime.clock import wall_micros
+from duetime.model.attempt import Attempt
+from duetime.model.instant import Micros
+from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter, State
+from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.settle import Settlement
+from duetime.store import CancelHint, Capabilities, ClaimRequest, Hint, JobHint, Migration, QueueCount, ScheduleHint, Unsubscribe
+from duetime.stores.memory.claiming import Claiming
+from duetime.stores.memory.jobs import Jobs
+from duetime.stores.memory.nodes import Nodes
+from duetime.stores.memory.row import Row, claimed_of, job_of
+from duetime.stores.memory.schedules import Schedules
+from duetime.stores.memory.selecting import position, selects
+from duetime.stores.memory.settling import was_written, write
+
+SCHEMA_VERSION = 1
+
+
+class MemoryStore:
+    """No verb awaits anything, so each is atomic for its event loop; the lock makes it so for other threads, too."""
+
+    capabilities = Capabilities(durable=False, shared=False, hints=True, owner_gone=False)
+
+    def __init__(self, clock: Callable[[], Micros] | None = None) -> None:
+        self._clock = clock or wall_micros
+        self._lock = RLock()
+        self._listeners: list[Callable[[Hint], None]] = []
+        self._jobs = Jobs()
+        self._nodes = Nodes(self._jobs)
+        self._schedules = Schedules(self._jobs)
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+    async def open(self) -> None:
+        """Nothing to connect to."""
+
+    async def close(self) -> None:
+        """The data stays as long as the object."""
+
+    async def migrate(self) -> Migration:
+        return Migration(SCHEMA_VERSION, SCHEMA_VERSION)
+
+    def twin(self) -> MemoryStore:
+        return self
+
+    async def time(self) -> Micros:
+        return self._clock()
+
+    # -- jobs: what callers ask for -----------------------------------------------------------------------------------
+    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        with self._lock:
+            now = self._clock()
+            ids = [self._jobs.add(draft, now) for draft in drafts]
+        self._tell(_job_hints(drafts))
+        return ids
+
+    async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
+        with self._lock:
+            row = self._jobs.find(tenant, job_id)
+            return None if row is None else job_of(row)
+
+    async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
+        with self._lock:
+            found = (row for row in self._jobs.every() if selects(wanted, row) and (before is None or position(row) < before))
+            return [job_of(row) for row in nlargest(limit, found, key=position)]
+
+    async def list_attempts(self, job_id: UUID) -> list[Attempt]:
+        with self._lock:
+            return list(self._jobs.attempts.get(job_id, ()))
+
+    async def count_jobs(self) -> list[QueueCount]:
+        with self._lock:
+            now = self._clock()
+            by_queue: dict[str, list[Row]] = defaultdict(list)
+            for row in self._jobs.live.values():
+                by_queue[row.draft.queue].append(row)
+        return [_count(queue, rows, now) for queue, rows in sorted(by_queue.items())]
+
+    async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
+        with self._lock:
+            row = self._jobs.find(tenant, job_id)
+            if row is None:
+                return CancelReply.MISSING
+            if row.state.final:
+                return CancelReply.FINAL
+            if row.node is None:
+                freed = self._jobs.finish(row, State.CANCELLED, self._clock(), reason)
+                reply, hints = CancelReply.CANCELLED, _job_hints(waiting.draft for waiting in freed)
+            else:
+                row.cancel_requested = True
+                reply, hints = CancelReply.REQUESTED, [CancelHint(row.node, job_id)]
+        self._tell(hints)
+        return reply
+
+    async def change_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
+        with self._lock:
+            row = self._jobs.find(tenant, job_id)
+            if row is None or row.state is not State.PENDING:
+                return False
+            draft = row.draft
+            self._jobs.move(row, draft.due_at if due_at is None else due_at, draft.priority if priority is None else priority)
+        self._tell(_job_hints([row.draft]))
+        return True
+
+    async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
+        with self._lock:
+            row = self._undisposed(tenant, job_id)
+            if row is None:
+                return False
+            row.disposition = "retried"
+            self._jobs.add(draft, self._clock())
+        self._tell(_job_hints([draft]))
+        return True
+
+    async def discard_job(self, tenant: str, job_id: UUID) -> bool:
+        with self._lock:
+            row = self._undisposed(tenant, job_id)
+            if row is not None:
+                row.disposition = "discarded"
+            return row is not None
+
+    # -- jobs: what workers ask for -----------------------------------------------------------------------------------
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        with self._lock:
+            now = self._clock()
+            if not self._nodes.may_claim(request.node, now):
+                return []
+            claiming = Claiming(self._jobs, request, now)
+            claiming.run()
+            claimed = [claimed_of(row) for row in claiming.taken]
+        self._tell(claiming.hints)
+        return claimed
+
+    async def next_due(self, request: ClaimRequest) -> Micros | None:
+        with self._lock:
+            moment, targets = self._clock() + request.prefetch, frozenset(request.targets)
+            found = [self._jobs.lanes.first_after(lane.queue, lane.priority, targets, moment) for lane in request.lanes]
+        return min((due_at for due_at in found if due_at is not None), default=None)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
+        refused: list[UUID] = []
+        freed: list[Row] = []
+        with self._lock:
+            for decision in settlements:
+                row = self._jobs.live.get(decision.id)
+                if row is not None and row.state is State.RUNNING and row.attempt == decision.attempt:
+                    freed += write(self._jobs, row, decision)
+                elif not was_written(self._jobs, decision):
+                    refused.append(decision.id)
+        self._tell(_job_hints(row.draft for row in freed))
+        return refused
+
+    async def held(self, node: NodeId) -> list[Claimed]:
+        with self._lock:
+            return [claimed_of(row) for row in self._jobs.of_node(node)]
+
+    async def begin(self, job_id: UUID, attempt: int) -> bool:
+        with self._lock:
+            row = self._jobs.live.get(job_id)
+            if row is None or row.state is not State.RUNNING or row.attempt != attempt:
+                return False
+            row.begun = True
+            return True
+
+    async def queues(self) -> list[str]:
+        with self._lock:
+            return sorted(self._jobs.queues)
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+    async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
+        with self._lock:
+            schedule = self._schedules.put(draft, next_fire_time, expect_version, self._clock())
+        if schedule is not None:
+            self._tell(_cursor_hints(schedule))
+        return schedule
+
+    async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
+        with self._lock:
+            return self._schedules.get(tenant, name)
+
+    async def list_schedules(self, tenant: str, limit: int, after_name: str | None = None) -> list[Schedule]:
+        with self._lock:
+            return self._schedules.by_name(tenant, limit, after_name)
+
+    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
+        with self._lock:
+            return self._schedules.pause(tenant, name, note, self._clock())
+
+    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
+        with self._lock:
+            schedule = self._schedules.get(tenant, name)
+            if schedule is None or not schedule.paused:
+                return schedule
+            schedule = self._schedules.resume(schedule, next_fire_time, self._clock())
+        self._tell(_cursor_hints(schedule))
+        return schedule
+
+    async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
+        with self._lock:
+            return self._schedules.remove(tenant, name, self._clock())
+
+    async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
+        with self._lock:
+            return self._schedules.due(segments, until, limit)
+
+    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
+        with self._lock:
+            return self._schedules.next_fire(segments)
+
+    async def fire(self, firings: Sequence[Firing]) -> int:
+        with self._lock:
+            now = self._clock()
+            applied = [drafts for firing in firings if (drafts := self._schedules.fire(firing, now)) is not None]
+        self._tell(_job_hints(draft for drafts in applied for draft in drafts))
+        return len(applied)
+
+    # -- nodes and leases ---------------------------------------------------------------------------------------------
+    async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
+        with self._lock:
+            return self._nodes.join(draft, ttl, self._clock())
+
+    async def beat(self, node: NodeId, ttl: Micros) -> Beat:
+        with self._lock:
+            alive = self._nodes.beat(node, ttl, self._clock())
+            cancels = tuple(row.draft.id for row in self._jobs.of_node(node) if row.cancel_requested)
+        return Beat(alive, cancels)
+
+    async def leave(self, node: NodeId) -> None:
+        with self._lock:
+            self._nodes.leave(node)
+
+    async def nodes(self) -> list[Node]:
+        with self._lock:
+            return self._nodes.known()
+
+    async def bury(self, me: NodeId) -> list[NodeId]:
+        with self._lock:
+            return self._nodes.bury(me, self._clock())
+
+    async def orphans(self, limit: int) -> list[Claimed]:
+        with self._lock:
+            return [claimed_of(row) for row in islice(self._nodes.orphans(), limit)]
+
+    async def take_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        with self._lock:
+            return self._nodes.take(node, names)
+
+    async def drop_leases(self, node: NodeId, names: Sequence[str]) -> None:
+        with self._lock:
+            self._nodes.drop(node, names)
+
+    async def leases(self) -> list[Lease]:
+        with self._lock:
+            return self._nodes.leases()
+
+    # -- upkeep and hints ---------------------------------------------------------------------------------------------
+    async def prune(self, before: Micros) -> int:
+        with self._lock:
+            self._nodes.forget(before)
+            return self._jobs.prune(before)
+
+    def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
+        with self._lock:
+            self._listeners = [*self._listeners, listener]
+        return lambda: self._unsubscribe(listener)
+
+    async def hint(self, hints: Sequence[Hint]) -> None:
+        self._tell(hints)
+
+    def _unsubscribe(self, listener: Callable[[Hint], None]) -> None:
+        with self._lock:
+            if listener in self._listeners:
+                at = self._listeners.index(listener)
+                self._listeners = self._listeners[:at] + self._listeners[at + 1 :]
+
+    def _tell(self, hints: Iterable[Hint]) -> None:
+        """Outside the lock: a listener may call the store."""
+        for hint in hints:
+            for listener in self._listeners:
+                listener(hint)
+
+    def _undisposed(self, tenant: str, job_id: UUID) -> Row | None:
+        row = self._jobs.find(tenant, job_id)
+        return row if row is not None and row.state is State.DEAD and row.disposition is None else None
+
+
+def _job_hints(drafts: Iterable[JobDraft]) -> list[Hint]:
+    """One per lane, with its earliest due time."""
+    earliest: dict[tuple[str, int], Micros] = {}
+    for draft in drafts:
+        lane = (draft.queue, draft.priority)
+        if lane not in earliest or draft.due_at < earliest[lane]:
+            earliest[lane] = draft.due_at
+    return [JobHint(queue, priority, due_at) for (queue, priority), due_at in earliest.items()]
+
+
+def _cursor_hints(schedule: Schedule) -> list[Hint]:
+    return [] if schedule.next_fire_time is None else [ScheduleHint(schedule.next_fire_time)]
+
+
+def _count(queue: str, rows: list[Row], now: Micros) -> QueueCount:
+    pending = [row for row in rows if row.state is not State.RUNNING]
+    return QueueCount(queue, len(pending), sum(row.draft.due_at <= now for row in pending), len(rows) - len(pending))

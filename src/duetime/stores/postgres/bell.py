@@ -1,0 +1,191 @@
+"""Hints between processes: LISTEN and NOTIFY on the channel `duetime`.
+
+Notifying transactions are serialised by the server when they commit, so a process sends at most two hundred of them a second; what
+comes up in between is gathered and follows a few milliseconds later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from typing import Any
+from uuid import UUID
+
+from duetime.clock import monotonic_micros, noise, pause
+from duetime.errors import DuetimeError
+from duetime.model.instant import SECOND, Micros
+from duetime.model.lease import NodeId
+from duetime.store import CancelHint, Hint, JobHint, ScheduleHint, Unsubscribe
+from duetime.stores.postgres.lines import SQL, Lines
+
+CHANNEL = "duetime"
+REST = SECOND // 200
+SELF_CHECK = 15.0  # seconds: a connection that looks open may have been dead for long
+LAST_WORDS = 1.0  # seconds: a process that submits and ends at once still tells
+LOOK_AT_ALL = JobHint("*", 0, 0)
+
+
+class Bell:
+    def __init__(self, lines: Lines) -> None:
+        self._pooled = lines.address.pooled
+        self._line = lines.listen(on_lost=self._on_lost)
+        self._listeners: list[Callable[[Hint], None]] = []
+        self._listening: asyncio.Task[None] | None = None
+        self._ear: Any = None
+        self._lost = asyncio.Event()
+        self._waiting: dict[tuple[object, ...], tuple[str, Micros]] = {}
+        self._flushing: asyncio.Task[None] | None = None
+        self._last_rung = 0
+
+    # -- telling ------------------------------------------------------------------------------------------------------
+    def take_turn(self) -> bool:
+        """Whether a statement may notify by itself now; if so, this was its turn."""
+        now = monotonic_micros()
+        if now - self._last_rung < REST:
+            return False
+        self._last_rung = now
+        return True
+
+    def tell_here(self, hints: Iterable[Hint]) -> None:
+        """Behind a pooler nobody can listen to the server, so this process tells itself."""
+        if self._pooled:
+            self._tell(hints)
+
+    def ring(self, hints: Iterable[Hint], *, whenever: bool = False) -> None:
+        """Tell everybody soon, without waiting for it. Jobs that are not due soon are left out, except `whenever` they are due."""
+        hints = list(hints)
+        self.tell_here(hints)
+        for hint in hints:
+            self._gather(hint, whenever)
+        if self._waiting and self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+
+    async def send(self, hints: Iterable[Hint]) -> None:
+        self.ring(hints, whenever=True)
+        if self._flushing is not None:
+            await asyncio.wait({self._flushing})
+
+    def _gather(self, hint: Hint, whenever: bool) -> None:
+        key, moment = _key(hint), hint.due_at if isinstance(hint, JobHint) and not whenever else 0
+        payload = encode(hint)
+        if key in self._waiting:
+            known, sooner = self._waiting[key]
+            payload, moment = min((known, payload), key=_instant), min(sooner, moment)
+        self._waiting[key] = (payload, moment)
+
+    async def _flush(self) -> None:
+        try:
+            while self._waiting:
+                rest = self._last_rung + REST - monotonic_micros()
+                if rest > 0:
+                    await pause(rest / SECOND)
+                batch, self._waiting = list(self._waiting.values()), {}
+                self._last_rung = monotonic_micros()
+                with contextlib.suppress(DuetimeError):  # a hint may be lost
+                    await self._line.fetch(SQL["notify"], [payload for payload, _ in batch], [moment for _, moment in batch])
+        finally:
+            self._flushing = None
+
+    # -- listening ----------------------------------------------------------------------------------------------------
+    def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
+        self._listeners.append(listener)
+        self.listen()
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def listen(self) -> None:
+        """Begin to listen if anybody wants to hear, and there is a loop to do it on."""
+        if self._listening is None and self._listeners and not self._pooled:
+            with contextlib.suppress(RuntimeError):
+                self._listening = asyncio.get_running_loop().create_task(self._keep_listening())
+
+    async def close(self) -> None:
+        if self._flushing is not None:
+            await asyncio.wait({self._flushing}, timeout=LAST_WORDS)
+        tasks = [task for task in (self._listening, self._flushing) if task is not None]
+        self._listening = self._ear = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep_listening(self) -> None:
+        failures = 0
+        while True:
+            self._lost.clear()
+            try:
+                await self._line.run(self._listen_on)
+                failures = 0
+            except DuetimeError:
+                failures += 1
+                await pause(min(2.0, 0.05 * 2**failures) * (0.5 + noise() / 2))
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SELF_CHECK):
+                    await self._lost.wait()
+
+    async def _listen_on(self, connection: Any) -> None:
+        if self._ear is connection:
+            await connection.fetchval("SELECT 1")
+            return
+        await connection.add_listener(CHANNEL, self._heard)
+        self._ear = connection
+        self._tell([LOOK_AT_ALL])  # whatever was told while nobody listened
+
+    def _on_lost(self) -> None:
+        self._lost.set()
+
+    def _heard(self, _connection: object, _pid: int, _channel: str, payload: str) -> None:
+        if (hint := decode(payload)) is not None:
+            self._tell([hint])
+
+    def _tell(self, hints: Iterable[Hint]) -> None:
+        for hint in hints:
+            for listener in tuple(self._listeners):
+                listener(hint)
+
+
+def encode(hint: Hint) -> str:
+    """Short whatever it is about; the queue comes last because its name may hold anything."""
+    match hint:
+        case JobHint(queue, priority, due_at):
+            return f"j {priority} {due_at} {queue}"
+        case ScheduleHint(moment):
+            return f"s {moment}"
+        case CancelHint(node, job_id):
+            return f"c {node} {job_id}"
+
+
+def decode(payload: str) -> Hint | None:
+    """None for what this version does not know."""
+    try:
+        match payload.split(" ", 3):
+            case ["j", priority, due_at, queue]:
+                return JobHint(queue, int(priority), int(due_at))
+            case ["s", moment]:
+                return ScheduleHint(int(moment))
+            case ["c", node, job_id]:
+                return CancelHint(NodeId(int(node)), UUID(job_id))
+    except ValueError:
+        pass
+    return None
+
+
+def _key(hint: Hint) -> tuple[object, ...]:
+    match hint:
+        case JobHint(queue, priority, _):
+            return ("j", queue, priority)
+        case ScheduleHint():
+            return ("s",)
+        case CancelHint(node, job_id):
+            return ("c", node, job_id)
+
+
+def _instant(payload: str) -> int:
+    """Of two payloads with the same key the one about the earlier instant says all."""
+    kind, *rest = payload.split(" ", 3)
+    return int(rest[1]) if kind == "j" else int(rest[0])

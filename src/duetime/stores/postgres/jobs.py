@@ -1,0 +1,186 @@
+"""Jobs as callers see them: stored, looked up, cancelled, moved, revived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from duetime.errors import Conflict, StoreUnavailable
+from duetime.model.attempt import Attempt
+from duetime.model.instant import Micros
+from duetime.model.job import CancelReply, Job, JobDraft, JobFilter
+from duetime.model.lease import NodeId
+from duetime.store import CancelHint, JobHint, QueueCount
+from duetime.stores.postgres import listing
+from duetime.stores.postgres.bell import Bell
+from duetime.stores.postgres.line import PATIENCE
+from duetime.stores.postgres.lines import SQL, Lines
+from duetime.stores.postgres.rows import attempt_of, job_of
+
+COPY_FROM = 200  # drafts: fewer are stored quicker by one INSERT
+COPY_AT_ONCE = 20_000
+COPY_RATE = 10_000  # drafts a second which even a slow server takes
+MOST_RIVALS = 10
+
+
+class Jobs:
+    def __init__(self, lines: Lines, bell: Bell) -> None:
+        self._lines = lines
+        self._bell = bell
+        self._known_queues: set[str] = set()
+
+    # -- storing ------------------------------------------------------------------------------------------------------
+    async def add(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        if not drafts:
+            return []
+        await self._record_queues({draft.queue for draft in drafts})
+        if len(drafts) == 1:
+            return [await self._add_one(drafts[0])]
+        keyed = [draft for draft in drafts if draft.unique_key is not None]
+        if keyed:
+            ids = await self._add_keyed(drafts, keyed)
+        else:
+            await (self._copy(drafts) if len(drafts) >= COPY_FROM else self._insert(drafts))
+            ids = [draft.id for draft in drafts]
+        self._bell.ring(lane_hints(drafts))
+        return ids
+
+    async def _record_queues(self, queues: set[str]) -> None:
+        if new := queues - self._known_queues:
+            await self._lines.submit.count(SQL["add_queues"], sorted(new))
+            self._known_queues |= new
+
+    async def _add_one(self, draft: JobDraft) -> UUID:
+        notify = self._bell.take_turn()
+        stored = await self._lines.submit.row(SQL["add_job"], *draft, notify)
+        if stored is None:
+            return (await self._add_keyed([draft], [draft]))[0]
+        if stored["soon"]:
+            hints = lane_hints([draft])
+            if notify:
+                self._bell.tell_here(hints)
+            else:
+                self._bell.ring(hints)
+        return draft.id
+
+    async def _insert(self, drafts: Sequence[JobDraft]) -> None:
+        await self._lines.submit.count(SQL["add_jobs"], *_columns(drafts))
+
+    async def _copy(self, drafts: Sequence[JobDraft]) -> None:
+        """COPY cannot leave out what is stored already, so it is for batches of which nothing is: all of them, normally."""
+
+        async def work(connection: Any) -> bool:
+            if await connection.fetchval(SQL["any_finished"], *_id_range(drafts)):
+                return False
+            for at in range(0, len(drafts), COPY_AT_ONCE):
+                part = drafts[at : at + COPY_AT_ONCE] if len(drafts) > COPY_AT_ONCE else drafts
+                await connection.copy_records_to_table("jobs", schema_name="duetime", columns=JobDraft._fields, records=part)
+            return True
+
+        patience = PATIENCE + len(drafts) / COPY_RATE
+        try:
+            done = await self._lines.submit.run(work, atomic=len(drafts) > COPY_AT_ONCE, patience=patience)
+        except asyncpg.UniqueViolationError:
+            done = False
+        if not done:
+            await self._insert(drafts)
+
+    async def _add_keyed(self, drafts: Sequence[JobDraft], keyed: Sequence[JobDraft]) -> list[UUID]:
+        """Stores what may be stored, then asks which job answers for each draft that may be held off by its key."""
+
+        async def work(connection: Any) -> dict[UUID, UUID]:
+            todo = drafts
+            answers: dict[UUID, UUID] = {}
+            for _ in range(MOST_RIVALS):
+                await connection.execute(SQL["add_jobs"], *_columns(todo))
+                asked = [draft for draft in keyed if draft.id not in answers]
+                columns = [draft.id for draft in asked], [draft.tenant for draft in asked], [draft.unique_key for draft in asked]
+                answers |= {row["id"]: row["answer"] for row in await connection.fetch(SQL["resolve_jobs"], *columns) if row["answer"]}
+                todo = [draft for draft in asked if draft.id not in answers]
+                if not todo:
+                    return answers
+            # Each time the job that held the key finished between our two looks.
+            raise StoreUnavailable("a unique key changed hands too often: repeat")
+
+        answers = await self._lines.submit.run(work, atomic=True)
+        return [answers.get(draft.id, draft.id) for draft in drafts]
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+    async def get(self, tenant: str, job_id: UUID) -> Job | None:
+        row = await self._lines.read.row(listing.ONE, tenant, job_id)
+        return None if row is None else job_of(row)
+
+    async def page(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> list[Job]:
+        query = listing.query(wanted, limit, before)
+        if query is None:
+            return []
+        return [job_of(row) for row in await self._lines.read.fetch(query.text, *query.arguments)]
+
+    async def attempts(self, job_id: UUID) -> list[Attempt]:
+        return [attempt_of(row) for row in await self._lines.read.fetch(SQL["list_attempts"], job_id)]
+
+    async def count(self) -> list[QueueCount]:
+        return [QueueCount(*row) for row in await self._lines.read.fetch(SQL["count_jobs"])]
+
+    async def queues(self) -> list[str]:
+        return [row["name"] for row in await self._lines.read.fetch(SQL["queues"])]
+
+    # -- changing -----------------------------------------------------------------------------------------------------
+    async def cancel(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
+        for _ in range(MOST_RIVALS):
+            row = await self._lines.submit.row(SQL["cancel_job"], tenant, job_id, reason)
+            if row is not None:
+                reply = CancelReply(row["reply"])
+                if reply is CancelReply.REQUESTED:
+                    self._bell.ring([CancelHint(NodeId(row["node"]), job_id)])
+                return reply
+            if await self.get(tenant, job_id) is None:
+                return CancelReply.MISSING
+        raise StoreUnavailable(f"job {job_id} changes too fast to be cancelled: repeat")
+
+    async def change(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
+        row = await self._lines.submit.row(SQL["change_job"], tenant, job_id, due_at, priority)
+        if row is not None:
+            self._bell.ring([JobHint(row["queue"], row["priority"], row["due_at"])])
+        return row is not None
+
+    async def revive(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
+        async def work(connection: Any) -> bool:
+            if await connection.fetchval(SQL["dispose_job"], tenant, job_id, "retried") is None:
+                return bool(await connection.fetchval(SQL["revived_before"], tenant, job_id, draft.id))
+            await connection.execute(SQL["add_jobs"], *_columns([draft]))
+            [row] = await connection.fetch(SQL["resolve_jobs"], [draft.id], [draft.tenant], [draft.unique_key])
+            if row["answer"] != draft.id:
+                raise Conflict(f"job {row['answer']} holds the unique key {draft.unique_key!r}: wait for it to finish, or cancel it")
+            return True
+
+        await self._record_queues({draft.queue})
+        revived = await self._lines.submit.run(work, atomic=True)
+        if revived:
+            self._bell.ring(lane_hints([draft]))
+        return revived
+
+    async def discard(self, tenant: str, job_id: UUID) -> bool:
+        return await self._lines.submit.value(SQL["dispose_job"], tenant, job_id, "discarded") is not None
+
+
+def lane_hints(drafts: Iterable[JobDraft]) -> list[JobHint]:
+    """One per lane, with its earliest due time."""
+    earliest: dict[tuple[str, int], Micros] = {}
+    for draft in drafts:
+        lane = (draft.queue, draft.priority)
+        if draft.due_at < earliest.get(lane, 1 << 62):
+            earliest[lane] = draft.due_at
+    return [JobHint(queue, priority, due_at) for (queue, priority), due_at in earliest.items()]
+
+
+def _columns(drafts: Sequence[JobDraft]) -> list[Any]:
+    return [*zip(*drafts, strict=True), *_id_range(drafts)]
+
+
+def _id_range(drafts: Sequence[JobDraft]) -> tuple[UUID, UUID]:
+    numbers = [draft.id.int for draft in drafts]
+    return UUID(int=min(numbers)), UUID(int=max(numbers))

@@ -1,0 +1,90 @@
+"""The query behind list_jobs: live and past jobs together, newest fire time first, a page at a time.
+
+Ids begin with the fire time in milliseconds, so the primary key gives the order without an index of its own. Within one millisecond
+ids are in no order: a page reads its last millisecond to the end and sorts exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from duetime.model.instant import Micros
+from duetime.model.job import FINAL, JobFilter, State
+from duetime.stores.postgres.lines import SQL
+
+LIVE, PAST = SQL["live_jobs"], SQL["past_jobs"]
+ONE = f"{LIVE} WHERE tenant = $1 AND id = $2 UNION ALL {PAST} WHERE tenant = $1 AND id = $2 LIMIT 1"
+FIRST_UUID = "'00000000-0000-0000-0000-000000000000'"
+
+
+@dataclass(slots=True)
+class Query:
+    text: str = ""
+    arguments: list[Any] = field(default_factory=list)
+
+    def bind(self, value: Any) -> str:
+        self.arguments.append(value)
+        return f"${len(self.arguments)}"
+
+
+def query(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> Query | None:
+    """None when nothing can be selected."""
+    made = Query()
+    conditions = [*_conditions(made, wanted), *_position(made, before)]
+    sources = _sources(wanted, conditions)
+    if not sources:
+        return None
+    made.text = _text(sources, made.bind(limit))
+    return made
+
+
+def _text(sources: list[tuple[str, str, str]], limit: str) -> str:
+    """Made of our own words only; values are bound. Whole rows are fetched last: thousands may share the last millisecond."""
+    tops = " UNION ALL ".join(f"(SELECT id FROM {table} WHERE {where} ORDER BY id DESC LIMIT {limit})" for _, table, where in sources)  # noqa: S608
+    last = " UNION ALL ".join(
+        f"SELECT id, fire_time FROM {table} WHERE {where} AND id >= (SELECT low FROM edge)"  # noqa: S608
+        for _, table, where in sources
+    )
+    rows = " UNION ALL ".join(f"{columns} WHERE id = ANY (ARRAY(SELECT id FROM page))" for columns, _, _ in sources)  # noqa: S608
+    return f"""
+        WITH top AS MATERIALIZED (SELECT id FROM ({tops}) t ORDER BY id DESC LIMIT {limit}),
+        edge AS MATERIALIZED (SELECT CASE WHEN count(*) < {limit} THEN {FIRST_UUID}
+            ELSE left((SELECT id FROM top ORDER BY id LIMIT 1)::text, 13) || '-0000-0000-000000000000' END::uuid AS low FROM top),
+        page AS MATERIALIZED (SELECT id FROM ({last}) l ORDER BY fire_time DESC, id DESC LIMIT {limit})
+        SELECT * FROM ({rows}) r ORDER BY fire_time DESC, id DESC"""  # noqa: S608
+
+
+def _conditions(made: Query, wanted: JobFilter) -> list[str]:
+    """Only what was asked for, so that the planner sees which index fits."""
+    columns = ("tenant", "queue", "owner", "schedule", "target", "node")
+    conditions = [f"{column} = {made.bind(value)}" for column in columns if (value := getattr(wanted, column)) is not None]
+    if wanted.due_after is not None:
+        conditions.append(f"due_at >= {made.bind(wanted.due_after)}")
+    if wanted.due_before is not None:
+        conditions.append(f"due_at < {made.bind(wanted.due_before)}")
+    return conditions
+
+
+def _position(made: Query, before: tuple[Micros, UUID] | None) -> list[str]:
+    if before is None:
+        return []
+    fire_time, job_id = before
+    ceiling = UUID(int=(fire_time // 1_000 + 1) << 80)
+    return [f"id < {made.bind(ceiling)}", f"(fire_time, id) < ({made.bind(fire_time)}::timestamptz, {made.bind(job_id)}::uuid)"]
+
+
+def _sources(wanted: JobFilter, conditions: list[str]) -> list[tuple[str, str, str]]:
+    """Columns, table and condition of each table that can hold what is wanted."""
+    states = frozenset(State) if wanted.states is None else wanted.states
+    if wanted.undisposed:
+        states &= {State.DEAD}
+        conditions = [*conditions, "disposition IS NULL"]
+    sources = []
+    for columns, table, possible in ((LIVE, "duetime.jobs", frozenset(State) - FINAL), (PAST, "duetime.history", FINAL)):
+        if chosen := sorted(states & possible):
+            names = ", ".join(f"'{state}'" for state in chosen)
+            by_state = [] if len(chosen) == len(possible) else [f"state IN ({names})"]
+            sources.append((columns, table, " AND ".join([*conditions, *by_state])))
+    return sources

@@ -1,0 +1,167 @@
+"""Schedules: definitions, cursors, and the step that turns a cursor into jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from duetime.model.ids import segment_of
+from duetime.model.instant import Micros
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.store import Hint, JobHint, ScheduleHint
+from duetime.stores.postgres.bell import Bell
+from duetime.stores.postgres.lines import SQL, Lines
+from duetime.stores.postgres.rows import definition_of, schedule_of
+
+
+class Schedules:
+    def __init__(self, lines: Lines, bell: Bell) -> None:
+        self._lines = lines
+        self._bell = bell
+
+    # -- editing ------------------------------------------------------------------------------------------------------
+    async def put(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
+        row = None
+        if not expect_version:
+            row = await self._insert(draft, next_fire_time)
+        if row is None and expect_version != 0:
+            row = await self._edit(SQL["replace_schedule"], *_definition(draft), next_fire_time, expect_version)
+        return self._told(row)
+
+    async def pause(self, tenant: str, name: str, note: str | None) -> Schedule | None:
+        row = await self._edit(SQL["pause_schedule"], tenant, name, note)
+        return None if row is None else schedule_of(row)
+
+    async def resume(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
+        row = await self._lines.submit.row(SQL["resume_schedule"], tenant, name, next_fire_time)
+        return await self.get(tenant, name) if row is None else self._told(row)
+
+    async def remove(self, tenant: str, name: str) -> Schedule | None:
+        row = await self._edit(SQL["lock_schedule"], tenant, name, remove=True)
+        return None if row is None else schedule_of(row)
+
+    async def _insert(self, draft: ScheduleDraft, next_fire_time: Micros | None) -> Any:
+        arguments = [draft.id, *_definition(draft), segment_of(draft.id), next_fire_time]
+        tries = 0
+
+        async def work(connection: Any) -> Any:
+            nonlocal tries
+            tries += 1
+            row = await connection.fetchrow(SQL["insert_schedule"], *arguments)
+            if row is None and tries > 1:
+                # The name may have been taken by our own first try, whose reply was lost.
+                known = await connection.fetchrow(SQL["get_schedule"], draft.tenant, draft.name)
+                row = known if known is not None and known["id"] == draft.id else None
+            return row
+
+        return await self._lines.submit.run(work)
+
+    async def _edit(self, statement: str, *arguments: Any, remove: bool = False) -> Any:
+        """Change the schedule's row, then take back what has not started: what was planned may no longer be wanted."""
+        reached = None
+
+        async def work(connection: Any) -> Any:
+            nonlocal reached
+            schedule_id = await connection.fetchval(statement, *arguments)
+            if schedule_id is None:
+                return await _if_committed(connection, reached, remove)
+            withdrawal = await connection.fetchrow(SQL["withdraw_jobs"], schedule_id)
+            reached = await connection.fetchrow(SQL["record_withdrawal"], schedule_id, withdrawal["withdrawn"], withdrawal["moment"])
+            if remove:
+                await connection.execute(SQL["delete_schedule"], schedule_id)
+            return reached
+
+        return await self._lines.submit.run(work, atomic=True)
+
+    def _told(self, row: Any) -> Schedule | None:
+        if row is None:
+            return None
+        schedule = schedule_of(row)
+        if schedule.next_fire_time is not None and not schedule.paused:
+            self._bell.ring([ScheduleHint(schedule.next_fire_time)])
+        return schedule
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+    async def get(self, tenant: str, name: str) -> Schedule | None:
+        row = await self._lines.read.row(SQL["get_schedule"], tenant, name)
+        return None if row is None else schedule_of(row)
+
+    async def by_name(self, tenant: str, limit: int, after_name: str | None) -> list[Schedule]:
+        return [schedule_of(row) for row in await self._lines.read.fetch(SQL["list_schedules"], tenant, after_name, limit)]
+
+    async def due(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
+        return [schedule_of(row) for row in await self._lines.plan.fetch(SQL["due_schedules"], list(segments), until, limit)]
+
+    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
+        moment: Micros | None = await self._lines.plan.value(SQL["next_fire"], list(segments))
+        return moment
+
+    # -- firing -------------------------------------------------------------------------------------------------------
+    async def fire(self, firings: Sequence[Firing]) -> int:
+        rounds = _rounds(firings)
+
+        async def work(connection: Any) -> list[Any]:
+            return [row for firings in rounds for row in await connection.fetch(SQL["fire"], *_fire_columns(firings))]
+
+        rows = await self._lines.plan.run(work, atomic=len(rounds) > 1) if rounds else []
+        hints: list[Hint] = [JobHint(row["queue"], row["priority"], row["due_at"]) for row in rows if row["queue"] is not None]
+        self._bell.ring(hints)
+        return sum(row["applied"] or 0 for row in rows)
+
+
+async def _if_committed(connection: Any, reached: Any, removed: bool) -> Any:
+    """What an earlier try of ours came to before its reply was lost, if it was committed after all."""
+    if reached is None or removed:
+        return reached
+    known = await connection.fetchrow(SQL["get_schedule"], reached["tenant"], reached["name"])
+    return reached if known is not None and known["updated_at"] == reached["updated_at"] else None
+
+
+def _definition(draft: ScheduleDraft) -> list[Any]:
+    return [
+        draft.tenant,
+        draft.name,
+        definition_of(draft),
+        draft.target,
+        draft.target_spec,
+        draft.payload,
+        draft.policies,
+        draft.queue,
+        draft.priority,
+        draft.overlap,
+        draft.jitter,
+        draft.start_at,
+        draft.end_at,
+        draft.max_runs,
+        draft.owner,
+        draft.labels,
+    ]
+
+
+def _rounds(firings: Iterable[Firing]) -> list[list[Firing]]:
+    """One statement moves a schedule once: further steps of the same schedule go into statements of their own."""
+    rounds: list[list[Firing]] = []
+    steps: dict[UUID, int] = {}
+    for firing in firings:
+        step = steps[firing.schedule_id] = steps.get(firing.schedule_id, -1) + 1
+        if step == len(rounds):
+            rounds.append([])
+        rounds[step].append(firing)
+    return rounds
+
+
+def _fire_columns(firings: Sequence[Firing]) -> list[Any]:
+    fires = [(firing.schedule_id, *fire) for firing in firings for fire in firing.fires]
+    numbers = [fire[1].int for fire in fires] or [0]
+    return [
+        [firing.schedule_id for firing in firings],
+        [firing.version for firing in firings],
+        [firing.cursor for firing in firings],
+        [firing.next_fire_time for firing in firings],
+        [firing.runs for firing in firings],
+        [max((fire.fire_time for fire in firing.fires), default=None) for firing in firings],
+        *(zip(*fires, strict=True) if fires else ([],) * 5),
+        UUID(int=min(numbers)),
+        UUID(int=max(numbers)),
+    ]

@@ -1,0 +1,100 @@
+-- Jobs as callers see them: stored, looked up, cancelled, moved, revived.
+--
+-- A draft whose id is already among the finished jobs must not run again. Looking each id up in every partition of the history would
+-- double the price of storing it, so the look is bounded to the last day, and in a batch made only if the range of its ids has any hit.
+-- OFFSET 0 keeps the planner from reading a whole table in order to hash it.
+
+-- name: add_job
+-- $1..$17 the draft, $18 whether to notify. Answers a row if it was stored; `soon` says whether listeners want to know.
+INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
+    target, target_spec, payload, policies, owner, labels, unique_key, retry_of)
+SELECT $1::uuid, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz, $7::text, $8::smallint, $9::text,
+    $10::text, $11::bytea, $12::bytea, $13::bytea, $14::text, $15::bytea, $16::text, $17::uuid
+WHERE NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = $1
+    AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour')
+ON CONFLICT DO NOTHING
+RETURNING due_at < clock_timestamp() + interval '2 seconds' AS soon,
+    CASE WHEN $18::boolean AND due_at < clock_timestamp() + interval '2 seconds' THEN
+        pg_notify('duetime', format('j %s %s %s', priority, (extract(epoch FROM due_at) * 1000000)::bigint, queue)) END;
+
+-- name: add_jobs
+-- $1..$17 the drafts, column by column; $18, $19 the least and the greatest of their ids. Answers the ids that were stored.
+INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
+    target, target_spec, payload, policies, owner, labels, unique_key, retry_of)
+SELECT x.* FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::smallint[],
+    $9::text[], $10::text[], $11::bytea[], $12::bytea[], $13::bytea[], $14::text[], $15::bytea[], $16::text[], $17::uuid[]) AS x(id)
+WHERE CASE WHEN (SELECT EXISTS (SELECT FROM duetime.history h WHERE h.id >= $18::uuid AND h.id <= $19::uuid
+        AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour'))
+    THEN NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = x.id
+        AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour' OFFSET 0)
+    ELSE true END
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: any_finished
+-- Whether any job with an id from $1 to $2 finished within the last day.
+SELECT EXISTS (SELECT FROM duetime.history h WHERE h.id >= $1 AND h.id <= $2
+    AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour');
+
+-- name: resolve_jobs
+-- Which id answers for each draft that was not stored: its own when it is known, else that of the job which holds its key.
+SELECT x.id, CASE WHEN EXISTS (SELECT FROM duetime.jobs j WHERE j.id = x.id OFFSET 0)
+        OR EXISTS (SELECT FROM duetime.history h WHERE h.id = x.id OFFSET 0)
+    THEN x.id ELSE (SELECT j.id FROM duetime.jobs j WHERE j.tenant = x.tenant AND j.unique_key = x.unique_key) END AS answer
+FROM unnest($1::uuid[], $2::text[], $3::text[]) AS x(id, tenant, unique_key);
+
+-- name: add_queues
+INSERT INTO duetime.queues (name) SELECT DISTINCT unnest($1::text[]) ON CONFLICT DO NOTHING;
+
+-- name: queues
+SELECT name FROM duetime.queues ORDER BY name;
+
+-- name: live_jobs
+-- The columns of a job in the order of its fields; to be followed by a condition.
+SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner,
+    labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+    NULL::timestamptz AS started_at, NULL::timestamptz AS finished_at, NULL::bytea AS result, error, NULL::text AS disposition
+FROM duetime.jobs;
+
+-- name: past_jobs
+SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner,
+    labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+    started_at, finished_at, result, error, disposition
+FROM duetime.history;
+
+-- name: list_attempts
+SELECT job_id, attempt, node, ending, started_at, finished_at, error FROM duetime.attempts WHERE job_id = $1 ORDER BY attempt, finished_at;
+
+-- name: count_jobs
+SELECT queue, count(*) FILTER (WHERE state <> 'running') AS pending,
+    count(*) FILTER (WHERE state <> 'running' AND due_at <= statement_timestamp()) AS due, count(*) FILTER (WHERE state = 'running') AS running
+FROM duetime.jobs GROUP BY queue ORDER BY queue;
+
+-- name: cancel_job
+-- $1 tenant, $2 id, $3 reason. No row: somebody changed the job in the same moment, so look again.
+WITH found AS MATERIALIZED (SELECT ctid AS tid, state FROM duetime.jobs WHERE id = $2 AND tenant = $1 FOR UPDATE),
+    ended AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state <> 'running')) RETURNING *),
+    kept AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested,
+            checkpoint, progress, created_at, claimed_at, error, finished_at)
+        SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, 'cancelled', attempt, failures, losses, node, cancel_requested,
+            checkpoint, progress, created_at, claimed_at, $3::text, clock_timestamp() FROM ended),
+    asked AS (UPDATE duetime.jobs SET cancel_requested = true
+        WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state = 'running')) RETURNING node)
+SELECT 'cancelled' AS reply, NULL::bigint AS node FROM ended
+UNION ALL SELECT 'requested', node FROM asked
+UNION ALL SELECT 'final', NULL WHERE EXISTS (SELECT FROM duetime.history WHERE id = $2 AND tenant = $1);
+
+-- name: change_job
+UPDATE duetime.jobs SET due_at = coalesce($3, due_at), priority = coalesce($4, priority)
+WHERE id = $2 AND tenant = $1 AND state = 'pending' RETURNING queue, priority, due_at;
+
+-- name: dispose_job
+-- $1 tenant, $2 id, $3 what became of the dead letter.
+UPDATE duetime.history SET disposition = $3 WHERE id = $2 AND tenant = $1 AND state = 'dead' AND disposition IS NULL RETURNING id;
+
+-- name: revived_before
+-- Whether the dead letter $2 was revived as $3 by an earlier call whose reply was lost.
+SELECT EXISTS (SELECT FROM duetime.history WHERE id = $2 AND tenant = $1 AND disposition = 'retried')
+    AND (EXISTS (SELECT FROM duetime.jobs WHERE id = $3) OR EXISTS (SELECT FROM duetime.history WHERE id = $3));

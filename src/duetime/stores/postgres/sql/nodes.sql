@@ -1,0 +1,82 @@
+-- Nodes, their leases, and hints.
+--
+-- A node's session holds the advisory lock with the key $base + its id. When its process dies, the kernel closes the socket and the
+-- server drops the lock within milliseconds: others learn of the death long before the lease ends.
+
+-- name: join
+-- $1 name, $2 roles, $3 version, $4 ttl in microseconds, $5 base of the lock's key, or NULL for no lock.
+INSERT INTO duetime.nodes (name, roles, version, lease_until, holds_lock)
+VALUES ($1, $2, $3, clock_timestamp() + $4::bigint * interval '1 microsecond', $5::bigint IS NOT NULL)
+RETURNING id, CASE WHEN $5::bigint IS NOT NULL THEN pg_try_advisory_lock($5::bigint + id) END AS locked;
+
+-- name: lock_node
+SELECT pg_try_advisory_lock($1::bigint);
+
+-- name: beat
+-- $1 node, $2 ttl in microseconds, $3 base of the lock's key or NULL. Taking a lock that is held already only counts it once more.
+UPDATE duetime.nodes SET lease_until = clock_timestamp() + $2::bigint * interval '1 microsecond' WHERE id = $1 AND NOT dead
+RETURNING ARRAY(SELECT j.id FROM duetime.jobs j WHERE j.node = $1 AND j.cancel_requested) AS cancels,
+    CASE WHEN $3::bigint IS NOT NULL THEN pg_try_advisory_lock($3::bigint + id) END AS locked;
+
+-- name: leave
+WITH gone AS (UPDATE duetime.nodes SET dead = true WHERE id = $1 AND NOT dead)
+UPDATE duetime.leases SET holder = NULL WHERE holder = $1;
+
+-- name: nodes
+SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead,
+    (SELECT count(*) FROM duetime.jobs j WHERE j.node = n.id) AS running
+FROM duetime.nodes n ORDER BY n.id;
+
+-- name: suspects
+-- $1 this node, $2 base of the lock's key. Nodes whose lease has ended, or whose lock is free. A server that has just started has lost all
+-- locks, whoever is alive.
+SELECT id, lease_until <= clock_timestamp() AS ended FROM (
+    SELECT n.id, n.lease_until, CASE WHEN n.holds_lock AND pg_postmaster_start_time() < clock_timestamp() - interval '5 seconds'
+        THEN pg_try_advisory_xact_lock_shared($2::bigint + n.id) ELSE false END AS free
+    FROM duetime.nodes n WHERE NOT n.dead AND n.id <> $1 OFFSET 0) n
+WHERE free OR lease_until <= clock_timestamp();
+
+-- name: bury
+-- $1 nodes whose lease has ended, $2 nodes whose process is gone.
+UPDATE duetime.nodes SET dead = true
+WHERE NOT dead AND ((id = ANY ($1::bigint[]) AND lease_until <= clock_timestamp()) OR id = ANY ($2::bigint[])) RETURNING id;
+
+-- name: orphans
+SELECT j.* FROM (SELECT id FROM duetime.nodes WHERE dead ORDER BY id) n CROSS JOIN LATERAL (
+    SELECT id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
+        overlap, policies, target_spec, checkpoint, tenant, begun
+    FROM duetime.jobs WHERE node = n.id AND state = 'running' LIMIT $1) j LIMIT $1;
+
+-- name: held
+SELECT id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
+    overlap, policies, target_spec, checkpoint, tenant, begun
+FROM duetime.jobs WHERE node = $1 AND state = 'running';
+
+-- name: take_leases
+-- $1 node, $2 names. Only what is free is written, so that keeping what one has costs no write.
+WITH taken AS (
+    INSERT INTO duetime.leases AS l (name, holder)
+    SELECT DISTINCT x.name, $1::bigint FROM unnest($2::text[]) AS x(name)
+    WHERE EXISTS (SELECT FROM duetime.nodes n WHERE n.id = $1 AND NOT n.dead)
+        AND NOT EXISTS (SELECT FROM duetime.leases o JOIN duetime.nodes n ON n.id = o.holder AND NOT n.dead WHERE o.name = x.name)
+    ORDER BY x.name
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1
+        WHERE l.holder IS NULL OR NOT EXISTS (SELECT FROM duetime.nodes n WHERE n.id = l.holder AND NOT n.dead)
+    RETURNING name)
+SELECT name FROM taken
+UNION SELECT name FROM duetime.leases WHERE holder = $1 AND name = ANY ($2)
+    AND EXISTS (SELECT FROM duetime.nodes n WHERE n.id = $1 AND NOT n.dead);
+
+-- name: drop_leases
+UPDATE duetime.leases SET holder = NULL WHERE holder = $1 AND name = ANY ($2::text[]);
+
+-- name: leases
+SELECT l.name, l.holder, l.token, n.lease_until FROM duetime.leases l LEFT JOIN duetime.nodes n ON n.id = l.holder ORDER BY l.name;
+
+-- name: notify
+-- $1 payloads, $2 for each the instant it is about. What is not due soon is found in time without being told.
+SELECT pg_notify('duetime', x.payload) FROM unnest($1::text[], $2::timestamptz[]) AS x(payload, moment)
+WHERE x.moment < clock_timestamp() + interval '2 seconds';
+
+-- name: time
+SELECT clock_timestamp();

@@ -1,0 +1,99 @@
+-- Schedules: definitions, cursors, and the step that turns a cursor into jobs.
+--
+-- Whoever needs both locks the schedule's row before its jobs.
+
+-- name: insert_schedule
+-- $1..$17 the definition, $18 segment, $19 next_fire_time. No row when the name is taken.
+INSERT INTO duetime.schedules (id, tenant, name, definition, target, target_spec, payload, policies, queue, priority, overlap, jitter,
+    start_at, end_at, max_runs, owner, labels, segment, next_fire_time)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+ON CONFLICT DO NOTHING RETURNING *;
+
+-- name: replace_schedule
+-- $1..$16 the definition without its id, $17 next_fire_time, $18 the version expected, or NULL for any.
+UPDATE duetime.schedules SET definition = $3, target = $4, target_spec = $5, payload = $6, policies = $7, queue = $8, priority = $9,
+    overlap = $10, jitter = $11, start_at = $12, end_at = $13, max_runs = $14, owner = $15, labels = $16, next_fire_time = $17,
+    version = version + 1, updated_at = clock_timestamp()
+WHERE tenant = $1 AND name = $2 AND ($18::bigint IS NULL OR version = $18) RETURNING id;
+
+-- name: pause_schedule
+UPDATE duetime.schedules SET paused = true, pause_note = $3, version = version + 1, updated_at = clock_timestamp()
+WHERE tenant = $1 AND name = $2 RETURNING id;
+
+-- name: resume_schedule
+UPDATE duetime.schedules SET paused = false, pause_note = NULL, next_fire_time = $3, version = version + 1, updated_at = clock_timestamp()
+WHERE tenant = $1 AND name = $2 AND paused RETURNING *;
+
+-- name: lock_schedule
+SELECT id FROM duetime.schedules WHERE tenant = $1 AND name = $2 FOR UPDATE;
+
+-- name: withdraw_jobs
+-- Takes back what has not started and lies ahead.
+WITH gone AS (DELETE FROM duetime.jobs WHERE schedule_id = $1 AND attempt = 0 AND state = 'pending' AND fire_time > statement_timestamp()
+    RETURNING id)
+SELECT count(*) AS withdrawn, statement_timestamp() AS moment FROM gone;
+
+-- name: record_withdrawal
+-- $1 schedule, $2 jobs withdrawn, $3 when. last_fire_time becomes the latest fire that can no longer be taken back. A statement of its own:
+-- it must see the jobs that were claimed while the withdrawal waited for their rows.
+UPDATE duetime.schedules SET runs = runs - $2, last_fire_time = greatest(
+    CASE WHEN last_fire_time > $3 THEN $3 ELSE last_fire_time END, (SELECT max(fire_time) FROM duetime.jobs WHERE schedule_id = $1))
+WHERE id = $1 RETURNING *;
+
+-- name: delete_schedule
+DELETE FROM duetime.schedules WHERE id = $1;
+
+-- name: get_schedule
+SELECT * FROM duetime.schedules WHERE tenant = $1 AND name = $2;
+
+-- name: list_schedules
+SELECT * FROM duetime.schedules WHERE tenant = $1 AND ($2::text IS NULL OR name > $2) ORDER BY name LIMIT $3;
+
+-- name: due_schedules
+SELECT * FROM duetime.schedules
+WHERE NOT paused AND next_fire_time <= $2 AND segment = ANY ($1::smallint[]) ORDER BY next_fire_time, id LIMIT $3;
+
+-- name: next_fire
+SELECT next_fire_time FROM duetime.schedules
+WHERE NOT paused AND next_fire_time IS NOT NULL AND segment = ANY ($1::smallint[]) ORDER BY next_fire_time LIMIT 1;
+
+-- name: fire
+-- Firings: $1 schedules, $2 versions, $3 cursors, $4 next cursors, $5 runs, $6 latest fires. Their fires: $7 schedules, $8 ids,
+-- $9 fire times, $10 due, $11 reasons to skip; $12, $13 the least and the greatest id.
+-- Answers how many firings were applied, then the lanes of the new jobs with their earliest due times.
+-- The cursor is compared by IS NOT DISTINCT FROM because "=" would tempt the planner to the index of cursors, where thousands are equal.
+WITH s AS MATERIALIZED (
+        SELECT k.tid, x.id, x.following, x.runs, x.latest
+        FROM (SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::timestamptz[])
+            AS x(id, version, cursor, following, runs, latest) ORDER BY id) x
+        CROSS JOIN LATERAL (
+            SELECT k.ctid AS tid FROM duetime.schedules k
+            WHERE k.id = x.id AND k.version = x.version AND k.next_fire_time IS NOT DISTINCT FROM x.cursor AND NOT k.paused LIMIT 1 FOR UPDATE) k),
+    u AS (UPDATE duetime.schedules k
+        SET next_fire_time = s.following, runs = s.runs, last_fire_time = greatest(k.last_fire_time, s.latest)
+        FROM s WHERE k.ctid = ANY (ARRAY(SELECT tid FROM s)) AND k.id = s.id
+        RETURNING k.id, k.tenant, k.name, k.queue, k.priority, k.overlap, k.target, k.target_spec, k.payload, k.policies, k.owner, k.labels),
+    f AS MATERIALIZED (
+        SELECT y.id, u.tenant, u.id AS schedule_id, u.name AS schedule, y.fire_time, y.due_at, u.queue, u.priority, u.overlap, u.target,
+            u.target_spec, u.payload, u.policies, u.owner, u.labels, y.reason
+        FROM unnest($7::uuid[], $8::uuid[], $9::timestamptz[], $10::timestamptz[], $11::text[]) AS y(schedule, id, fire_time, due_at, reason)
+        JOIN u ON u.id = y.schedule
+        WHERE CASE WHEN (SELECT EXISTS (SELECT FROM duetime.history h WHERE h.id >= $12::uuid AND h.id <= $13::uuid
+                AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour'))
+            THEN NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = y.id
+                AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour' OFFSET 0)
+            ELSE true END),
+    n AS (INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
+            payload, policies, owner, labels)
+        SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
+            payload, policies, owner, labels FROM f WHERE reason IS NULL
+        ON CONFLICT DO NOTHING RETURNING queue, priority, due_at),
+    k AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
+            payload, policies, owner, labels, state, error, finished_at)
+        SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
+            payload, policies, owner, labels, 'skipped', reason, clock_timestamp() FROM f
+        WHERE reason IS NOT NULL AND NOT EXISTS (SELECT FROM duetime.jobs j WHERE j.id = f.id OFFSET 0)),
+    q AS (INSERT INTO duetime.queues (name) SELECT DISTINCT queue FROM f
+        WHERE NOT EXISTS (SELECT FROM duetime.queues q WHERE q.name = f.queue) ON CONFLICT DO NOTHING)
+SELECT count(*) AS applied, NULL::text AS queue, NULL::smallint AS priority, NULL::timestamptz AS due_at FROM u
+UNION ALL SELECT NULL, queue, priority, min(due_at) FROM n GROUP BY queue, priority;

@@ -1,0 +1,148 @@
+-- Claiming and settling: the hot path.
+--
+-- Autoanalyze may meet the live table when it is empty and believe that it stays so; the plan of a plain join of an array with the
+-- table then turns round and walks every dead entry of the primary key. So whatever joins an array to `jobs` does it as
+-- CROSS JOIN LATERAL (... LIMIT 1), which cannot be turned round, and goes on by ctid. For the same reason a correlated EXISTS ends in
+-- OFFSET 0: without it the planner may read the whole table once and hash it.
+
+-- name: claim
+-- $1 room, $2 node, $3 queues, $4 priorities, $5 lower bounds, $6 prefetch in microseconds, $7 targets. Jobs that may run side by side.
+UPDATE duetime.jobs SET state = 'running', attempt = attempt + 1, node = $2, claimed_at = statement_timestamp()
+WHERE ctid = ANY (ARRAY(
+    SELECT c.ctid FROM unnest($3::text[], $4::smallint[], $5::timestamptz[]) AS l(queue, priority, low)
+    CROSS JOIN LATERAL (
+        SELECT j.ctid FROM duetime.jobs j
+        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.queue = l.queue AND j.priority = l.priority
+            AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
+        ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED) c
+    WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
+    LIMIT $1))
+RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
+    overlap, policies, target_spec, checkpoint, tenant, begun;
+
+-- name: claim_with_exclusive
+-- The same, and in each lane also jobs that run one at a time per schedule: those in whose way no started job of their schedule is, the
+-- oldest fire first. A unique index refuses what two claims at the same moment might both believe.
+UPDATE duetime.jobs SET state = 'running', attempt = attempt + 1, node = $2, claimed_at = statement_timestamp()
+WHERE ctid = ANY (ARRAY(
+    SELECT c.ctid FROM unnest($3::text[], $4::smallint[], $5::timestamptz[]) AS l(queue, priority, low)
+    CROSS JOIN LATERAL (
+        SELECT alone.ctid FROM (
+            SELECT j.ctid FROM duetime.jobs j
+            WHERE j.state = 'pending' AND j.overlap IS NOT NULL AND j.queue = l.queue AND j.priority = l.priority
+                AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
+                AND NOT EXISTS (SELECT FROM duetime.jobs s WHERE s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id OFFSET 0)
+                AND (j.attempt > 0 OR NOT EXISTS (
+                    SELECT FROM duetime.jobs o
+                    WHERE o.schedule_id = j.schedule_id AND o.attempt = 0 AND o.fire_time <= j.fire_time AND (o.fire_time, o.id) < (j.fire_time, j.id)
+                        AND o.state = 'pending' AND o.overlap IS NOT NULL AND o.target = ANY ($7::text[])
+                        AND o.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond'
+                        AND EXISTS (SELECT FROM unnest($3::text[], $4::smallint[]) AS m(queue, priority)
+                            WHERE m.queue = o.queue AND m.priority = o.priority) OFFSET 0))
+            ORDER BY j.due_at LIMIT $1 FOR UPDATE OF j SKIP LOCKED) alone
+        UNION ALL
+        SELECT beside.ctid FROM (
+            SELECT j.ctid FROM duetime.jobs j
+            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.queue = l.queue AND j.priority = l.priority
+                AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
+            ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED) beside) c
+    WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
+    LIMIT $1))
+RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
+    overlap, policies, target_spec, checkpoint, tenant, begun;
+
+-- name: hold_back
+-- $1 node, $2 queues, $3 priorities, $4 targets. Exclusive jobs that are due while an earlier one has started and not finished: `skip` ends
+-- as skipped, `cancel_previous` asks the one in its way to stop. Answers the running jobs that were asked.
+WITH blocked AS MATERIALIZED (
+        SELECT j.tid, j.id, j.overlap, s.id AS in_the_way FROM unnest($2::text[], $3::smallint[]) AS l(queue, priority)
+        CROSS JOIN LATERAL (
+            SELECT j.ctid AS tid, j.id, j.schedule_id, j.overlap FROM duetime.jobs j
+            WHERE j.state = 'pending' AND j.overlap IS NOT NULL AND j.queue = l.queue AND j.priority = l.priority
+                AND j.due_at <= statement_timestamp() AND j.attempt = 0 AND j.overlap <> 'queue' AND j.target = ANY ($4::text[])
+            ORDER BY j.due_at LIMIT 1000 FOR UPDATE SKIP LOCKED) j
+        CROSS JOIN LATERAL (
+            SELECT s.id FROM duetime.jobs s WHERE s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id LIMIT 1) s
+        WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $1 AND NOT dead AND lease_until > statement_timestamp())),
+    skipped AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM blocked WHERE overlap = 'skip')) RETURNING *),
+    kept AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested,
+            checkpoint, progress, created_at, claimed_at, error, finished_at)
+        SELECT k.id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, k.overlap, target,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, 'skipped', attempt, failures, losses, node, cancel_requested,
+            checkpoint, progress, created_at, claimed_at,
+            format('overlap: job %s has started and not finished', b.in_the_way), clock_timestamp()
+        FROM skipped k JOIN blocked b ON b.id = k.id)
+UPDATE duetime.jobs SET cancel_requested = true
+WHERE id = ANY (ARRAY(SELECT in_the_way FROM blocked WHERE overlap = 'cancel_previous')) AND NOT cancel_requested
+RETURNING node, id;
+
+-- name: next_due
+-- $1 queues, $2 priorities, $3 prefetch in microseconds, $4 targets.
+SELECT min(c.due_at) FROM unnest($1::text[], $2::smallint[]) AS l(queue, priority) CROSS JOIN LATERAL (
+    SELECT least(
+        (SELECT j.due_at FROM duetime.jobs j
+            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.queue = l.queue AND j.priority = l.priority
+                AND j.due_at > statement_timestamp() + $3::bigint * interval '1 microsecond' AND j.target = ANY ($4::text[])
+            ORDER BY j.due_at LIMIT 1),
+        (SELECT j.due_at FROM duetime.jobs j
+            WHERE j.state = 'pending' AND j.overlap IS NOT NULL AND j.queue = l.queue AND j.priority = l.priority
+                AND j.due_at > statement_timestamp() + $3::bigint * interval '1 microsecond' AND j.target = ANY ($4::text[])
+            ORDER BY j.due_at LIMIT 1)) AS due_at) c;
+
+-- name: begin
+UPDATE duetime.jobs SET begun = true WHERE id = $1 AND attempt = $2 AND state = 'running';
+
+-- name: settle_successes
+-- $1 ids, $2 attempts, $3 started, $4 finished (microseconds: they are always near now, where a double is exact), $5 results.
+-- The number of rows inserted tells whether any was refused.
+WITH s AS MATERIALIZED (
+        SELECT k.tid, x.id, x.started, x.finished, x.result
+        FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[]) AS x(id, attempt, started, finished, result)
+        CROSS JOIN LATERAL (
+            SELECT k.ctid AS tid FROM duetime.jobs k WHERE k.id = x.id AND k.attempt = x.attempt AND k.state = 'running' LIMIT 1 FOR UPDATE) k),
+    d AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM s)) RETURNING *)
+INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
+    target_spec, payload, policies, owner, labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested,
+    checkpoint, progress, created_at, claimed_at, error, started_at, finished_at, result)
+SELECT d.id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
+    target_spec, payload, policies, owner, labels, unique_key, retry_of, 'succeeded', attempt, failures, losses, node, cancel_requested,
+    checkpoint, progress, created_at, claimed_at, NULL, to_timestamp(s.started / 1e6), to_timestamp(s.finished / 1e6), s.result
+FROM d JOIN s ON s.id = d.id;
+
+-- name: settle
+-- Every kind of ending. $1 ids, $2 attempts, $3 states, $4 due, $5 failures, $6 losses, $7 endings, $8 started, $9 finished, $10 results,
+-- $11 errors. Answers the ids that were written, and the lane of each that is pending again.
+WITH s AS MATERIALIZED (
+        SELECT k.tid, k.node, x.*
+        FROM (SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::text[],
+                $8::timestamptz[], $9::timestamptz[], $10::bytea[], $11::text[])
+            AS x(id, attempt, state, due_at, failures, losses, ending, started_at, finished_at, result, error) ORDER BY id) x
+        CROSS JOIN LATERAL (
+            SELECT k.ctid AS tid, k.node FROM duetime.jobs k
+            WHERE k.id = x.id AND k.attempt = x.attempt AND k.state = 'running' LIMIT 1 FOR UPDATE) k),
+    d AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM s WHERE state <> 'pending')) RETURNING *),
+    p AS (UPDATE duetime.jobs j SET state = 'pending', node = NULL, claimed_at = NULL, due_at = s.due_at, failures = s.failures,
+            losses = s.losses, error = coalesce(s.error, j.error), begun = false
+        FROM s WHERE j.ctid = ANY (ARRAY(SELECT tid FROM s WHERE state = 'pending')) AND j.id = s.id
+        RETURNING j.id, j.queue, j.priority, j.due_at),
+    h AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested,
+            checkpoint, progress, created_at, claimed_at, error, started_at, finished_at, result)
+        SELECT d.id, tenant, schedule_id, schedule, fire_time, d.due_at, queue, priority, overlap, target,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, s.state, d.attempt, s.failures, s.losses, d.node,
+            cancel_requested, checkpoint, progress, created_at, claimed_at, s.error, s.started_at, s.finished_at, s.result
+        FROM d JOIN s ON s.id = d.id RETURNING id),
+    w AS (SELECT id, NULL::text AS queue, NULL::smallint AS priority, NULL::timestamptz AS due_at FROM h
+        UNION ALL SELECT id, queue, priority, due_at FROM p),
+    a AS (INSERT INTO duetime.attempts (job_id, attempt, node, ending, started_at, finished_at, error)
+        SELECT s.id, s.attempt, s.node, s.ending, s.started_at, s.finished_at, s.error FROM w JOIN s ON s.id = w.id
+        WHERE s.ending <> 'succeeded' AND NOT (s.ending = 'released' AND s.started_at IS NULL))
+SELECT id, queue, priority, due_at FROM w;
+
+-- name: refused
+-- $1 ids, $2 attempts, $3 states, $4 due. Those that were not written, now or by an earlier call whose reply was lost.
+SELECT x.id FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::timestamptz[]) AS x(id, attempt, state, due_at)
+WHERE NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = x.id AND h.attempt = x.attempt AND h.state = x.state OFFSET 0)
+    AND NOT EXISTS (SELECT FROM duetime.jobs j
+        WHERE j.id = x.id AND j.attempt = x.attempt AND j.state = 'pending' AND x.state = 'pending' AND j.due_at = x.due_at OFFSET 0);

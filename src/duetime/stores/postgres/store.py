@@ -1,0 +1,178 @@
+"""The PostgreSQL store's face: each verb goes to the part that knows how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from duetime.model.attempt import Attempt
+from duetime.model.instant import Micros
+from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
+from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.settle import Settlement
+from duetime.store import Capabilities, ClaimRequest, Hint, Migration, QueueCount, Unsubscribe
+from duetime.stores.postgres import upkeep
+from duetime.stores.postgres.address import Address, parse
+from duetime.stores.postgres.bell import Bell
+from duetime.stores.postgres.jobs import Jobs
+from duetime.stores.postgres.lines import SQL, Lines
+from duetime.stores.postgres.nodes import Nodes
+from duetime.stores.postgres.schedules import Schedules
+from duetime.stores.postgres.work import Work
+
+
+class PostgresStore:
+    def __init__(self, address: Address) -> None:
+        direct = not address.pooled
+        self.capabilities = Capabilities(durable=True, shared=True, hints=direct, owner_gone=direct)
+        self._address = address
+        self._lines = Lines(address)
+        self._bell = Bell(self._lines)
+        self._jobs = Jobs(self._lines, self._bell)
+        self._work = Work(self._lines, self._bell)
+        self._schedules = Schedules(self._lines, self._bell)
+        self._nodes = Nodes(self._lines)
+
+    @classmethod
+    def from_url(cls, url: str) -> PostgresStore:
+        """`pooler=transaction` in the query says that PgBouncer, pooling by transaction, stands before the server."""
+        return cls(parse(url))
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self._address.place!r})"
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+    async def open(self) -> None:
+        self._lines.reopen()
+        await upkeep.check_schema(self._lines)
+        self._bell.listen()
+
+    async def close(self) -> None:
+        await self._bell.close()
+        await self._nodes.close()
+        await self._lines.close()
+
+    async def migrate(self) -> Migration:
+        return await upkeep.migrate(self._lines)
+
+    def twin(self) -> PostgresStore:
+        return PostgresStore(self._address)
+
+    async def time(self) -> Micros:
+        moment: Micros = await self._lines.read.value(SQL["time"])
+        return moment
+
+    # -- jobs: what callers ask for -----------------------------------------------------------------------------------
+    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        return await self._jobs.add(drafts)
+
+    async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
+        return await self._jobs.get(tenant, job_id)
+
+    async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
+        return await self._jobs.page(wanted, limit, before)
+
+    async def list_attempts(self, job_id: UUID) -> list[Attempt]:
+        return await self._jobs.attempts(job_id)
+
+    async def count_jobs(self) -> list[QueueCount]:
+        return await self._jobs.count()
+
+    async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
+        return await self._jobs.cancel(tenant, job_id, reason)
+
+    async def change_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
+        return await self._jobs.change(tenant, job_id, due_at, priority)
+
+    async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
+        return await self._jobs.revive(tenant, job_id, draft)
+
+    async def discard_job(self, tenant: str, job_id: UUID) -> bool:
+        return await self._jobs.discard(tenant, job_id)
+
+    # -- jobs: what workers ask for -----------------------------------------------------------------------------------
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        return await self._work.claim(request)
+
+    async def next_due(self, request: ClaimRequest) -> Micros | None:
+        return await self._work.next_due(request)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
+        return await self._work.settle(settlements)
+
+    async def held(self, node: NodeId) -> list[Claimed]:
+        return await self._nodes.held(node)
+
+    async def begin(self, job_id: UUID, attempt: int) -> bool:
+        return await self._work.begin(job_id, attempt)
+
+    async def queues(self) -> list[str]:
+        return await self._jobs.queues()
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+    async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
+        return await self._schedules.put(draft, next_fire_time, expect_version)
+
+    async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
+        return await self._schedules.get(tenant, name)
+
+    async def list_schedules(self, tenant: str, limit: int, after_name: str | None = None) -> list[Schedule]:
+        return await self._schedules.by_name(tenant, limit, after_name)
+
+    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
+        return await self._schedules.pause(tenant, name, note)
+
+    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
+        return await self._schedules.resume(tenant, name, next_fire_time)
+
+    async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
+        return await self._schedules.remove(tenant, name)
+
+    async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
+        return await self._schedules.due(segments, until, limit)
+
+    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
+        return await self._schedules.next_fire(segments)
+
+    async def fire(self, firings: Sequence[Firing]) -> int:
+        return await self._schedules.fire(firings)
+
+    # -- nodes and leases ---------------------------------------------------------------------------------------------
+    async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
+        return await self._nodes.join(draft, ttl)
+
+    async def beat(self, node: NodeId, ttl: Micros) -> Beat:
+        return await self._nodes.beat(node, ttl)
+
+    async def leave(self, node: NodeId) -> None:
+        await self._nodes.leave(node)
+
+    async def nodes(self) -> list[Node]:
+        return await self._nodes.known()
+
+    async def bury(self, me: NodeId) -> list[NodeId]:
+        return await self._nodes.bury(me)
+
+    async def orphans(self, limit: int) -> list[Claimed]:
+        return await self._nodes.orphans(limit)
+
+    async def take_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        return await self._nodes.take(node, names)
+
+    async def drop_leases(self, node: NodeId, names: Sequence[str]) -> None:
+        await self._nodes.drop(node, names)
+
+    async def leases(self) -> list[Lease]:
+        return await self._nodes.leases()
+
+    # -- upkeep and hints ---------------------------------------------------------------------------------------------
+    async def prune(self, before: Micros) -> int:
+        """Whole days at a time where it can, and so an estimate."""
+        return await upkeep.prune(self._lines, before)
+
+    def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
+        return self._bell.subscribe(listener)
+
+    async def hint(self, hints: Sequence[Hint]) -> None:
+        await self._bell.send(hints)

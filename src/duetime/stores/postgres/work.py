@@ -1,0 +1,110 @@
+"""Claiming and settling: what workers ask of the store, thousands of jobs at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from duetime.model.attempt import Ending
+from duetime.model.instant import Micros
+from duetime.model.job import Claimed
+from duetime.model.settle import Settlement
+from duetime.store import CancelHint, ClaimRequest, JobHint
+from duetime.stores.postgres.bell import Bell
+from duetime.stores.postgres.line import Line
+from duetime.stores.postgres.lines import SQL, Lines
+from duetime.stores.postgres.rows import claimed_of
+
+_due_at, _lane, _ending = itemgetter(4), itemgetter(5, 6), itemgetter(6)
+_ONLY_SUCCESSES = {Ending.SUCCEEDED}
+
+
+class Work:
+    def __init__(self, lines: Lines, bell: Bell) -> None:
+        self._lines = lines
+        self._bell = bell
+
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        if not request.lanes or request.room <= 0:
+            return []
+        line = self._lines.sweep if request.sweep else self._lines.claim
+        if not request.exclusive:
+            return _in_order(request, await self._take(line, "claim", request))
+        try:
+            rows = await self._take(line, "claim_with_exclusive", request)
+        except asyncpg.UniqueViolationError:
+            # Another node started a job of the same schedule in this very moment. The next claim sees it.
+            rows = await self._take(line, "claim", request)
+        # A drain need not ask each time: the sweep comes by every second.
+        if request.sweep or len(rows) < request.room:
+            await self._hold_back(line, request)
+        return _in_order(request, rows)
+
+    async def next_due(self, request: ClaimRequest) -> Micros | None:
+        queues, priorities, _ = _columns(request)
+        due_at: Micros | None = await self._lines.claim.value(SQL["next_due"], queues, priorities, request.prefetch, request.targets)
+        return due_at
+
+    async def begin(self, job_id: UUID, attempt: int) -> bool:
+        return await self._lines.claim.count(SQL["begin"], job_id, attempt) == 1
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
+        if not settlements:
+            return []
+        once = _each_job_once(settlements)
+        write = self._write_successes if set(map(_ending, once)) == _ONLY_SUCCESSES else self._write
+        written = await write(once)
+        if written < len(once):
+            # A row that was touched (asked to stop, say) between the statement's snapshot and its lock escapes it once.
+            written += await write(once)
+        return [] if written == len(settlements) else await self._refused(settlements)
+
+    async def _take(self, line: Line, statement: str, request: ClaimRequest) -> list[Any]:
+        # Not repeated after a lost reply: nobody would know what the first try has claimed.
+        values = (request.room, request.node, *_columns(request), request.prefetch, request.targets)
+        rows: list[Any] = await line.run(lambda connection: connection.fetch(SQL[statement], *values), repeat=False)
+        return rows
+
+    async def _hold_back(self, line: Line, request: ClaimRequest) -> None:
+        queues, priorities, _ = _columns(request)
+        asked = await line.fetch(SQL["hold_back"], request.node, queues, priorities, request.targets)
+        if asked:
+            self._bell.ring([CancelHint(row["node"], row["id"]) for row in asked if row["node"] is not None])
+
+    async def _write_successes(self, settlements: Sequence[Settlement]) -> int:
+        columns = list(zip(*settlements, strict=True))
+        return await self._lines.settle.count(SQL["settle_successes"], columns[0], columns[1], columns[7], columns[8], columns[9])
+
+    async def _write(self, settlements: Sequence[Settlement]) -> int:
+        rows = await self._lines.settle.fetch(SQL["settle"], *zip(*settlements, strict=True))
+        self._bell.ring([JobHint(row["queue"], row["priority"], row["due_at"]) for row in rows if row["queue"] is not None])
+        return len(rows)
+
+    async def _refused(self, settlements: Sequence[Settlement]) -> list[UUID]:
+        ids, attempts, states, due, *_ = zip(*settlements, strict=True)
+        return [row["id"] for row in await self._lines.settle.fetch(SQL["refused"], ids, attempts, states, due)]
+
+
+def _each_job_once(settlements: Sequence[Settlement]) -> Sequence[Settlement]:
+    """The first decision about each job: one statement would write them all, since none sees what the others do."""
+    if len({settlement.id for settlement in settlements}) == len(settlements):
+        return settlements
+    return list({settlement.id: settlement for settlement in reversed(settlements)}.values())
+
+
+def _columns(request: ClaimRequest) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Micros, ...]]:
+    queues, priorities, lows = zip(*request.lanes, strict=True) if request.lanes else ((), (), ())
+    return queues, priorities, lows
+
+
+def _in_order(request: ClaimRequest, rows: list[Any]) -> list[Claimed]:
+    """The server answers in the order of the heap. Most claims meet one lane only."""
+    rows.sort(key=_due_at)
+    if len(set(map(_lane, rows))) > 1:
+        rank = {(lane.queue, lane.priority): place for place, lane in enumerate(request.lanes)}
+        rows.sort(key=lambda row: rank[_lane(row)])
+    return [claimed_of(row) for row in rows]

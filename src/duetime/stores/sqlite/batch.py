@@ -1,0 +1,61 @@
+"""Many rows to one statement, and each value handed over once.
+
+sqlite3 asks, of every None and every bytes it binds, whether somebody adapted the type, and that costs more than storing it. So what is
+the same in all rows is bound once, None is written into the statement, and bytes travel as bytearray, of which it does not ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain, compress
+from typing import Any
+
+# In a statement for many rows this stands before the one parenthesis that is repeated for each of them.
+MARK = "/* rows */ "
+SIZES = (128, 16, 1)
+_NULL, _SHARED, _OWN = "null", "shared", "own"
+
+
+def pieces(statement: str, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, list[Any]]]:
+    """Statements and their parameters that together deal with all rows, in their order."""
+    at = 0
+    for size in SIZES:
+        while len(rows) - at >= size:
+            yield _piece(statement, rows[at : at + size])
+            at += size
+
+
+def _piece(statement: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[Any]]:
+    if len(rows) == 1:
+        kinds = tuple([_NULL if value is None else _SHARED for value in rows[0]])
+        return _expanded(statement, kinds, 1), [value for value in rows[0] if value is not None]
+    kinds = tuple(_kind(column) for column in zip(*rows, strict=True))
+    shared = [kind is _SHARED for kind in kinds]
+    own = [kind is _OWN for kind in kinds]
+    parameters = list(compress(rows[0], shared))
+    parameters += chain.from_iterable(compress(row, own) for row in rows)
+    return _expanded(statement, kinds, len(rows)), parameters
+
+
+def _kind(column: tuple[Any, ...]) -> str:
+    first = column[0]
+    if column.count(first) < len(column):
+        return _OWN
+    return _NULL if first is None else _SHARED
+
+
+@lru_cache(maxsize=512)
+def _expanded(statement: str, kinds: tuple[str, ...], size: int) -> str:
+    """The statement with as many parentheses as rows. Shared values have the first numbers."""
+    before, _, rest = statement.partition(MARK)
+    after = rest.partition(")")[2]
+    own = kinds.count(_SHARED)
+    rows: list[str] = []
+    for _ in range(size):
+        shared, values = 0, list[str]()
+        for kind in kinds:
+            own, shared = own + (kind is _OWN), shared + (kind is _SHARED)
+            values.append({_NULL: "NULL", _SHARED: f"?{shared}", _OWN: f"?{own}"}[kind])
+        rows.append(f"({', '.join(values)})")
+    return before + ", ".join(rows) + after

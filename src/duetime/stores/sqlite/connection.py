@@ -1,0 +1,37 @@
+"""Opening connections: every one is durable, and says so when asked."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from duetime.errors import StoreError
+
+OLDEST_SQLITE = (3, 35, 0)  # RETURNING, and several ON CONFLICT clauses
+BUSY_MILLISECONDS = 5_000
+# synchronous=FULL: in WAL mode the default of some builds, NORMAL, may forget the last commits when the power goes.
+WANTED = {"journal_mode": "wal", "synchronous": 2}
+TUNING = {"temp_store": "memory", "secure_delete": "off", "wal_autocheckpoint": 4_000, "journal_size_limit": 64 * 1024 * 1024}
+CACHE_KIBIBYTES = 64 * 1024
+
+
+def connect(path: Path, busy_milliseconds: int = BUSY_MILLISECONDS) -> sqlite3.Connection:
+    """A connection in autocommit mode: transactions are begun and ended by name."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: Duetime needs 3.35 or newer, so use a newer Python")
+    connection = sqlite3.connect(path, timeout=busy_milliseconds / 1_000, isolation_level=None, cached_statements=256)
+    try:
+        _prepare(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    for name, value in {**WANTED, **TUNING, "cache_size": -CACHE_KIBIBYTES}.items():
+        connection.execute(f"PRAGMA {name} = {value}").fetchall()
+    for name, value in WANTED.items():
+        found = connection.execute(f"PRAGMA {name}").fetchone()[0]
+        if found != value:
+            raise StoreError(f"{path}: {name} is {found!r} and cannot be made {value!r}: use a local disk that supports memory mapping")

@@ -1,0 +1,134 @@
+"""Who wants to hear of changes, and the watcher that notices those made by other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Event, Thread
+
+from duetime.model.lease import NodeId
+from duetime.store import CancelHint, Hint, JobHint, ScheduleHint, Unsubscribe
+from duetime.stores.sqlite.connection import connect
+from duetime.stores.sqlite.rows import uuid_of
+from duetime.stores.sqlite.session import Session
+from duetime.stores.sqlite.thread import call_on
+
+LOOK_EVERY_SECONDS = 0.02
+START_SECONDS, RETRY_SECONDS = 1.0, 1.0
+LOOK_AT_EVERYTHING: tuple[Hint, ...] = (JobHint("*", 0, 0), ScheduleHint(0))
+
+Listener = Callable[[Hint], None]
+
+
+class Listeners:
+    """Each is called on the event loop on which it subscribed. The watcher runs only while there are any."""
+
+    def __init__(self, path: Path, own_pulses: Callable[[], int]) -> None:
+        self._path = path
+        self._own_pulses = own_pulses
+        self._by_loop: dict[asyncio.AbstractEventLoop, tuple[Listener, ...]] = {}
+        self._watcher: Watcher | None = None
+
+    def add(self, listener: Listener) -> Unsubscribe:
+        loop = asyncio.get_running_loop()
+        self._by_loop = {**self._by_loop, loop: (*self._by_loop.get(loop, ()), listener)}
+        if self._watcher is None:
+            self._watcher = Watcher(self._path, self._own_pulses, self.tell)
+        return lambda: self._remove(loop, listener)
+
+    def tell(self, hints: Sequence[Hint]) -> None:
+        """From any thread."""
+        for loop in self._by_loop:
+            call_on(loop, self._call, (loop, hints))
+
+    def close(self) -> None:
+        self._by_loop = {}
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher = None
+
+    def _call(self, told: tuple[asyncio.AbstractEventLoop, Sequence[Hint]]) -> None:
+        loop, hints = told
+        for hint in hints:
+            for listener in self._by_loop.get(loop, ()):
+                listener(hint)
+
+    def _remove(self, loop: asyncio.AbstractEventLoop, listener: Listener) -> None:
+        kept = list(self._by_loop.get(loop, ()))
+        if listener in kept:
+            kept.remove(listener)
+        others = {known: listeners for known, listeners in self._by_loop.items() if known is not loop}
+        self._by_loop = {**others, loop: tuple(kept)} if kept else others
+        if not self._by_loop:
+            self.close()
+
+
+class Pulse:
+    """Whether another process wrote something to wake up for; asked on one connection, again and again."""
+
+    def __init__(self, connection: sqlite3.Connection, own_pulses: Callable[[], int]) -> None:
+        self._session = Session(connection)
+        self._own_pulses = own_pulses
+        self._version = self._data_version()
+        self._foreign = self._foreign_pulses()
+
+    def look(self) -> tuple[Hint, ...]:
+        """SQLite says cheaply whether anybody committed at all; heartbeats, for one, do not raise the pulse."""
+        version = self._data_version()
+        if version == self._version:
+            return ()
+        self._version = version
+        foreign = self._foreign_pulses()
+        if foreign <= self._foreign:
+            return ()
+        self._foreign = foreign
+        return (*LOOK_AT_EVERYTHING, *self._cancels())
+
+    def _data_version(self) -> int:
+        return int(self._session.connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def _foreign_pulses(self) -> int:
+        """Our own are counted before they can be seen, so this errs towards fewer, and only until our commit is through."""
+        return int(self._session.value("read_pulse")) - self._own_pulses()
+
+    def _cancels(self) -> list[Hint]:
+        return [CancelHint(NodeId(node), uuid_of(job_id)) for node, job_id in self._session.all("cancels")]
+
+
+class Watcher:
+    """A thread that feels the pulse and tells what it finds."""
+
+    def __init__(self, path: Path, own_pulses: Callable[[], int], tell: Callable[[Sequence[Hint]], None]) -> None:
+        self._path = path
+        self._own_pulses = own_pulses
+        self._tell = tell
+        self._watching = Event()
+        self._stop = Event()
+        self._thread = Thread(target=self._run, name="duetime sqlite watcher", daemon=True)
+        self._thread.start()
+        # Whatever others write from here on is heard; should the file be out of reach, verbs report it.
+        self._watching.wait(START_SECONDS)
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._watch()
+            except sqlite3.Error:
+                self._stop.wait(RETRY_SECONDS)  # hints may be lost
+
+    def _watch(self) -> None:
+        connection = connect(self._path)
+        try:
+            pulse = Pulse(connection, self._own_pulses)
+            self._watching.set()
+            while not self._stop.wait(LOOK_EVERY_SECONDS):
+                if hints := pulse.look():
+                    self._tell(hints)
+        finally:
+            connection.close()

@@ -1,0 +1,52 @@
+"""Listings of jobs, live and past together, newest fire first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from duetime.model.instant import Micros
+from duetime.model.job import FINAL, Job, JobFilter, State
+from duetime.stores.sqlite.rows import job_of, text_of
+from duetime.stores.sqlite.session import STATEMENTS, Row, Session
+
+_ID, _FIRE_TIME = 0, 4
+_EQUAL = ("queue", "owner", "schedule", "target", "node", "due_after", "due_before")
+
+
+def jobs(session: Session, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> list[Job]:
+    """Each table gives its newest; of all those the newest are the answer."""
+    values = _values(wanted, limit, before)
+    conditions = [STATEMENTS[f"list_if_{name}"] for name in _conditions(wanted, before)]
+    rows: list[Row] = []
+    for table in _tables(wanted):
+        statement = "\n".join([STATEMENTS[table], *conditions, STATEMENTS["list_order"]])
+        rows += session.connection.execute(statement, values).fetchall()
+    rows.sort(key=lambda row: (row[_FIRE_TIME], row[_ID]), reverse=True)
+    return [job_of(row) for row in rows[:limit]]
+
+
+def _tables(wanted: JobFilter) -> Iterator[str]:
+    states = frozenset({State.DEAD}) if wanted.undisposed else wanted.states
+    if states is None or states - FINAL:
+        yield "list_live"
+    if states is None or states & FINAL:
+        yield "list_past"
+
+
+def _conditions(wanted: JobFilter, before: tuple[Micros, UUID] | None) -> Iterator[str]:
+    if wanted.undisposed:
+        yield "undisposed"
+    if wanted.states is not None:
+        yield {frozenset({State.RUNNING}): "running", frozenset({State.DEAD}): "dead"}.get(wanted.states, "states")
+    yield from (name for name in _EQUAL if getattr(wanted, name) is not None)
+    if before is not None:
+        yield "before"
+
+
+def _values(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> dict[str, Any]:
+    values: dict[str, Any] = {name: getattr(wanted, name) for name in _EQUAL}
+    before_time, before_id = (None, None) if before is None else (before[0], before[1].bytes)
+    states = None if wanted.states is None else text_of(sorted(wanted.states))
+    return {**values, "tenant": wanted.tenant, "limit": limit, "states": states, "before_time": before_time, "before_id": before_id}

@@ -1,0 +1,68 @@
+"""Where the file is: from URL to path, and whether that is a place in which SQLite can keep its promises."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from duetime.errors import ConfigError
+
+REMEDY = 'write "sqlite:///file.db" (three slashes, relative) or "sqlite:////folder/file.db" (four, absolute)'
+# Their locks are either missing or not trustworthy, and the shared memory of the write-ahead log does not cross hosts.
+NETWORK_FILESYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs", "fuse.glusterfs"}
+)
+MOUNTS = Path("/proc/mounts")
+
+
+def path_of(url: str) -> Path:
+    """The absolute path this URL names."""
+    parts = urlsplit(url)
+    if parts.query or parts.fragment:
+        option = parts.query.partition("=")[0] or f"#{parts.fragment}"
+        raise ConfigError(f"store: the SQLite store knows no option {option!r}: {REMEDY}")
+    if parts.netloc:
+        raise ConfigError(f"store: {url!r} names a host {parts.netloc!r}: {REMEDY}")
+    name = unquote(parts.path.removeprefix("/"))
+    if name in ("", ":memory:"):
+        raise ConfigError(f'store: {url!r} names no file: {REMEDY}; for data that need not outlive the process use "memory://"')
+    return Path(name).absolute()
+
+
+def check(path: Path) -> None:
+    """Refuse, with the remedy, what would fail later in words nobody understands."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise ConfigError(f"store: the folder {folder} does not exist: create it, or name another file")
+    if path.is_dir():
+        raise ConfigError(f"store: {path} is a folder: name a file in it")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"store: the folder {folder} is not writable: SQLite keeps its log beside the file; allow it or name another folder"
+        )
+    kind = filesystem_of(folder, _mounts())
+    if kind in NETWORK_FILESYSTEMS:
+        raise ConfigError(
+            f"store: {path} lies on a network filesystem ({kind}), where SQLite loses data: use a local disk, or postgresql://"
+        )
+
+
+def filesystem_of(folder: Path, mounts: str) -> str | None:
+    """The kind of filesystem, by the longest mount point that holds the folder; the last mount on a point hides the others."""
+    real = folder.resolve()
+    found: tuple[int, str] | None = None
+    for line in mounts.splitlines():
+        _, point, kind, *_ = [*line.split(" "), "", "", ""]
+        mounted = Path(point.replace("\\040", " "))
+        depth = len(mounted.parts)
+        if (real == mounted or mounted in real.parents) and (found is None or depth >= found[0]):
+            found = (depth, kind)
+    return found[1] if found else None
+
+
+def _mounts() -> str:
+    try:
+        return MOUNTS.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""

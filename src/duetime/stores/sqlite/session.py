@@ -1,0 +1,63 @@
+"""Statements by name on one connection, and what a transaction wants done once it is committed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from duetime.model.instant import SECOND, Micros
+from duetime.store import Hint, JobHint
+from duetime.stores.sqlite.batch import pieces
+from duetime.stores.statements import load
+
+STATEMENTS = load("duetime.stores.sqlite", "sql")
+# Workers look at least once a second by themselves: other processes need not hear of what is due later than this.
+SOON = 2 * SECOND
+
+Row = tuple[Any, ...]
+Parameters = Sequence[Any]
+
+
+class Session:
+    __slots__ = ("connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def all(self, name: str, parameters: Parameters = ()) -> list[Row]:
+        return self.connection.execute(STATEMENTS[name], parameters).fetchall()
+
+    def one(self, name: str, parameters: Parameters = ()) -> Row | None:
+        rows = self.connection.execute(STATEMENTS[name], parameters).fetchall()
+        return rows[0] if rows else None
+
+    def value(self, name: str, parameters: Parameters = ()) -> Any:
+        return self.connection.execute(STATEMENTS[name], parameters).fetchall()[0][0]
+
+    def change(self, name: str, parameters: Parameters = ()) -> int:
+        """Answers how many rows it changed."""
+        return self.connection.execute(STATEMENTS[name], parameters).rowcount
+
+    def change_many(self, name: str, rows: Sequence[Parameters]) -> int:
+        """As `change`, for each of these rows."""
+        return sum(self.connection.execute(statement, values).rowcount for statement, values in pieces(STATEMENTS[name], rows))
+
+
+class Transaction(Session):
+    """A session that may write. `now` is the store's clock for everything in it."""
+
+    __slots__ = ("hints", "now", "pulse", "queues")
+
+    def __init__(self, connection: sqlite3.Connection, now: Micros) -> None:
+        super().__init__(connection)
+        self.now = now
+        self.hints: list[Hint] = []
+        self.queues: set[str] = set()  # names it stored
+        self.pulse = False  # other processes should look
+
+    def tell(self, hints: Iterable[Hint]) -> None:
+        for hint in hints:
+            self.hints.append(hint)
+            if not isinstance(hint, JobHint) or hint.due_at <= self.now + SOON:
+                self.pulse = True

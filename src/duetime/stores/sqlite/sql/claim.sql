@@ -1,0 +1,67 @@
+-- From pending to running. Lanes travel as JSON [[queue, priority, low], ...], targets as a JSON list.
+
+-- name: may_claim
+SELECT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND dead = 0 AND lease_until > ?2);
+
+-- name: claimable
+-- CROSS JOIN keeps the loops in this order: lane by lane, each from its oldest due row, and the LIMIT stops both.
+-- Parameters: lanes, targets, until, room.
+SELECT
+  j.rowid, l.key, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
+  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun
+FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_due
+WHERE j.state = 'pending' AND j.overlap IS NULL
+  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]')
+  AND j.due_at >= json_extract(l.value, '$[2]') AND j.due_at <= ?3
+  AND j.target IN (SELECT value FROM json_each(?2))
+LIMIT ?4;
+
+-- name: any_exclusive
+SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'pending' AND overlap IS NOT NULL);
+
+-- name: claimable_exclusive
+-- Those nobody stands in the way of. Several may be of one schedule: the caller takes its oldest fire.
+SELECT
+  j.rowid, l.key, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
+  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun
+FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_exclusive
+WHERE j.state = 'pending' AND j.overlap IS NOT NULL
+  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at <= ?3
+  AND j.target IN (SELECT value FROM json_each(?2))
+  AND NOT EXISTS (SELECT 1 FROM jobs AS s WHERE s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id)
+LIMIT ?4;
+
+-- name: claim
+-- Parameters: node, now, JSON list of row ids.
+UPDATE jobs SET state = 'running', attempt = attempt + 1, node = ?1, claimed_at = ?2
+WHERE rowid IN (SELECT value FROM json_each(?3));
+
+-- name: blocked
+-- Due, unstarted, and an earlier job of the schedule has started: those whose policy is to do something about it.
+SELECT j.id, j.overlap, s.id, s.node
+FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_exclusive CROSS JOIN jobs AS s
+WHERE j.state = 'pending' AND j.overlap IS NOT NULL
+  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at <= ?3
+  AND j.target IN (SELECT value FROM json_each(?2)) AND j.attempt = 0
+  AND s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id
+  AND (j.overlap = 'skip' OR (j.overlap = 'cancel_previous' AND s.cancel_requested = 0));
+
+-- name: next_due
+-- Parameters: lanes, targets, after which instant.
+SELECT min(due_at) FROM (
+  SELECT (
+    SELECT j.due_at FROM jobs AS j INDEXED BY jobs_due
+    WHERE j.state = 'pending' AND j.overlap IS NULL
+      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at > ?3
+      AND j.target IN (SELECT value FROM json_each(?2))
+    ORDER BY j.due_at LIMIT 1
+  ) AS due_at FROM json_each(?1) AS l
+  UNION ALL
+  SELECT (
+    SELECT j.due_at FROM jobs AS j INDEXED BY jobs_exclusive
+    WHERE j.state = 'pending' AND j.overlap IS NOT NULL
+      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at > ?3
+      AND j.target IN (SELECT value FROM json_each(?2))
+    ORDER BY j.due_at LIMIT 1
+  ) FROM json_each(?1) AS l
+);

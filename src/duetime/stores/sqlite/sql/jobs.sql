@@ -1,0 +1,87 @@
+-- What callers ask of jobs.
+
+-- name: add_job
+-- Parameters: a draft in its own order, then now. A repeated id and a held unique key are left alone; the row count tells.
+INSERT INTO jobs (
+  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
+  unique_key, retry_of, created_at
+) VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO NOTHING
+ON CONFLICT (tenant, unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
+
+-- name: past_between
+-- Whether any past job has an id in this range: new ids lie beyond them all, so one look serves a whole batch.
+SELECT EXISTS (SELECT 1 FROM history WHERE id BETWEEN ?1 AND ?2);
+
+-- name: is_past
+SELECT EXISTS (SELECT 1 FROM history WHERE id = ?1);
+
+-- name: is_stored
+SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1) OR EXISTS (SELECT 1 FROM history WHERE id = ?1);
+
+-- name: holder_of_key
+SELECT id FROM jobs WHERE tenant = ?1 AND unique_key = ?2;
+
+-- name: add_queue
+INSERT INTO queues (name) VALUES (?1) ON CONFLICT (name) DO NOTHING;
+
+-- name: queues
+SELECT name FROM queues ORDER BY name;
+
+-- name: get_live
+SELECT
+  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
+  unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+  NULL, NULL, NULL, error, NULL
+FROM jobs WHERE tenant = ?1 AND id = ?2;
+
+-- name: get_past
+SELECT
+  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
+  unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+  started_at, finished_at, result, error, disposition
+FROM history WHERE tenant = ?1 AND id = ?2;
+
+-- name: list_attempts
+SELECT attempt, node, ending, started_at, finished_at, error FROM attempts WHERE job_id = ?1 ORDER BY attempt;
+
+-- name: count_pending
+-- Read from the claim's own index alone; the exclusive ones have theirs.
+SELECT queue, count(*), total(due_at <= ?1), 0 FROM jobs WHERE state = 'pending' AND overlap IS NULL GROUP BY queue;
+
+-- name: count_exclusive
+SELECT queue, count(*), total(due_at <= ?1), 0 FROM jobs WHERE state = 'pending' AND overlap IS NOT NULL GROUP BY queue;
+
+-- name: count_running
+SELECT queue, 0, 0, count(*) FROM jobs WHERE node IS NOT NULL GROUP BY queue;
+
+-- name: job_state
+SELECT state, node FROM jobs WHERE tenant = ?1 AND id = ?2;
+
+-- name: end_unstarted
+-- Into the past without an attempt: cancelled or skipped. Parameters: id, state, now, reason.
+INSERT INTO history SELECT
+  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
+  unique_key, retry_of, ?2, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+  NULL, ?3, NULL, ?4, NULL
+FROM jobs WHERE id = ?1 AND state <> 'running';
+
+-- name: delete_unstarted
+DELETE FROM jobs WHERE id = ?1 AND state <> 'running';
+
+-- name: request_cancel
+UPDATE jobs SET cancel_requested = 1 WHERE id = ?1;
+
+-- name: change_job
+UPDATE jobs SET due_at = coalesce(?3, due_at), priority = coalesce(?4, priority)
+WHERE tenant = ?1 AND id = ?2 AND state = 'pending'
+RETURNING queue, priority, due_at;
+
+-- name: dispose_job
+-- What became of a dead letter.
+UPDATE history SET disposition = ?3 WHERE tenant = ?1 AND id = ?2 AND state = 'dead' AND disposition IS NULL;
+
+-- name: revived_before
+-- Whether the dead letter was revived as this job by an earlier call whose reply was lost. Parameters: tenant, dead letter, job.
+SELECT EXISTS (SELECT 1 FROM history WHERE tenant = ?1 AND id = ?2 AND disposition = 'retried')
+  AND (EXISTS (SELECT 1 FROM jobs WHERE id = ?3) OR EXISTS (SELECT 1 FROM history WHERE id = ?3));

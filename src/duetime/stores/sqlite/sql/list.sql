@@ -1,0 +1,56 @@
+-- One listing is `list_live` or `list_past`, then the conditions that apply, then `list_order`.
+
+-- name: list_live
+SELECT
+  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
+  unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+  NULL, NULL, NULL, error, NULL
+FROM jobs WHERE tenant = :tenant;
+
+-- name: list_past
+SELECT
+  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
+  unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+  started_at, finished_at, result, error, disposition
+FROM history WHERE tenant = :tenant;
+
+-- name: list_if_states
+AND state IN (SELECT value FROM json_each(:states));
+
+-- name: list_if_running
+-- By way of the index of nodes: the running ones are few among the live.
+AND state = 'running' AND id IN (SELECT r.id FROM jobs AS r WHERE r.node IS NOT NULL);
+
+-- name: list_if_dead
+AND state = 'dead';
+
+-- name: list_if_undisposed
+AND state = 'dead' AND disposition IS NULL;
+
+-- name: list_if_queue
+AND queue = :queue;
+
+-- name: list_if_owner
+AND owner = :owner;
+
+-- name: list_if_schedule
+AND schedule = :schedule;
+
+-- name: list_if_target
+AND target = :target;
+
+-- name: list_if_node
+AND node = :node;
+
+-- name: list_if_due_after
+AND due_at >= :due_after;
+
+-- name: list_if_due_before
+AND due_at < :due_before;
+
+-- name: list_if_before
+-- The first comparison lets the index begin there; the second cuts among equal fire times.
+AND fire_time <= :before_time AND (fire_time < :before_time OR id < :before_id);
+
+-- name: list_order
+ORDER BY fire_time DESC, id DESC LIMIT :limit;

@@ -1,0 +1,220 @@
+"""The SQLite store's face: every verb is handed to the writer's or the reader's thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID
+
+from duetime.clock import wall_micros
+from duetime.errors import NotOpen
+from duetime.model.attempt import Attempt
+from duetime.model.instant import Micros
+from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
+from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.settle import Settlement
+from duetime.store import Capabilities, ClaimRequest, Hint, Migration, QueueCount, Unsubscribe
+from duetime.stores.sqlite import claiming, jobs, listing, location, locks, nodes, schedules, schema, settling, upkeep
+from duetime.stores.sqlite.hints import Listeners
+from duetime.stores.sqlite.reader import Reader
+from duetime.stores.sqlite.rows import claimed_of
+from duetime.stores.sqlite.session import Session, Transaction
+from duetime.stores.sqlite.thread import ServingThread
+from duetime.stores.sqlite.writer import Writer
+
+Answer = TypeVar("Answer")
+NOT_OPEN = "the SQLite store is not open: await open() first"
+
+
+class SqliteStore:
+    """One file. The clock is this machine's, and so are all its users."""
+
+    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=locks.AVAILABLE)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer = Writer(path, self._committed)
+        self._writing: ServingThread[Transaction] | None = None
+        self._reading: ServingThread[Session] | None = None
+        self._listeners = Listeners(path, lambda: self._writer.pulses)
+        self._locks = locks.NodeLocks(path)
+        self._queues: set[str] = set()  # names known to be stored
+
+    @staticmethod
+    def from_url(url: str) -> SqliteStore:
+        return SqliteStore(location.path_of(url))
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+    async def open(self) -> None:
+        """An embedded store should just work: a new or older file is brought to this version."""
+        if self._writing is None:
+            await self.migrate()
+            self._writing = ServingThread("duetime sqlite writer", self._writer)
+
+    async def close(self) -> None:
+        self._listeners.close()
+        writing, reading, self._writing, self._reading = self._writing, self._reading, None, None
+        if reading is not None:
+            await reading.close()
+        if writing is not None:
+            await writing.close()
+        self._locks.close()
+
+    async def migrate(self) -> Migration:
+        location.check(self._path)
+        return await asyncio.to_thread(schema.migrate, self._path)
+
+    def twin(self) -> SqliteStore:
+        return SqliteStore(self._path)
+
+    async def time(self) -> Micros:
+        return wall_micros()
+
+    # -- jobs: what callers ask for -----------------------------------------------------------------------------------
+    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        return await self._write(jobs.Addition(drafts, self._queues)) if drafts else []
+
+    async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
+        return await self._read(lambda session: jobs.get(session, tenant, job_id))
+
+    async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
+        return await self._read(lambda session: listing.jobs(session, wanted, limit, before))
+
+    async def list_attempts(self, job_id: UUID) -> list[Attempt]:
+        return await self._read(lambda session: jobs.attempts(session, job_id))
+
+    async def count_jobs(self) -> list[QueueCount]:
+        return await self._read(lambda session: jobs.count(session, wall_micros()))
+
+    async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
+        return await self._write(lambda transaction: jobs.cancel(transaction, tenant, job_id, reason))
+
+    async def change_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
+        return await self._write(lambda transaction: jobs.change(transaction, tenant, job_id, due_at, priority))
+
+    async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
+        return await self._write(lambda transaction: jobs.revive(transaction, tenant, job_id, draft, self._queues))
+
+    async def discard_job(self, tenant: str, job_id: UUID) -> bool:
+        return await self._write(lambda transaction: jobs.discard(transaction, tenant, job_id))
+
+    # -- jobs: what workers ask for -----------------------------------------------------------------------------------
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        rows = await self._write(lambda transaction: claiming.claim(transaction, request))
+        return [claimed_of(row) for row in rows]
+
+    async def next_due(self, request: ClaimRequest) -> Micros | None:
+        return await self._read(lambda session: claiming.next_due(session, request, wall_micros()))
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
+        return await self._write(lambda transaction: settling.settle(transaction, settlements)) if settlements else []
+
+    async def held(self, node: NodeId) -> list[Claimed]:
+        return [claimed_of(row) for row in await self._read(lambda session: nodes.held(session, node))]
+
+    async def begin(self, job_id: UUID, attempt: int) -> bool:
+        return await self._write(lambda transaction: transaction.change("begin", (job_id.bytes, attempt)) == 1)
+
+    async def queues(self) -> list[str]:
+        return await self._read(lambda session: [name for (name,) in session.all("queues")])
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+    async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.put(transaction, draft, next_fire_time, expect_version))
+
+    async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
+        return await self._read(lambda session: schedules.get(session, tenant, name))
+
+    async def list_schedules(self, tenant: str, limit: int, after_name: str | None = None) -> list[Schedule]:
+        return await self._read(lambda session: schedules.by_name(session, tenant, limit, after_name))
+
+    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.pause(transaction, tenant, name, note))
+
+    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.resume(transaction, tenant, name, next_fire_time))
+
+    async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.remove(transaction, tenant, name))
+
+    async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
+        return await self._read(lambda session: schedules.due(session, segments, until, limit))
+
+    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
+        return await self._read(lambda session: schedules.next_fire(session, segments))
+
+    async def fire(self, firings: Sequence[Firing]) -> int:
+        return await self._write(lambda transaction: schedules.fire(transaction, firings, self._queues)) if firings else 0
+
+    # -- nodes and leases ---------------------------------------------------------------------------------------------
+    async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
+        return await self._write(lambda transaction: nodes.join(transaction, draft, ttl, self._locks))
+
+    async def beat(self, node: NodeId, ttl: Micros) -> Beat:
+        return await self._write(lambda transaction: nodes.beat(transaction, node, ttl))
+
+    async def leave(self, node: NodeId) -> None:
+        await self._write(lambda transaction: nodes.leave(transaction, node))
+        self._locks.release(node)
+
+    async def nodes(self) -> list[Node]:
+        return await self._read(nodes.known)
+
+    async def bury(self, me: NodeId) -> list[NodeId]:
+        if not await self._read(lambda session: nodes.suspects(session, me, wall_micros(), self._locks)):
+            return []
+        return await self._write(lambda transaction: nodes.bury(transaction, me, self._locks))
+
+    async def orphans(self, limit: int) -> list[Claimed]:
+        return [claimed_of(row) for row in await self._read(lambda session: nodes.orphans(session, limit))]
+
+    async def take_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        return await self._write(lambda transaction: nodes.take_leases(transaction, node, names))
+
+    async def drop_leases(self, node: NodeId, names: Sequence[str]) -> None:
+        await self._write(lambda transaction: nodes.drop_leases(transaction, node, names))
+
+    async def leases(self) -> list[Lease]:
+        return await self._read(nodes.leases)
+
+    # -- upkeep and hints ---------------------------------------------------------------------------------------------
+    async def prune(self, before: Micros) -> int:
+        await self._write(lambda transaction: transaction.change("prune_nodes", (before,)))
+        total, batch = 0, upkeep.BATCH
+        while batch == upkeep.BATCH:
+            batch = await self._write(partial(upkeep.prune, before=before))
+            total += batch
+        return total
+
+    def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
+        if self._writing is None:
+            raise NotOpen(NOT_OPEN)
+        return self._listeners.add(listener)
+
+    async def hint(self, hints: Sequence[Hint]) -> None:
+        await self._write(lambda transaction: transaction.tell(hints))
+
+    def _committed(self, served: list[Transaction]) -> None:
+        """On the writer's thread, after the commit."""
+        hints = [hint for transaction in served for hint in transaction.hints]
+        if hints:
+            self._listeners.tell(hints)
+        for transaction in served:
+            if transaction.queues:
+                self._queues |= transaction.queues
+
+    async def _write(self, work: Callable[[Transaction], Answer]) -> Answer:
+        if self._writing is None:
+            raise NotOpen(NOT_OPEN)
+        return await self._writing.call(work)
+
+    async def _read(self, work: Callable[[Session], Answer]) -> Answer:
+        if self._writing is None:
+            raise NotOpen(NOT_OPEN)
+        if self._reading is None:
+            self._reading = ServingThread("duetime sqlite reader", Reader(self._path))
+        return await self._reading.call(work)

@@ -1,0 +1,82 @@
+"""The conformance suite for stores: whatever the contract in `duetime.store` says, as tests.
+
+A store binds to it by giving two fixtures, both open handles on the same fresh, migrated data:
+
+    class TestMyStore(StoreConformance):
+        @pytest.fixture
+        async def store(self) -> AsyncIterator[Store]: ...
+
+        @pytest.fixture
+        async def second_store(self, store: Store) -> AsyncIterator[Store]: ...
+
+The tests are coroutines: run them with pytest-asyncio in its auto mode. Where stores may differ, the suite asks their
+`capabilities`, never their names. Times are relative to the store's own clock; nothing sleeps.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+_TESTS = "changing claiming exclusive firing hints holding leases life nodes racing reading schedules settling submitting upkeep"
+pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in (*_TESTS.split(), "drafts", "ledger", "machine")))
+
+# pytest must hear of these modules before they are imported: hence E402.
+from duetime.testing.conformance import (  # noqa: E402
+    changing,
+    claiming,
+    exclusive,
+    firing,
+    hints,
+    holding,
+    leases,
+    life,
+    nodes,
+    racing,
+    reading,
+    schedules,
+    settling,
+    submitting,
+    upkeep,
+)
+
+__all__ = ["StoreConformance"]
+
+
+class StoreConformance(
+    life.LifeConformance,
+    submitting.SubmitConformance,
+    submitting.UniqueKeyConformance,
+    reading.LookupConformance,
+    reading.ListingConformance,
+    reading.CountConformance,
+    changing.CancelConformance,
+    changing.MoveConformance,
+    changing.DeadLetterConformance,
+    claiming.ClaimConformance,
+    claiming.ClaimantConformance,
+    claiming.NextDueConformance,
+    exclusive.ExclusiveConformance,
+    settling.SettleConformance,
+    settling.FencingConformance,
+    settling.RepeatConformance,
+    settling.AttemptConformance,
+    holding.HeldConformance,
+    holding.BeginConformance,
+    schedules.ScheduleConformance,
+    schedules.VersionConformance,
+    schedules.PauseConformance,
+    schedules.WithdrawConformance,
+    schedules.DueScheduleConformance,
+    firing.FireConformance,
+    firing.FireOnceConformance,
+    nodes.NodeConformance,
+    nodes.BeatConformance,
+    nodes.BuryConformance,
+    nodes.OrphanConformance,
+    leases.LeaseConformance,
+    upkeep.PruneConformance,
+    upkeep.ForgetConformance,
+    racing.RaceConformance,
+    hints.HintConformance,
+):
+    """All of it."""

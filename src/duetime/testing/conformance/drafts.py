@@ -1,0 +1,221 @@
+"""What the suite stores and sends: small makers with defaults, so that a test states only what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from duetime.model.attempt import Ending
+from duetime.model.ids import SEGMENTS, Ids, fire_id
+from duetime.model.instant import SECOND, Micros
+from duetime.model.job import Claimed, Job, JobDraft, State
+from duetime.model.lease import NodeDraft, NodeId
+from duetime.model.schedule import Fire, Firing, Missed, Schedule, ScheduleDraft
+from duetime.model.settle import Settlement
+from duetime.model.when import Every
+from duetime.store import ClaimRequest, Lane, Store
+
+MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND
+TENANT, QUEUE, PRIORITY, TARGET = "tenant", "queue", 5, "task"
+LANE = Lane(QUEUE, PRIORITY, 0)
+ALL_SEGMENTS = range(SEGMENTS)
+Decide = Callable[[Claimed, Micros], Settlement]
+_ids = Ids()
+
+
+# -- jobs -------------------------------------------------------------------------------------------------------------
+def job(due_at: Micros, **changes: Any) -> JobDraft:
+    """A one-off whose fire time is its due time."""
+    fire_time = changes.pop("fire_time", due_at)
+    plain = JobDraft(
+        id=_ids.new(fire_time),
+        tenant=TENANT,
+        schedule_id=None,
+        schedule=None,
+        fire_time=fire_time,
+        due_at=due_at,
+        queue=QUEUE,
+        priority=PRIORITY,
+        overlap=None,
+        target=TARGET,
+        target_spec=None,
+        payload=b"{}",
+        policies=None,
+        owner=None,
+        labels=None,
+        unique_key=None,
+        retry_of=None,
+    )
+    return plain._replace(**changes)
+
+
+def jobs(number: int, first_due_at: Micros, **changes: Any) -> list[JobDraft]:
+    """Due one microsecond after another."""
+    return [job(first_due_at + position, **changes) for position in range(number)]
+
+
+def of_schedule(schedule_id: UUID, due_at: Micros, overlap: str | None, **changes: Any) -> JobDraft:
+    return job(due_at, schedule_id=schedule_id, schedule="schedule", overlap=overlap, **changes)
+
+
+def new_id(fire_time: Micros) -> UUID:
+    return _ids.new(fire_time)
+
+
+async def add(store: Store, draft: JobDraft) -> JobDraft:
+    assert await store.add_jobs([draft]) == [draft.id]
+    return draft
+
+
+async def stored(store: Store, job_id: UUID, tenant: str = TENANT) -> Job:
+    found = await store.get_job(tenant, job_id)
+    assert found is not None, f"job {job_id} is gone"
+    return found
+
+
+# -- nodes and claims -------------------------------------------------------------------------------------------------
+async def joined(store: Store, ttl: Micros = HOUR, name: str = "node") -> NodeId:
+    return await store.join(NodeDraft(name, ("worker",), "1"), ttl)
+
+
+async def expired(store: Store) -> NodeId:
+    """A node whose lease has ended and whom nobody has declared dead yet."""
+    node = await joined(store, ttl=1)
+    await lapsed(store)
+    return node
+
+
+async def lapsed(store: Store) -> None:
+    """Until a lease of one microsecond taken before this call has ended."""
+    start = await store.time()
+    while await store.time() <= start + 1:
+        pass
+
+
+def request(node: NodeId, *lanes: Lane, **changes: Any) -> ClaimRequest:
+    plain = ClaimRequest(node=node, lanes=lanes or (LANE,), targets=(TARGET,), room=100, prefetch=0)
+    return replace(plain, **changes)
+
+
+async def claim_one(store: Store, node: NodeId, **changes: Any) -> Claimed:
+    [claimed] = await store.claim(request(node, **changes))
+    return claimed
+
+
+async def started(store: Store, node: NodeId, draft: JobDraft) -> Claimed:
+    """Store this job and claim it."""
+    await add(store, draft)
+    lane = Lane(draft.queue, draft.priority, 0)
+    claimed = await store.claim(request(node, lane, room=1, targets=(draft.target,), prefetch=DAY))
+    assert [row.id for row in claimed] == [draft.id]
+    return claimed[0]
+
+
+# -- settlements ------------------------------------------------------------------------------------------------------
+def ended(claimed: Claimed, state: State, ending: Ending, finished_at: Micros, **changes: Any) -> Settlement:
+    plain = Settlement(
+        id=claimed.id,
+        attempt=claimed.attempt,
+        state=state,
+        due_at=claimed.due_at,
+        failures=claimed.failures,
+        losses=claimed.losses,
+        ending=ending,
+        started_at=finished_at - 1_000,
+        finished_at=finished_at,
+        result=None,
+        error=None,
+    )
+    return plain._replace(**changes)
+
+
+def success(claimed: Claimed, finished_at: Micros, **changes: Any) -> Settlement:
+    return ended(claimed, State.SUCCEEDED, Ending.SUCCEEDED, finished_at, **changes)
+
+
+def death(claimed: Claimed, finished_at: Micros, **changes: Any) -> Settlement:
+    return ended(claimed, State.DEAD, Ending.FAILED, finished_at, **{"failures": claimed.failures + 1, "error": "boom", **changes})
+
+
+def retry(claimed: Claimed, due_at: Micros, finished_at: Micros, **changes: Any) -> Settlement:
+    changes = {"failures": claimed.failures + 1, "error": "boom", "due_at": due_at, **changes}
+    return ended(claimed, State.PENDING, Ending.FAILED, finished_at, **changes)
+
+
+def retry_later(claimed: Claimed, finished_at: Micros) -> Settlement:
+    return retry(claimed, finished_at + HOUR, finished_at)
+
+
+def release(claimed: Claimed, finished_at: Micros, **changes: Any) -> Settlement:
+    return ended(claimed, State.PENDING, Ending.RELEASED, finished_at, **{"started_at": None, **changes})
+
+
+def loss(claimed: Claimed, finished_at: Micros, **changes: Any) -> Settlement:
+    changes = {"losses": claimed.losses + 1, "started_at": None, "error": "its worker died", **changes}
+    return ended(claimed, State.PENDING, Ending.LOST, finished_at, **changes)
+
+
+async def finished(store: Store, node: NodeId, draft: JobDraft, finished_at: Micros, state: State = State.SUCCEEDED) -> JobDraft:
+    """Store this job, claim it and end it."""
+    claimed = await started(store, node, draft)
+    decision = success(claimed, finished_at) if state is State.SUCCEEDED else death(claimed, finished_at)
+    assert await store.settle([decision]) == []
+    return draft
+
+
+# -- schedules --------------------------------------------------------------------------------------------------------
+def schedule(name: str = "schedule", **changes: Any) -> ScheduleDraft:
+    plain = ScheduleDraft(
+        id=_ids.new(0),
+        tenant=TENANT,
+        name=name,
+        when=Every("1h"),
+        target=TARGET,
+        target_spec=None,
+        payload=b"{}",
+        policies=None,
+        queue=QUEUE,
+        priority=PRIORITY,
+        overlap=None,
+        missed=Missed(),
+        jitter=0,
+        start_at=None,
+        end_at=None,
+        max_runs=None,
+        owner=None,
+        labels=None,
+    )
+    return replace(plain, **changes)
+
+
+async def put(store: Store, draft: ScheduleDraft, cursor: Micros | None) -> Schedule:
+    made = await store.put_schedule(draft, cursor, None)
+    assert made is not None
+    return made
+
+
+async def known(store: Store, name: str = "schedule") -> Schedule:
+    found = await store.get_schedule(TENANT, name)
+    assert found is not None, f"schedule {name!r} is gone"
+    return found
+
+
+def fires(schedule_id: UUID, *moments: Micros, skip_reason: str | None = None) -> tuple[Fire, ...]:
+    return tuple(Fire(fire_id(schedule_id, moment), moment, moment, skip_reason) for moment in moments)
+
+
+def firing(planned: Schedule, next_fire_time: Micros | None, *moments: Micros, **changes: Any) -> Firing:
+    """The step from the cursor the schedule has now."""
+    assert planned.next_fire_time is not None
+    runs = planned.runs + len(moments)
+    made = fires(planned.id, *moments)
+    return replace(Firing(planned.id, planned.version, planned.next_fire_time, next_fire_time, runs, made), **changes)
+
+
+async def fired(store: Store, planned: Schedule, next_fire_time: Micros | None, *moments: Micros) -> list[UUID]:
+    """Turn these moments into jobs; answers their ids."""
+    step = firing(planned, next_fire_time, *moments)
+    assert await store.fire([step]) == 1
+    return [fire.id for fire in step.fires]

@@ -1,0 +1,35 @@
+"""For tests of stores: a PostgreSQL database with the schema in it, emptied before each test, which is quicker than making one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from duetime.stores.postgres import PostgresStore
+from tests.servers.postgres import PostgresServer
+
+NAME = "duetime_shared"
+OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+TABLES = ("jobs", "history", "attempts", "schedules", "queues", "leases", "nodes")
+
+
+@pytest.fixture(scope="session")
+async def postgres_schema(postgres_server: PostgresServer) -> AsyncIterator[str]:
+    url = postgres_server.create_database(NAME)
+    store = PostgresStore.from_url(url)
+    await store.migrate()
+    await store.close()
+    yield url
+    postgres_server.drop_database(NAME)
+
+
+@pytest.fixture
+def postgres_database(postgres_schema: str) -> str:
+    """The URL of a database with an empty, current schema and nobody connected to it."""
+    with psycopg.connect(postgres_schema, autocommit=True) as connection:
+        connection.execute(OTHERS)
+        for table in TABLES:
+            connection.execute(f"DELETE FROM duetime.{table}")
+    return postgres_schema

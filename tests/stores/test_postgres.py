@@ -1,0 +1,74 @@
+"""The PostgreSQL store against the conformance suite, directly and behind a pooler that lends a session per transaction (C19)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from duetime.store import Capabilities, Store
+from duetime.stores.postgres import PostgresStore
+from duetime.testing.conformance import StoreConformance
+from duetime.testing.conformance.claiming import ClaimConformance
+from duetime.testing.conformance.exclusive import ExclusiveConformance
+from duetime.testing.conformance.firing import FireConformance
+from duetime.testing.conformance.hints import HintConformance
+from duetime.testing.conformance.leases import LeaseConformance
+from duetime.testing.conformance.nodes import BeatConformance, BuryConformance
+from duetime.testing.conformance.racing import RaceConformance
+from duetime.testing.conformance.settling import SettleConformance
+from duetime.testing.conformance.submitting import SubmitConformance, UniqueKeyConformance
+from duetime.testing.conformance.upkeep import PruneConformance
+from tests.servers.pgbouncer import PgBouncer
+from tests.stores.conftest import NAME
+
+
+class Bound:
+    """Two handles on one database."""
+
+    @pytest.fixture
+    def url(self, postgres_database: str) -> str:
+        return postgres_database
+
+    @pytest.fixture
+    async def store(self, url: str) -> AsyncIterator[Store]:
+        store = PostgresStore.from_url(url)
+        await store.open()
+        yield store
+        await store.close()
+
+    @pytest.fixture
+    async def second_store(self, store: Store) -> AsyncIterator[Store]:
+        second = store.twin()
+        await second.open()
+        yield second
+        await second.close()
+
+
+class TestPostgres(Bound, StoreConformance):
+    def test_it_can_do_everything(self) -> None:
+        store = PostgresStore.from_url("postgresql://host/database")
+        assert store.capabilities == Capabilities(durable=True, shared=True, hints=True, owner_gone=True)
+
+
+class TestBehindPooler(
+    Bound,
+    SubmitConformance,
+    UniqueKeyConformance,
+    ClaimConformance,
+    ExclusiveConformance,
+    SettleConformance,
+    RaceConformance,
+    FireConformance,
+    BeatConformance,
+    BuryConformance,
+    LeaseConformance,
+    PruneConformance,
+    HintConformance,
+):
+    @pytest.fixture
+    def url(self, pgbouncer: PgBouncer, postgres_database: str) -> str:
+        return f"{pgbouncer.url(NAME)}?pooler=transaction"
+
+    async def test_what_needs_a_session_is_not_promised(self, store: Store) -> None:
+        assert (store.capabilities.hints, store.capabilities.owner_gone) == (False, False)

@@ -1,0 +1,155 @@
+"""How the server carries out the hot statements, whatever its statistics say: see the traps in the .sql files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from duetime.model.ids import Ids
+from duetime.model.instant import SECOND
+from duetime.stores.postgres import PostgresStore
+from duetime.stores.postgres.jobs import _columns as draft_columns
+from duetime.stores.postgres.line import Line
+from duetime.stores.postgres.lines import SQL
+from duetime.stores.postgres.schedules import _fire_columns as fire_columns
+from duetime.testing.conformance.drafts import (
+    DAY,
+    HOUR,
+    LANE,
+    PRIORITY,
+    QUEUE,
+    TARGET,
+    firing,
+    jobs,
+    joined,
+    put,
+    request,
+    schedule,
+    success,
+)
+
+MANY = 3_000
+FEW_BLOCKS = 60
+
+
+@pytest.fixture
+async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
+    store = PostgresStore.from_url(postgres_database)
+    await store.open()
+    yield store
+    await store.close()
+
+
+async def plan(line: Line, statement: str, *arguments: Any) -> dict[str, Any]:
+    """How the line carries the statement out; what it changes is undone."""
+
+    async def work(connection: Any) -> str:
+        await connection.execute("BEGIN")
+        try:
+            text: str = await connection.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {SQL[statement]}", *arguments)
+        finally:
+            await connection.execute("ROLLBACK")
+        return text
+
+    [explained] = json.loads(await line.run(work))
+    top: dict[str, Any] = explained["Plan"]
+    return top
+
+
+def nodes(top: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield top
+    for below in top.get("Plans", ()):
+        yield from nodes(below)
+
+
+def ways(top: dict[str, Any], table: str) -> set[str]:
+    """By which index, or other way, rows of this table were found."""
+    return {
+        each.get("Index Name", each["Node Type"])
+        for each in nodes(top)
+        if each.get("Relation Name") == table and "Scan" in each["Node Type"]
+    }
+
+
+def rows_looked_at(top: dict[str, Any], table: str) -> float:
+    scans = [each for each in nodes(top) if each.get("Relation Name") == table and "Scan" in each["Node Type"]]
+    return sum((each["Actual Rows"] + each.get("Rows Removed by Filter", 0)) * each["Actual Loops"] for each in scans)
+
+
+def mislead(url: str) -> None:
+    """Have the statistics say that the table is empty, as autoanalyze does when it comes by at such a moment."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ANALYZE duetime.jobs")
+
+
+async def drained(store: PostgresStore, node: Any) -> None:
+    """Leave many dead entries in every index."""
+    now = await store.time()
+    await store.add_jobs(jobs(MANY, now - HOUR))
+    while claimed := await store.claim(request(node, room=1_000)):
+        await store.settle([success(row, now) for row in claimed])
+
+
+@pytest.mark.parametrize("statement", ["claim", "claim_with_exclusive"])
+async def test_a_claim_does_not_touch_what_is_not_due(store: PostgresStore, statement: str) -> None:
+    node, now = await joined(store), await store.time()
+    await store.add_jobs([*jobs(MANY, now + DAY), *jobs(MANY, now + DAY, overlap="queue", schedule_id=Ids().new(0)), *jobs(5, now - HOUR)])
+    top = await plan(store._lines.claim, statement, 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
+    assert ways(top, "jobs") <= {"jobs_due", "jobs_exclusive", "jobs_schedule", "Tid Scan"}
+    assert rows_looked_at(top, "jobs") <= 10
+    assert top["Shared Hit Blocks"] + top["Shared Read Blocks"] < 5 * FEW_BLOCKS
+
+
+async def test_a_claim_reads_from_its_bound_on(store: PostgresStore) -> None:
+    """C15: dead entries below the bound cost nothing, even while somebody keeps them alive."""
+    node, now = await joined(store), await store.time()
+    await store.add_jobs([*jobs(MANY, now - HOUR), *jobs(3, now - SECOND)])
+    lane = LANE._replace(low=now - 2 * SECOND)
+    top = await plan(store._lines.claim, "claim", 100, node, *([value] for value in lane), 0, [TARGET])
+    assert rows_looked_at(top, "jobs") == 6
+
+
+@pytest.mark.parametrize("statement", ["settle_successes", "settle"])
+async def test_settling_goes_by_the_primary_key(store: PostgresStore, postgres_database: str, statement: str) -> None:
+    """The plan trap: statistics of an empty table, and thousands of dead entries that a plan turned round would walk."""
+    node, now = await joined(store), await store.time()
+    await drained(store, node)
+    mislead(postgres_database)
+    await store.add_jobs(jobs(200, now - HOUR))
+    decisions = [success(row, now) for row in await store.claim(request(node, room=200))]
+    columns = list(zip(*decisions, strict=True))
+    arguments = [columns[0], columns[1], columns[7], columns[8], columns[9]] if statement == "settle_successes" else columns
+    top = await plan(store._lines.settle, statement, *arguments)
+    assert ways(top, "jobs") == {"jobs_pkey", "Tid Scan"}
+    assert rows_looked_at(top, "jobs") <= 3 * len(decisions)
+
+
+async def test_refusals_are_looked_up_by_id(store: PostgresStore, postgres_database: str) -> None:
+    node, now = await joined(store), await store.time()
+    await drained(store, node)
+    mislead(postgres_database)
+    ids = [draft.id for draft in jobs(50, now)]
+    top = await plan(store._lines.settle, "refused", ids, [1] * 50, ["succeeded"] * 50, [now] * 50)
+    assert sum(rows_looked_at(top, table) for table in {each.get("Relation Name", "") for each in nodes(top)} - {""}) == 0
+
+
+async def test_firing_goes_by_the_primary_key(store: PostgresStore) -> None:
+    """Thousands of schedules share one cursor at midnight: found by the index of cursors, each would cost a look at all."""
+    now = await store.time()
+    made = [await put(store, schedule(f"schedule {number}"), now) for number in range(100)]
+    top = await plan(store._lines.plan, "fire", *fire_columns([firing(each, now + HOUR, now) for each in made]))
+    assert ways(top, "schedules") == {"schedules_pkey", "Tid Scan"}
+    assert rows_looked_at(top, "schedules") <= 2 * len(made)
+
+
+async def test_storing_looks_into_the_past_only_by_id(store: PostgresStore) -> None:
+    node, now = await joined(store), await store.time()
+    await drained(store, node)
+    drafts = jobs(50, now - HOUR)  # among the ids of those that finished: each must be looked up
+    top = await plan(store._lines.submit, "add_jobs", *draft_columns(drafts))
+    assert not any(each["Node Type"] == "Seq Scan" for each in nodes(top))
+    assert sum(each.get("Rows Removed by Filter", 0) * each["Actual Loops"] for each in nodes(top)) <= 100

@@ -1,0 +1,313 @@
+"""The SQLite store: the conformance suite, and what is its own: where its file lies, what is in it, how its threads serve."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from duetime.errors import ConfigError, NotOpen, SchemaTooNew, StoreError, StoreFull, StoreUnavailable
+from duetime.model.job import JobFilter, State
+from duetime.store import CancelHint, Store
+from duetime.stores import from_url
+from duetime.stores.sqlite import SqliteStore, faults, location, schema, upkeep, writer
+from duetime.stores.sqlite.connection import connect
+from duetime.stores.sqlite.hints import LOOK_AT_EVERYTHING, Pulse
+from duetime.stores.sqlite.session import STATEMENTS, Session, Transaction
+from duetime.testing.conformance import StoreConformance
+from duetime.testing.conformance.drafts import DAY, HOUR, TENANT, add, claim_one, finished, job, jobs, joined, stored
+from duetime.testing.conformance.machine import StoreMachine
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "duetime.db"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[SqliteStore]:
+    opened = SqliteStore(path)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def second_store(store: SqliteStore) -> AsyncIterator[SqliteStore]:
+    opened = store.twin()
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+class TestSqlite(StoreConformance):
+    """Everything the contract says, with the fixtures of this file."""
+
+
+class SqliteMachine(StoreMachine):
+    def open_store(self) -> Store:
+        self.folder = tempfile.mkdtemp(prefix="duetime-sqlite-")
+        store = SqliteStore(Path(self.folder) / "duetime.db")
+        self.run(store.open())
+        return store
+
+    def teardown(self) -> None:
+        super().teardown()
+        shutil.rmtree(self.folder)
+
+
+TestSqliteMachine = SqliteMachine.TestCase
+TestSqliteMachine.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+
+
+class TestLocation:
+    @pytest.mark.parametrize(
+        ("url", "expected"),
+        [
+            ("sqlite:///jobs.db", Path.cwd() / "jobs.db"),
+            ("sqlite:///data/jobs.db", Path.cwd() / "data" / "jobs.db"),
+            ("sqlite:////var/lib/jobs.db", Path("/var/lib/jobs.db")),
+            ("sqlite:////var/lib/two%20words%3F.db", Path("/var/lib/two words?.db")),
+        ],
+    )
+    def test_url(self, url: str, expected: Path) -> None:
+        assert location.path_of(url) == expected
+
+    @pytest.mark.parametrize(
+        ("url", "says"),
+        [
+            ("sqlite://", "memory://"),
+            ("sqlite:///", "memory://"),
+            ("sqlite:///:memory:", "memory://"),
+            ("sqlite://jobs.db", "three slashes"),
+            ("sqlite:///jobs.db?mode=ro", "'mode'"),
+            ("sqlite:///jobs.db#part", "#part"),
+        ],
+    )
+    def test_url_refused(self, url: str, says: str) -> None:
+        with pytest.raises(ConfigError, match=says):
+            from_url(url)
+
+    async def test_missing_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="missing does not exist"):
+            await SqliteStore(tmp_path / "missing" / "duetime.db").open()
+
+    async def test_folder_in_place_of_a_file(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="is a folder"):
+            await SqliteStore(tmp_path).open()
+
+    async def test_folder_not_writable(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        with pytest.raises(ConfigError, match=f"{path.parent} is not writable"):
+            await SqliteStore(path).open()
+
+    async def test_d4_network_filesystem_is_refused(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        mounts = path.parent / "mounts"
+        mounts.write_text(f"/dev/sda / ext4 rw 0 0\nserver:/export {path.parent} nfs4 rw 0 0\n")
+        monkeypatch.setattr(location, "MOUNTS", mounts)
+        with pytest.raises(ConfigError, match="nfs4"):
+            await SqliteStore(path).open()
+
+    def test_the_nearest_mount_decides(self, tmp_path: Path) -> None:
+        mounts = f"server:/ / nfs rw 0 0\n/dev/sda {tmp_path} ext4 rw 0 0\nserver:/x {tmp_path}-other nfs rw 0 0\n"
+        assert location.filesystem_of(tmp_path, mounts) == "ext4"
+        assert location.filesystem_of(tmp_path.parent, mounts) == "nfs"
+
+
+class TestFile:
+    async def test_d3_every_connection_is_durable(self, store: SqliteStore) -> None:
+        def pragmas(session: Session) -> tuple[object, ...]:
+            return tuple(session.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous"))
+
+        assert await store._write(pragmas) == await store._read(pragmas) == ("wal", 2)
+
+    def test_d3_a_file_that_cannot_be_durable_is_refused(self) -> None:
+        with pytest.raises(StoreError, match="journal_mode"):
+            connect(Path(":memory:"))
+
+    async def test_d6_newer_schema_is_refused(self, path: Path) -> None:
+        schema.migrate(path)
+        with sqlite3.connect(path) as connection:
+            connection.execute(STATEMENTS["write_version"], (schema.NEWEST + 1,))
+        connection.close()
+        with pytest.raises(SchemaTooNew, match="upgrade"):
+            await SqliteStore(path).open()
+        with pytest.raises(SchemaTooNew):
+            await SqliteStore(path).migrate()
+
+    async def test_a_failed_migration_leaves_nothing(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(schema.MIGRATIONS, 1, "CREATE TABLE jobs (id);\nCREATE TABLE jobs (id);\n")
+        with pytest.raises(StoreError):
+            await SqliteStore(path).open()
+        monkeypatch.undo()
+        assert (await SqliteStore(path).migrate()).before == 0
+
+    async def test_many_open_a_new_file_at_once(self, path: Path) -> None:
+        stores = [SqliteStore(path) for _ in range(8)]
+        await asyncio.gather(*(one.open() for one in stores))
+        nodes = await asyncio.gather(*(joined(one) for one in stores))
+        assert len(set(nodes)) == 8
+        await asyncio.gather(*(one.close() for one in stores))
+
+    async def test_not_a_database(self, path: Path) -> None:
+        path.write_bytes(b"Dear diary, " * 1_000)
+        with pytest.raises(StoreError, match=str(path)):
+            await SqliteStore(path).open()
+
+    async def test_tables_of_another_program(self, path: Path) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE jobs (title)")
+        connection.close()
+        with pytest.raises(StoreError, match="another program"):
+            await SqliteStore(path).open()
+
+    async def test_before_and_after(self, path: Path) -> None:
+        store = SqliteStore(path)
+        with pytest.raises(NotOpen):
+            await store.queues()
+        await store.open()
+        draft = await add(store, job(await store.time()))
+        await store.close()
+        with pytest.raises(NotOpen):
+            await store.add_jobs([draft])
+        await store.open()
+        assert (await stored(store, draft.id)).state is State.PENDING
+        await store.close()
+
+    def test_read_only_file(self, path: Path) -> None:
+        schema.migrate(path)
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            connection.execute(STATEMENTS["raise_pulse"])
+        connection.close()
+        assert isinstance(faults.translate(caught.value, path), StoreFull)
+
+    @pytest.mark.parametrize(
+        ("statement", "parameters", "uses"),
+        [
+            ("claimable", 4, "jobs_due"),
+            ("claimable_exclusive", 4, "jobs_exclusive"),
+            ("settle_final", 9, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+            ("settle_delete", 2, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+            ("orphans", 1, "jobs_node"),
+            ("cancels", 0, "jobs_cancelled"),
+            ("withdraw_jobs", 2, "jobs_schedule"),
+            ("due_schedules", 3, "schedules_due (next_fire_time<?)"),
+            ("next_fire", 1, "schedules_due"),
+            ("count_pending", 1, "INDEX jobs_due"),
+            ("prune_jobs", 2, "history_finished (finished_at<?)"),
+        ],
+    )
+    def test_plan(self, path: Path, statement: str, parameters: int, uses: str) -> None:
+        """Costs must not grow with what is not looked for."""
+        schema.migrate(path)
+        connection = connect(path)
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {STATEMENTS[statement]}", (1,) * parameters).fetchall()
+        connection.close()
+        assert uses in "\n".join(row[3] for row in plan)
+        assert not any(row[3].startswith("SCAN jobs") and "INDEX" not in row[3] for row in plan)
+
+
+class TestWriter:
+    async def test_those_who_wait_share_a_transaction(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        commits: list[int] = []
+
+        def note(served: list[Transaction]) -> None:
+            commits.append(len(served))
+
+        monkeypatch.setattr(store._writer, "_committed", note)
+        now = await store.time()
+        drafts = jobs(500, now)
+        await asyncio.gather(*(add(store, draft) for draft in drafts))
+        assert len(commits) < 50
+        assert sum(count.pending for count in await store.count_jobs()) == 500
+
+    async def test_one_that_fails_harms_no_other(self, store: SqliteStore) -> None:
+        now = await store.time()
+        before, half, bad, after = jobs(3, now)[0], job(now), job(now, priority=2**70), job(now)
+        calls = (store.add_jobs([before]), store.add_jobs([half, bad]), joined(store), store.add_jobs([after]))
+        first, failed, node, last = await asyncio.gather(*calls, return_exceptions=True)
+        assert (first, last, type(node)) == ([before.id], [after.id], int)
+        assert isinstance(failed, OverflowError)
+        assert await store.get_job(TENANT, half.id) is None
+
+    async def test_a_key_is_held_once_among_those_stored_together(self, store: SqliteStore) -> None:
+        drafts = jobs(20, await store.time(), unique_key="the one")
+        answers = await asyncio.gather(*(store.add_jobs([draft]) for draft in drafts))
+        assert len({answer[0] for answer in answers}) == 1
+
+    async def test_d1_locked_too_long(self, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(writer, "BUSY_LIMIT", 50_000)
+        draft = job(await store.time())
+        neighbour = sqlite3.connect(path, isolation_level=None)
+        neighbour.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="locked by another process"):
+            await store.add_jobs([draft])
+        neighbour.execute("ROLLBACK")
+        neighbour.close()
+        assert await store.get_job(TENANT, draft.id) is None
+        await add(store, draft)
+
+    async def test_a_caller_who_gives_up_leaves_the_store_usable(self, store: SqliteStore) -> None:
+        draft = job(await store.time())
+        call = asyncio.ensure_future(store.add_jobs([draft]))
+        await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert await store.add_jobs([draft]) == [draft.id]
+
+    async def test_a_twin_serves_another_thread_and_loop(self, store: SqliteStore) -> None:
+        node = await joined(store)
+
+        async def beat() -> bool:
+            twin = store.twin()
+            await twin.open()
+            alive = (await twin.beat(node, HOUR)).alive
+            await twin.close()
+            return alive
+
+        assert await asyncio.to_thread(lambda: asyncio.run(beat()))
+
+    async def test_pruning_goes_in_pieces_and_counts_exactly(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(upkeep, "BATCH", 10)
+        now, node = await store.time(), await joined(store)
+        for draft in jobs(25, now):
+            await finished(store, node, draft, now, state=State.DEAD)
+        kept = await finished(store, node, job(now), now + DAY)
+        assert await store.prune(now + 1) == 25
+        assert [left.id for left in await store.list_jobs(JobFilter(TENANT), 10)] == [kept.id]
+
+    async def test_a_job_that_was_finished_does_not_start_over(self, store: SqliteStore) -> None:
+        """A3: the same drafts again, long after their reply was lost, in a batch that has new ones, too."""
+        now, node = await store.time(), await joined(store)
+        done = await finished(store, node, job(now), now)
+        fresh = jobs(40, now)
+        assert await store.add_jobs([*fresh, done]) == [draft.id for draft in (*fresh, done)]
+        assert sum(count.pending for count in await store.count_jobs()) == 40
+
+
+class TestHints:
+    async def test_only_what_matters_raises_the_pulse(self, store: SqliteStore, second_store: SqliteStore, path: Path) -> None:
+        connection = connect(path)
+        pulse = Pulse(connection, lambda: store._writer.pulses)
+        now, node = await store.time(), await joined(second_store)
+        await second_store.beat(node, HOUR)
+        await add(second_store, job(now + DAY))
+        assert pulse.look() == ()
+        await add(store, job(now))
+        assert pulse.look() == ()
+        await add(second_store, job(now))
+        assert pulse.look() == LOOK_AT_EVERYTHING
+        assert pulse.look() == ()
+        claimed = await claim_one(store, node, room=1)
+        await second_store.cancel_job(TENANT, claimed.id, "enough")
+        assert pulse.look() == (*LOOK_AT_EVERYTHING, CancelHint(node, claimed.id))
+        connection.close()
