@@ -1,0 +1,80 @@
+"""Alarms that ring on time: a timerfd read by the event loop on Linux (tens of microseconds late), the loop's own timer elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+
+from duetime.model.instant import SECOND, Micros
+
+_CLOCK_MONOTONIC = 1
+_NONBLOCK_CLOEXEC = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
+_ABSOLUTE = 1
+
+
+class _Timespec(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+class _Itimerspec(ctypes.Structure):
+    _fields_ = (("interval", _Timespec), ("value", _Timespec))
+
+
+class TimerfdAlarm:
+    """Instants are monotonic microseconds. Event loops round their timers to milliseconds and may ring early; the kernel does not."""
+
+    def __init__(self, ring: Callable[[], None]) -> None:
+        self._ring = ring
+        self._loop = asyncio.get_running_loop()
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = self._libc.timerfd_create(_CLOCK_MONOTONIC, _NONBLOCK_CLOEXEC)
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create failed")
+        self._loop.add_reader(self._fd, self._read)
+
+    def set(self, at: Micros) -> None:
+        seconds, micros = divmod(max(at, 1), SECOND)
+        self._arm(_Timespec(seconds, micros * 1_000))
+
+    def cancel(self) -> None:
+        if self._fd >= 0:
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _arm(self, value: _Timespec) -> None:
+        if self._fd >= 0:
+            self._libc.timerfd_settime(self._fd, _ABSOLUTE, ctypes.byref(_Itimerspec(_Timespec(0, 0), value)), None)
+
+    def _read(self) -> None:
+        try:
+            os.read(self._fd, 8)
+        except BlockingIOError:
+            return
+        self._ring()
+
+
+class LoopAlarm:
+    """The event loop's own timer; whoever is rung looks at the clock again before acting."""
+
+    def __init__(self, ring: Callable[[], None], monotonic: Callable[[], Micros]) -> None:
+        self._ring = ring
+        self._monotonic = monotonic
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, at: Micros) -> None:
+        self.cancel()
+        self._timer = self._loop.call_later(max(0, at - self._monotonic()) / SECOND, self._ring)
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def make_alarm(ring: Callable[[], None], monotonic: Callable[[], Micros]) -> TimerfdAlarm | LoopAlarm:
+    return TimerfdAlarm(ring) if sys.platform == "linux" else LoopAlarm(ring, monotonic)

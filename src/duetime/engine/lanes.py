@@ -1,0 +1,61 @@
+"""The lanes a worker claims from, and from where on to read each of them.
+
+Claimed rows leave dead index entries at the left edge of a lane which a long transaction elsewhere can keep alive. Reading each lane
+from the last due time seen keeps a claim's cost flat; whatever lies below the bound (a late commit, a retry) is found by the sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from duetime.model.instant import SECOND, Micros
+from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY, Claimed
+from duetime.store import JobHint, Lane
+
+SLACK = 5 * SECOND  # how far behind now an exhausted lane is still read: transactions take a while to commit
+ANY_QUEUE = "*"
+
+
+class Lanes:
+    def __init__(self, queues: Iterable[str]) -> None:
+        self._low: dict[tuple[str, int], Micros] = {}
+        self._ordered: tuple[tuple[str, int], ...] = ()
+        self.add(queues)
+
+    def add(self, queues: Iterable[str]) -> None:
+        for queue in queues:
+            for priority in range(LOWEST_PRIORITY, HIGHEST_PRIORITY + 1):
+                self._low.setdefault((queue, priority), 0)
+        self._ordered = tuple(sorted(self._low, key=lambda lane: (-lane[1], lane[0])))
+
+    def __contains__(self, queue: str) -> bool:
+        return (queue, HIGHEST_PRIORITY) in self._low
+
+    def bounded(self) -> tuple[Lane, ...]:
+        """Most urgent first."""
+        return tuple(Lane(queue, priority, self._low[queue, priority]) for queue, priority in self._ordered)
+
+    def unbounded(self) -> tuple[Lane, ...]:
+        return tuple(Lane(queue, priority, 0) for queue, priority in self._ordered)
+
+    def heard(self, hint: JobHint) -> None:
+        """Something due at this instant was stored: read its lane from there."""
+        if hint.queue == ANY_QUEUE:
+            self._low = dict.fromkeys(self._low, 0)
+        elif (hint.queue, hint.priority) in self._low:
+            lane = (hint.queue, hint.priority)
+            self._low[lane] = min(self._low[lane], hint.due_at)
+
+    def claimed(self, jobs: Iterable[Claimed], now: Micros) -> None:
+        """Never above now: a job stored a moment later may be due before one claimed ahead of time."""
+        for job in jobs:
+            lane = (job.queue, job.priority)
+            if self._low[lane] < job.due_at <= now:
+                self._low[lane] = job.due_at
+
+    def exhausted(self, now: Micros) -> None:
+        """Everything due was claimed."""
+        floor = now - SLACK
+        for lane, low in self._low.items():
+            if low < floor:
+                self._low[lane] = floor

@@ -1,0 +1,39 @@
+"""What a node is told about itself, checked before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duetime.errors import ConfigError
+from duetime.model import duration
+from duetime.model.instant import SECOND, Micros
+
+ROLES = ("planner", "worker")
+SHORTEST_LEASE = SECOND // 2
+MOST_CONCURRENCY = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    name: str
+    version: str
+    roles: tuple[str, ...] = ROLES
+    queues: tuple[str, ...] = ()  # empty: all of them
+    concurrency: int = 100
+    lease: Micros = 15 * SECOND
+    lookahead: Micros = 10 * SECOND
+    grace: Micros = 25 * SECOND
+    retention: Micros = 30 * 86_400 * SECOND
+
+    def __post_init__(self) -> None:
+        unknown = [role for role in self.roles if role not in ROLES]
+        if unknown or not self.roles:
+            raise ConfigError(f"roles: {', '.join(unknown) or 'none given'}: use one or more of {', '.join(ROLES)}")
+        if not 1 <= self.concurrency <= MOST_CONCURRENCY:
+            raise ConfigError(f"concurrency: {self.concurrency} must be from 1 to {MOST_CONCURRENCY:,}")
+        if self.lease < SHORTEST_LEASE:
+            raise ConfigError(
+                f"lease: {duration.show(self.lease)} is too short for heartbeats to be in time: use {duration.show(SHORTEST_LEASE)} or more"
+            )
+        if self.lookahead < SECOND:
+            raise ConfigError(f"lookahead: {duration.show(self.lookahead)} is too short to plan ahead: use 1s or more")

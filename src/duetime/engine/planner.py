@@ -1,0 +1,75 @@
+"""The planner: turns schedules into jobs ahead of time, so that a recurring fire is as punctual as a one-off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from duetime.clock import Clock
+from duetime.engine.failpoint import failpoint
+from duetime.errors import InvalidInput
+from duetime.model.events import FiresPlanned
+from duetime.model.ids import SEGMENTS
+from duetime.model.instant import SECOND, Micros
+from duetime.model.schedule import Firing, Schedule, plan_fires
+from duetime.observer import Observers
+from duetime.store import Store
+
+BATCH = 250  # schedules a step: planning is pure computation and must not hold up jobs that start meanwhile
+LOOK_AGAIN = SECOND
+EVERY_SEGMENT = tuple(range(SEGMENTS))
+OVERDUE = SECOND  # a cursor this far in the past is anybody's, whoever holds the segment
+
+
+class Planner:
+    name = "planner"
+
+    def __init__(self, store: Store, clock: Clock, segments: Callable[[], Sequence[int]], lookahead: Micros, observers: Observers) -> None:
+        self._store = store
+        self._clock = clock
+        self._segments = segments
+        self._lookahead = lookahead
+        self._observers = observers
+
+    async def run_once(self) -> Micros:
+        now = self._clock.now()
+        horizon = now + self._lookahead
+        segments = self._segments()
+        more = bool(segments) and await self._plan(segments, now, horizon, horizon)
+        overdue = len(segments) < SEGMENTS and await self._plan(EVERY_SEGMENT, now, now - OVERDUE, horizon)
+        return 0 if more or overdue else await self._until_next(segments)
+
+    async def _plan(self, segments: Sequence[int], now: Micros, until: Micros, horizon: Micros) -> bool:
+        """One batch of schedules whose cursor is not after `until`; True when there may be more."""
+        schedules = await self._store.due_schedules(segments, until, BATCH)
+        firings = [firing for schedule in schedules if (firing := await self._firing(schedule, now, horizon)) is not None]
+        if firings:
+            failpoint("planner.before_fire")
+            applied = await self._store.fire(firings)
+            failpoint("planner.after_fire")
+            if applied:
+                self._report(firings)
+        behind = any(firing.next_fire_time is not None and firing.next_fire_time <= horizon for firing in firings)
+        return behind or len(schedules) >= BATCH
+
+    async def _firing(self, schedule: Schedule, now: Micros, horizon: Micros) -> Firing | None:
+        try:
+            return plan_fires(schedule, now, horizon)
+        except InvalidInput as problem:
+            # A zone can vanish from the machine's data. The others must go on, and somebody must see this one.
+            await self._store.pause_schedule(schedule.draft.tenant, schedule.draft.name, f"cannot be planned: {problem}")
+            return None
+
+    async def _until_next(self, segments: Sequence[int]) -> Micros:
+        """Half the look-ahead may pass before the next turn: sparse fires are then planned many at a time."""
+        if not segments:
+            return LOOK_AGAIN
+        next_fire = await self._store.next_fire(segments)
+        longest = self._lookahead // 2
+        if next_fire is None:
+            return longest
+        return min(longest, max(next_fire - self._lookahead - self._clock.now(), self._lookahead // 4))
+
+    def _report(self, firings: Sequence[Firing]) -> None:
+        fires = [fire for firing in firings for fire in firing.fires]
+        skipped = sum(fire.skip_reason is not None for fire in fires)
+        self._observers(FiresPlanned(len(fires) - skipped, skipped))

@@ -1,0 +1,59 @@
+"""The reaper: finds nodes that died and gives their jobs back, each as a lost attempt that is not the task's failure."""
+
+from __future__ import annotations
+
+from duetime.clock import Clock
+from duetime.engine.failpoint import failpoint
+from duetime.model.attempt import Ending, Outcome
+from duetime.model.codec import decode
+from duetime.model.events import JobsRecovered, NodesBuried
+from duetime.model.instant import SECOND, Micros
+from duetime.model.job import Claimed, Delivery
+from duetime.model.lease import NodeId
+from duetime.model.retry import Retry
+from duetime.model.settle import Settlement, settle
+from duetime.observer import Observers
+from duetime.store import JobHint, Store
+
+TURN = SECOND * 3 // 10
+BATCH = 500
+ORPHANS_EVERY = 5  # turns; a claim may commit after its node was declared dead
+
+
+class Reaper:
+    name = "reaper"
+
+    def __init__(self, store: Store, clock: Clock, node: NodeId, observers: Observers) -> None:
+        self._store = store
+        self._clock = clock
+        self._node = node
+        self._observers = observers
+        self._turns = 0
+
+    async def run_once(self) -> Micros:
+        buried = await self._store.bury(self._node)
+        failpoint("reaper.after_bury")
+        if buried:
+            self._observers(NodesBuried(tuple(buried)))
+        if buried or self._turns % ORPHANS_EVERY == 0:
+            await self._recover()
+        self._turns += 1
+        return TURN
+
+    async def _recover(self) -> None:
+        while orphans := await self._store.orphans(BATCH):
+            lost = [self._lost(job) for job in orphans]
+            failpoint("reaper.before_settle")
+            refused = await self._store.settle(lost)
+            self._observers(JobsRecovered(len(lost) - len(refused)))
+            await self._store.hint(
+                [JobHint(queue, priority, 0) for queue, priority in sorted({(job.queue, job.priority) for job in orphans})]
+            )
+            if refused:
+                return  # another reaper is at it
+
+    def _lost(self, job: Claimed) -> Settlement:
+        own = {} if job.policies is None else decode(job.policies)
+        delivery = Delivery(own.get("delivery", Delivery.AT_LEAST_ONCE))
+        outcome = Outcome(Ending.LOST, error="the worker died or lost its lease")
+        return settle(job, outcome, Retry(), delivery, None, self._clock.now(), self._clock.noise())

@@ -1,0 +1,28 @@
+"""Retention: the leader forgets what is older than the operator wants to keep, and has storage ready for the days ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from duetime.clock import Clock
+from duetime.model.instant import SECOND, Micros
+from duetime.store import Store
+
+TURN = 600 * SECOND
+UNTIL_LEADER = 5 * SECOND
+
+
+class Retention:
+    name = "retention"
+
+    def __init__(self, store: Store, clock: Clock, leads: Callable[[], bool], keep: Micros) -> None:
+        self._store = store
+        self._clock = clock
+        self._leads = leads
+        self._keep = keep
+
+    async def run_once(self) -> Micros:
+        if not self._leads():
+            return UNTIL_LEADER
+        await self._store.prune(self._clock.now() - self._keep)
+        return TURN

@@ -1,0 +1,52 @@
+"""The settler: writes decisions in batches. What finished while the last batch was on its way goes next; no timer, no minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from duetime.engine.failpoint import failpoint
+from duetime.engine.worker import Worker
+from duetime.model.events import AttemptsSettled, SettlementsRefused
+from duetime.model.instant import Micros
+from duetime.model.settle import Settlement
+from duetime.observer import Observers
+from duetime.store import JobHint, Store
+
+BATCH = 2_000
+
+
+class Settler:
+    name = "settler"
+
+    def __init__(self, store: Store, worker: Worker, observers: Observers, on_settled: Callable[[list[UUID]], None]) -> None:
+        self._store = store
+        self._worker = worker
+        self._observers = observers
+        self._on_settled = on_settled
+
+    async def run_once(self) -> Micros | None:
+        batch = self._worker.done[:BATCH]
+        if not batch:
+            return None
+        failpoint("worker.before_settle")
+        refused = await self._store.settle(batch)
+        failpoint("worker.after_settle")
+        # Only now: a turn that failed is repeated with the same settlements, which the store takes once.
+        del self._worker.done[: len(batch)]
+        self._worker.held -= len(batch)
+        self._report(batch, refused)
+        await self._hint()
+        return 0 if self._worker.done else None
+
+    def _report(self, batch: list[Settlement], refused: list[UUID]) -> None:
+        if refused:
+            self._observers(SettlementsRefused(tuple(refused)))
+        self._observers(AttemptsSettled(batch))
+        self._on_settled([settlement.id for settlement in batch])
+
+    async def _hint(self) -> None:
+        """After the settlements are written, whichever they were: a hint too many is only a look too many."""
+        if self._worker.hints:
+            hints, self._worker.hints = self._worker.hints, {}
+            await self._store.hint([JobHint(queue, priority, due_at) for (queue, priority), due_at in hints.items()])

@@ -1,0 +1,1 @@
+"""What runs a target. One module per kind of target."""

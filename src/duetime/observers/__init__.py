@@ -1,0 +1,1 @@
+"""Those who are told what happens: logs now, metrics and traces beside them."""

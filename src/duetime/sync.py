@@ -1,0 +1,168 @@
+"""The blocking face: every call of the App for programs without an event loop (Flask, Django, scripts).
+
+Calls are carried out by one background thread with an event loop and connections of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from duetime.errors import NotOpen
+from duetime.model.duration import Duration
+from duetime.model.job import CancelReply
+
+if TYPE_CHECKING:
+    from duetime.app import App
+    from duetime.engine.drafts import NewJob
+    from duetime.handle import JobHandle, ScheduleView
+    from duetime.model.lease import Node
+    from duetime.model.when import When
+    from duetime.store import Migration
+    from duetime.task import Task
+
+Answer = TypeVar("Answer")
+
+
+class SyncApp:
+    """Opens itself at the first call."""
+
+    def __init__(self, twin: Callable[[], App]) -> None:
+        self._make_twin = twin
+        self._app: App | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0
+        self._lock = threading.Lock()
+
+    def submit(self, task: Task[..., Any] | str, /, **arguments: Any) -> SyncJob:
+        return self._job(self._call(lambda app: app.submit(task, **arguments)))
+
+    def submit_many(self, jobs: Iterable[NewJob]) -> list[SyncJob]:
+        return [self._job(job) for job in self._call(lambda app: app.submit_many(jobs))]
+
+    def get_job(self, job_id: UUID | str) -> SyncJob:
+        return self._job(self._call(lambda app: app.get_job(job_id)))
+
+    def jobs(self, **filters: Any) -> list[SyncJob]:
+        return [self._job(job) for job in self._call(lambda app: app.jobs(**filters))]
+
+    def cancel_job(self, job_id: UUID | str, reason: str = "cancelled by the caller") -> CancelReply:
+        return self._call(lambda app: app.cancel_job(job_id, reason))
+
+    def retry_job(self, job_id: UUID | str) -> SyncJob:
+        return self._job(self._call(lambda app: app.retry_job(job_id)))
+
+    def discard_job(self, job_id: UUID | str) -> None:
+        self._call(lambda app: app.discard_job(job_id))
+
+    def schedule(self, name: str, task: Task[..., Any] | str, when: When, *, replace: bool = False, **options: Any) -> ScheduleView:
+        return self._call(lambda app: app.schedule(name, task, when, replace=replace, **options))
+
+    def get_schedule(self, name: str) -> ScheduleView:
+        return self._call(lambda app: app.get_schedule(name))
+
+    def schedules(self, *, limit: int = 100, after: str | None = None) -> list[ScheduleView]:
+        return self._call(lambda app: app.schedules(limit=limit, after=after))
+
+    def pause(self, name: str, note: str | None = None) -> ScheduleView:
+        return self._call(lambda app: app.pause(name, note))
+
+    def resume(self, name: str) -> ScheduleView:
+        return self._call(lambda app: app.resume(name))
+
+    def trigger(self, name: str) -> SyncJob:
+        return self._job(self._call(lambda app: app.trigger(name)))
+
+    def remove(self, name: str) -> None:
+        self._call(lambda app: app.remove(name))
+
+    def nodes(self) -> list[Node]:
+        return self._call(lambda app: app.nodes())
+
+    def migrate(self) -> Migration:
+        return self._call(lambda app: app.migrate(), opened=False)
+
+    def open(self) -> None:
+        self._call(_nothing)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._loop is None or self._app is None:
+                return
+            if self._process == os.getpid():
+                asyncio.run_coroutine_threadsafe(_end(self._app), self._loop).result()
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._loop.close()
+            self._loop = self._app = None
+
+    def _call(self, work: Callable[[App], Coroutine[Any, Any, Answer]], opened: bool = True) -> Answer:
+        app, loop = self._ready()
+
+        async def carry_out() -> Answer:
+            if opened and not app.is_open:
+                await app.open()
+            return await work(app)
+
+        try:
+            return asyncio.run_coroutine_threadsafe(carry_out(), loop).result()
+        except CancelledError:
+            raise NotOpen("the app was closed while this call was under way") from None
+
+    def _ready(self) -> tuple[App, asyncio.AbstractEventLoop]:
+        with self._lock:
+            # A server that forks leaves the thread behind in its parent: each child begins anew.
+            if self._loop is None or self._app is None or self._process != os.getpid():
+                self._process = os.getpid()
+                self._app = self._make_twin()
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="duetime-sync", daemon=True)
+                self._thread.start()
+            return self._app, self._loop
+
+    def _job(self, job: JobHandle) -> SyncJob:
+        return SyncJob(self, job)
+
+
+class SyncJob:
+    """A job handle whose calls block; shows the same values as JobHandle."""
+
+    def __init__(self, app: SyncApp, handle: JobHandle) -> None:
+        self._app = app
+        self._handle = handle
+
+    def refresh(self) -> SyncJob:
+        self._app._call(lambda _: self._handle.refresh())
+        return self
+
+    def wait(self, timeout: Duration | None = None) -> SyncJob:
+        self._app._call(lambda _: self._handle.wait(timeout))
+        return self
+
+    def cancel(self, reason: str = "cancelled by the caller") -> CancelReply:
+        return self._app._call(lambda _: self._handle.cancel(reason))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handle, name)
+
+    def __repr__(self) -> str:
+        return repr(self._handle)
+
+
+async def _nothing(app: App) -> None:
+    return None
+
+
+async def _end(app: App) -> None:
+    """Calls of other threads that are under way are ended, or they would wait for ever."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    while app.is_open:
+        await app.close()

@@ -1,0 +1,189 @@
+"""Job handles: refresh, wait, cancel, and what they show at each moment (P2)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+import duetime as dt
+from tests.app.waiting import eventually, soon
+
+
+class Held:
+    """A task that says when it has started and ends when it is let go."""
+
+    def __init__(self, app: dt.App) -> None:
+        self.started, self.release, self.stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        @app.task("held")
+        async def held() -> str:
+            self.started.set()
+            try:
+                await self.release.wait()
+            except asyncio.CancelledError:
+                self.stopped.set()
+                raise
+            return "let go"
+
+
+@pytest.fixture
+def held(app: dt.App) -> Held:
+    return Held(app)
+
+
+async def test_a_fresh_handle_knows_its_id_only(client: dt.App) -> None:
+    job = await client.submit("work", delay="1h")
+    assert (job.state, job.attempt, job.failures, job.result, job.error) == ("pending", 0, 0, None, None)
+    for name in ("payload", "queue", "priority", "task", "schedule", "fire_time", "due_at", "started_at", "finished_at", "labels"):
+        with pytest.raises(dt.NotOpen, match="refresh"):
+            getattr(job, name)
+    assert repr(job) == f"<Job {job.id} pending>"
+
+
+async def test_a_job_from_pending_to_succeeded(app: dt.App, held: Held) -> None:
+    async with app.running():
+        before = datetime.now(UTC)
+        job = await app.submit("held")
+        await soon(held.started)
+        await job.refresh()
+        assert (job.state, job.attempt, job.result, job.finished_at) == ("running", 1, None, None)
+        held.release.set()
+        assert await job.wait("10s") is job
+    assert (job.state, job.attempt, job.failures, job.result, job.error) == ("succeeded", 1, 0, "let go", None)
+    assert job.started_at is not None
+    assert job.finished_at is not None
+    assert before - timedelta(seconds=1) <= job.started_at <= job.finished_at
+
+
+async def test_waiting_ends_in_time_and_the_job_goes_on(app: dt.App, held: Held) -> None:
+    async with app.running():
+        job = await app.submit("held")
+        await soon(held.started)
+        with pytest.raises(dt.WaitTimeout, match="still running after 100ms"):
+            await job.wait("100ms")
+        with pytest.raises(TimeoutError):
+            await job.wait("0s")
+        held.release.set()
+        assert (await job.wait("10s")).state == "succeeded"
+
+
+async def test_waiting_for_a_job_that_is_over_returns_at_once(app: dt.App, held: Held) -> None:
+    held.release.set()
+    async with app.running():
+        job = await (await app.submit("held")).wait("10s")
+        assert (await (await app.get_job(job.id)).wait("0s")).result == "let go"
+
+
+async def test_many_may_wait_for_one_job(app: dt.App, held: Held) -> None:
+    async with app.running():
+        job = await app.submit("held")
+        others = [await app.get_job(job.id) for _ in range(5)]
+        waiting = [asyncio.create_task(other.wait("10s")) for other in others]
+        await soon(held.started)
+        held.release.set()
+        assert {done.result for done in await asyncio.gather(*waiting)} == {"let go"}
+
+
+async def test_a_client_without_a_worker_waits_as_well(make_app: Any) -> None:
+    node, client = make_app(), make_app()
+    held = Held(node)
+    await client.open()
+    async with node.running():
+        job = await client.submit("held")
+        await soon(held.started)
+        held.release.set()
+        assert (await job.wait("10s")).result == "let go"
+
+
+async def test_a_pending_job_is_cancelled_at_once(app: dt.App) -> None:
+    await app.open()
+    job = await app.submit("work", delay="1h")
+    assert await job.cancel("not wanted") == "cancelled"
+    await job.refresh()
+    assert (job.state, job.error, job.attempt) == ("cancelled", "not wanted", 0)
+    with pytest.raises(dt.JobFinished):
+        await job.cancel()
+
+
+async def test_a_running_job_is_stopped(app: dt.App, held: Held) -> None:
+    async with app.running():
+        job = await app.submit("held")
+        await soon(held.started)
+        assert await job.cancel() == "requested"
+        await job.wait("10s")
+        assert (job.state, held.stopped.is_set(), job.result) == ("cancelled", True, None)
+        with pytest.raises(dt.JobFinished):
+            await app.cancel_job(job.id)
+
+
+async def test_a_job_that_runs_elsewhere_is_stopped_too(make_app: Any) -> None:
+    node, client = make_app(), make_app()
+    held = Held(node)
+    await client.open()
+    async with node.running():
+        job = await client.submit("held")
+        await soon(held.started)
+        assert await job.cancel() == "requested"
+        assert (await job.wait("10s")).state == "cancelled"
+
+
+async def test_a_task_that_fails_while_it_is_cancelled_is_not_retried(app: dt.App) -> None:
+    """I-7."""
+    started = asyncio.Event()
+
+    @app.task("work", retry=dt.Retry(max_attempts=5, first_delay="0s"))
+    async def work() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ValueError("while tidying up") from None
+
+    async with app.running():
+        job = await work.submit()
+        await soon(started)
+        await job.cancel()
+        await job.wait("10s")
+    assert (job.state, job.attempt) == ("cancelled", 1)
+
+
+async def test_a_plain_function_cannot_be_stopped_but_its_job_ends(memory_app: dt.App) -> None:
+    started, release = threading.Event(), threading.Event()
+
+    @memory_app.task("work")
+    def work() -> None:
+        started.set()
+        release.wait(10)
+
+    async with memory_app.running():
+        job = await work.submit()
+        assert await asyncio.to_thread(started.wait, 10)
+        await job.cancel()
+        await job.wait("10s")
+        release.set()
+    assert job.state == "cancelled"
+
+
+async def test_a_prefetched_job_is_cancelled_before_it_starts(app: dt.App) -> None:
+    """Claimed a little ahead of time, it counts as running, and must still not start."""
+    ran: list[int] = []
+
+    @app.task("work")
+    async def work() -> None:
+        ran.append(1)
+
+    async with app.running():
+        job = await work.submit(delay="150ms")
+
+        async def claimed() -> bool:
+            return (await job.refresh()).state == "running"
+
+        await eventually(claimed)
+        if job.started_at is None:
+            await job.cancel()
+        await job.wait("10s")
+    assert (job.state, ran) in (("cancelled", []), ("succeeded", [1]))

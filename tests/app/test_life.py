@@ -1,0 +1,181 @@
+"""Opening, closing and choosing a store; the options of a node."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import duetime as dt
+from duetime.stores.memory import MemoryStore
+
+CALLS: list[tuple[str, tuple[Any, ...]]] = [
+    ("submit", ("work",)),
+    ("submit_many", ([dt.NewJob("work")],)),
+    ("get_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
+    ("jobs", ()),
+    ("cancel_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
+    ("retry_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
+    ("discard_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
+    ("schedule", ("name", "work", dt.Every("1h"))),
+    ("get_schedule", ("name",)),
+    ("schedules", ()),
+    ("pause", ("name",)),
+    ("resume", ("name",)),
+    ("trigger", ("name",)),
+    ("remove", ("name",)),
+    ("nodes", ()),
+]
+
+
+@pytest.mark.parametrize(("verb", "arguments"), CALLS, ids=[verb for verb, _ in CALLS])
+async def test_an_app_that_is_not_open_says_so(verb: str, arguments: tuple[Any, ...]) -> None:
+    app = dt.App("memory://")
+    with pytest.raises(dt.NotOpen, match=r"app\.open\(\)"):
+        await getattr(app, verb)(*arguments)
+    await app.open()
+    await app.close()
+    with pytest.raises(dt.NotOpen):
+        await getattr(app, verb)(*arguments)
+
+
+async def test_opened_twice_it_is_closed_by_the_second_close(app: dt.App) -> None:
+    await app.open()
+    await app.open()
+    await app.close()
+    await app.submit("work", delay="1h")
+    await app.close()
+    await app.close()
+    assert not app.is_open
+
+
+async def test_it_can_be_opened_again_and_finds_what_was_stored(app: dt.App) -> None:
+    await app.open()
+    job = await app.submit("work", delay="1h")
+    await app.close()
+    await app.open()
+    assert (await app.get_job(job.id)).state == "pending"
+
+
+async def test_opening_from_many_sides_at_once_opens_the_store_once() -> None:
+    class Counting(MemoryStore):
+        opened = 0
+
+        async def open(self) -> None:
+            await asyncio.sleep(0)
+            self.opened += 1
+
+    store = Counting()
+    app = dt.App(store)
+    await asyncio.gather(*(app.open() for _ in range(5)))
+    assert store.opened == 1
+    await asyncio.gather(*(app.close() for _ in range(5)))
+    assert not app.is_open
+
+
+def test_one_app_serves_one_event_loop_after_another() -> None:
+    app = dt.App("memory://")
+
+    @app.task("work")
+    async def work() -> str:
+        return "done"
+
+    async def once() -> str:
+        async with app.running():
+            await asyncio.gather(app.open(), app.open())
+            result: str = (await (await work.submit()).wait("10s")).result
+            await asyncio.gather(app.close(), app.close())
+            return result
+
+    assert [asyncio.run(once()) for _ in range(2)] == ["done", "done"]
+
+
+@pytest.mark.parametrize("url", ["", "mysql://host/db", "duetime.db", "redis:", "c:\\file.db"])
+def test_an_unknown_store_is_refused_with_those_there_are(url: str) -> None:
+    with pytest.raises(dt.UnknownStore, match="sqlite:///"):
+        dt.App(url)
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://host/file.db", "sqlite:///file.db?mode=ro"])
+def test_a_wrong_sqlite_url_is_refused_with_the_right_form(url: str) -> None:
+    with pytest.raises(dt.ConfigError, match=r"sqlite:///file\.db"):
+        dt.App(url)
+
+
+async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    app = dt.App(f"sqlite:///{tmp_path}/missing/file.db")
+    with pytest.raises(dt.ConfigError, match="missing"):
+        await app.open()
+    assert not app.is_open
+
+
+async def test_migrating_twice_changes_nothing(app: dt.App) -> None:
+    first = await app.migrate()
+    second = await app.migrate()
+    assert second.before == second.after == first.after
+
+
+@pytest.mark.parametrize("tenant", ["", " x", None])
+def test_a_tenant_must_have_a_name(tenant: Any) -> None:
+    with pytest.raises(dt.InvalidInput, match="tenant"):
+        dt.App("memory://", tenant=tenant)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"concurrency": 0}, "concurrency"),
+        ({"concurrency": 10_001}, "concurrency"),
+        ({"concurrency": "5"}, "concurrency"),
+        ({"concurrency": True}, "concurrency"),
+        ({"lease": "100ms"}, "lease"),
+        ({"lease": "soon"}, "lease"),
+        ({"lease": 30}, "lease"),
+        ({"grace": 30}, "grace"),
+        ({"grace": "-1s"}, "grace"),
+        ({"lookahead": "10ms"}, "lookahead"),
+        ({"retention": None}, "retention"),
+        ({"roles": []}, "roles"),
+        ({"roles": ["api", "boss"]}, "boss"),
+        ({"roles": "worker"}, "roles"),
+        ({"queues": "billing"}, "queues"),
+        ({"queues": [1]}, "queues"),
+        ({"concurency": 5}, "did you mean 'concurrency'"),
+        ({"zzz": 5}, "known are name, roles"),
+    ],
+)
+async def test_wrong_node_options_are_refused(options: dict[str, Any], text: str) -> None:
+    app = dt.App("memory://")
+    with pytest.raises((dt.ConfigError, dt.InvalidInput), match=text):
+        async with app.running(**options):
+            pass
+    assert not app.is_open
+
+
+async def test_observers_are_told_and_cannot_disturb() -> None:
+    seen: list[str] = []
+
+    def broken(event: object) -> None:
+        raise RuntimeError("broken observer")
+
+    app = dt.App("memory://", observers=[broken, lambda event: seen.append(type(event).__name__)])
+
+    @app.task("work")
+    async def work() -> None: ...
+
+    async with app.running():
+        await (await work.submit()).wait("10s")
+    assert {"NodeJoined", "AttemptsSettled", "NodeLeft"} <= set(seen)
+
+
+async def test_nothing_is_left_behind_when_a_node_ends(app: dt.App) -> None:
+    @app.task("work")
+    def work() -> None: ...
+
+    before = {task for task in asyncio.all_tasks() if not task.done()}
+    async with app.running():
+        await (await work.submit()).wait("10s")
+    left = {task for task in asyncio.all_tasks() if not task.done()} - before
+    assert left == set()

@@ -1,0 +1,101 @@
+"""Fires that nobody could plan in time: each runs or is recorded as skipped with its reason (X1, E13, I10).
+
+A cursor in the past is what a store looks like after an outage, so the tests write just that.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+import duetime as dt
+from duetime.engine.drafts import NO_DEFAULTS, schedule_draft
+from duetime.model.ids import Ids
+from duetime.model.instant import to_micros
+from tests.app.waiting import eventually
+
+OUTAGE = timedelta(minutes=10)
+
+
+async def after_an_outage(app: dt.App, **options: Any) -> list[dt.JobHandle]:
+    """The jobs of a one-minute schedule whose planners were away for ten minutes, oldest first, once all are settled."""
+
+    @app.task("work")
+    async def work() -> None: ...
+
+    await app.open()
+    now = datetime.now(UTC)
+    cursor = (now - OUTAGE).replace(second=0, microsecond=0)
+    draft = schedule_draft(Ids(), "default", "minutely", "work", dt.Every("1m"), NO_DEFAULTS, to_micros(now), options)
+    await app._store.put_schedule(draft, to_micros(cursor), 0)
+    async with app.running(lookahead="1s"):
+
+        async def settled() -> bool:
+            view = await app.get_schedule("minutely")
+            jobs = await past(app, now)
+            return view.next_fire_time is not None and view.next_fire_time > now and bool(jobs) and all(job.state.final for job in jobs)
+
+        await eventually(settled)
+        jobs = await past(app, now)
+    assert [job.fire_time for job in jobs] == [cursor + timedelta(minutes=n) for n in range(len(jobs))]
+    assert len(jobs) >= 10
+    return jobs
+
+
+async def past(app: dt.App, now: datetime) -> list[dt.JobHandle]:
+    """Without those missed by so little that they count as punctual."""
+    late = now - timedelta(seconds=6)
+    return sorted((job for job in await app.jobs(schedule="minutely") if job.fire_time < late), key=lambda job: job.fire_time)
+
+
+def states(jobs: list[dt.JobHandle]) -> list[str]:
+    return [str(job.state) for job in jobs]
+
+
+async def test_the_latest_runs_and_the_others_are_skipped(app: dt.App) -> None:
+    jobs = await after_an_outage(app)
+    assert states(jobs) == ["skipped"] * (len(jobs) - 1) + ["succeeded"]
+    assert {job.error for job in jobs[:-1]} == {"missed: policy latest"}
+
+
+async def test_all_run(app: dt.App) -> None:
+    jobs = await after_an_outage(app, missed="all")
+    assert states(jobs) == ["succeeded"] * len(jobs)
+
+
+async def test_all_up_to_a_number(app: dt.App) -> None:
+    jobs = await after_an_outage(app, missed=dt.Missed("all", max=3))
+    assert states(jobs) == ["skipped"] * (len(jobs) - 3) + ["succeeded"] * 3
+    assert jobs[0].error == "missed: only the last 3 run"
+
+
+async def test_those_too_old_are_skipped(app: dt.App) -> None:
+    jobs = await after_an_outage(app, missed=dt.Missed("all", within="4m30s"))
+    young = sum(state == "succeeded" for state in states(jobs))
+    assert young in (4, 5)
+    assert states(jobs) == ["skipped"] * (len(jobs) - young) + ["succeeded"] * young
+    assert jobs[0].error == "missed: older than 4m30s"
+
+
+async def test_none_run(app: dt.App) -> None:
+    jobs = await after_an_outage(app, missed=dt.Missed("skip"))
+    assert states(jobs) == ["skipped"] * len(jobs)
+    assert {job.error for job in jobs} == {"missed: policy skip"}
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"policy": "never"}, "missed.policy"),
+        ({"within": "0s"}, "missed.within"),
+        ({"within": "-1h"}, "missed.within"),
+        ({"max": 0}, "missed.max"),
+        ({"max": True}, "missed.max"),
+    ],
+)
+def test_wrong_policies_are_refused(options: dict[str, Any], field: str) -> None:
+    with pytest.raises(dt.InvalidInput) as refused:
+        dt.Missed(**options)
+    assert refused.value.field == field

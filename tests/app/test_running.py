@@ -1,0 +1,346 @@
+"""A node at work: order, isolation between jobs, a blocked loop, unknown tasks, several nodes (P3, P5, G1, G9)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+from collections import Counter
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+import duetime as dt
+from tests.app.waiting import eventually, soon
+
+var: ContextVar[str] = ContextVar("var", default="clean")
+
+
+async def test_urgent_jobs_start_first_and_equals_in_order(app: dt.App) -> None:
+    """D6."""
+    order: list[int] = []
+
+    @app.task("work")
+    async def work(n: int) -> None:
+        order.append(n)
+
+    await app.open()
+    for n, priority in enumerate([0, 9, 5, 5, 9, 3]):
+        await work.submit(n=n, priority=priority)
+    async with app.running(concurrency=1):
+
+        async def all_ran() -> bool:
+            return len(order) == 6
+
+        await eventually(all_ran)
+    assert order == [1, 4, 2, 3, 5, 0]
+
+
+async def test_no_more_than_the_slots_run_at_once(memory_app: dt.App) -> None:
+    at_once: list[int] = []
+    now = 0
+    release = asyncio.Event()
+
+    @memory_app.task("work")
+    async def work() -> None:
+        nonlocal now
+        now += 1
+        at_once.append(now)
+        await release.wait()
+        now -= 1
+
+    async with memory_app.running(concurrency=3):
+        jobs = await memory_app.submit_many([dt.NewJob("work")] * 10)
+
+        async def full() -> bool:
+            return len(at_once) == 3
+
+        await eventually(full)
+        with pytest.raises(dt.WaitTimeout):
+            await jobs[-1].wait("200ms")
+        assert len(at_once) == 3
+        release.set()
+        for job in jobs:
+            await job.wait("10s")
+    assert max(at_once) == 3
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["async", "plain"])
+async def test_context_variables_do_not_leak_from_job_to_job(memory_app: dt.App, plain: bool) -> None:
+    def work() -> str:
+        before = var.get()
+        var.set("dirty")
+        return before
+
+    async def work_async() -> str:
+        return work()
+
+    task = memory_app.task("work")(work if plain else work_async)
+    async with memory_app.running(concurrency=1):
+        jobs = [await task.submit() for _ in range(5)]
+        assert {(await job.wait("10s")).result for job in jobs} == {"clean"}
+    assert var.get() == "clean"
+
+
+async def test_a_context_variable_that_cannot_be_compared_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    class Incomparable:
+        def __eq__(self, other: object) -> bool:
+            raise ValueError("the truth value is ambiguous")
+
+        __hash__ = None  # type: ignore[assignment]  # like an array's
+
+    strange: ContextVar[Any] = ContextVar("strange")
+    strange.set(Incomparable())
+    app = dt.App("memory://")
+
+    @app.task("work")
+    async def work() -> None:
+        strange.set(Incomparable())
+
+    async with app.running(concurrency=2):
+        jobs = [await work.submit() for _ in range(6)]
+        assert [(await job.wait("10s")).state for job in jobs] == ["succeeded"] * 6
+    gc.collect()  # a runner that died is told of when it is collected
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+
+
+async def test_a_task_that_blocks_the_event_loop_keeps_its_lease(make_app: Any) -> None:
+    """G1. A second node, in a thread of its own, would take the job over if the heart stood still."""
+    app, other = make_app(), make_app()
+    watching, enough = threading.Event(), threading.Event()
+
+    @app.task("block")
+    async def block() -> str:
+        time.sleep(1.2)
+        return "blocked"
+
+    async def watch() -> None:
+        async with other.running(lease="500ms", roles=["worker"]):
+            watching.set()
+            await asyncio.to_thread(enough.wait, 20)
+
+    thread = threading.Thread(target=lambda: asyncio.run(watch()))
+    thread.start()
+    try:
+        assert await asyncio.to_thread(watching.wait, 10)
+        async with app.running(lease="500ms") as node:
+            first = node.id
+            job = await (await block.submit()).wait("10s")
+            assert (job.state, job.result, job.attempt, node.id) == ("succeeded", "blocked", 1, first)
+    finally:
+        enough.set()
+        await asyncio.to_thread(thread.join, 10)
+
+
+async def test_a_job_waits_for_a_node_that_knows_its_task(make_app: Any) -> None:
+    """G9."""
+    ignorant, knowing, client = make_app(), make_app(), make_app()
+
+    @ignorant.task("other")
+    async def other() -> None: ...
+
+    @knowing.task("special")
+    async def special() -> str:
+        return "done"
+
+    await client.open()
+    async with ignorant.running():
+        job = await client.submit("special")
+        with pytest.raises(dt.WaitTimeout):
+            await job.wait("300ms")
+        await job.refresh()
+        assert (job.state, job.attempt, job.failures) == ("pending", 0, 0)
+        async with knowing.running():
+            await job.wait("10s")
+    assert (job.state, job.result, job.attempt) == ("succeeded", "done", 1)
+
+
+async def test_two_nodes_share_the_work_and_double_none(make_app: Any) -> None:
+    """C7, I3."""
+    ran: Counter[int] = Counter()
+    by: Counter[int] = Counter()
+    apps = [make_app(), make_app()]
+    for number, app in enumerate(apps):
+
+        @app.task("work")
+        async def work(n: int, number: int = number) -> None:
+            ran[n] += 1
+            by[number] += 1
+            await asyncio.sleep(0.002)
+
+    async with apps[0].running(concurrency=4), apps[1].running(concurrency=4):
+        jobs = await apps[0].submit_many(dt.NewJob("work", {"n": n}) for n in range(300))
+        for job in jobs:
+            await job.wait("15s")
+    assert set(ran.values()) == {1}
+    assert len(ran) == 300
+    assert min(by[0], by[1]) > 0
+
+
+async def test_one_app_may_be_two_nodes(app: dt.App) -> None:
+    @app.task("work")
+    async def work(n: int) -> int:
+        return n
+
+    async with app.running(name="left") as left, app.running(name="right") as right:
+        assert left.id != right.id
+        jobs = await app.submit_many(dt.NewJob("work", {"n": n}) for n in range(50))
+        assert [(await job.wait("10s")).result for job in jobs] == list(range(50))
+    assert not app.is_open
+
+
+async def test_a_worker_of_one_queue_leaves_the_others(make_app: Any) -> None:
+    app, rest = make_app(), make_app()
+    for each in (app, rest):
+
+        @each.task("work")
+        async def work() -> None: ...
+
+    async with app.running(queues=["fast"]):
+        fast, slow = await app.submit("work", queue="fast"), await app.submit("work", queue="slow")
+        assert (await fast.wait("10s")).state == "succeeded"
+        with pytest.raises(dt.WaitTimeout):
+            await slow.wait("200ms")
+        async with rest.running():
+            assert (await slow.wait("10s")).state == "succeeded"
+
+
+async def test_a_planner_without_a_worker_runs_nothing(app: dt.App) -> None:
+    @app.task("work")
+    async def work() -> None: ...
+
+    async with app.running(roles=["planner"]):
+        job = await work.submit()
+        with pytest.raises(dt.WaitTimeout):
+            await job.wait("200ms")
+
+
+async def test_shutdown_waits_for_what_runs_and_gives_back_the_rest(app: dt.App) -> None:
+    """P10."""
+    started, release = asyncio.Event(), asyncio.Event()
+    ran: list[int] = []
+
+    @app.task("work")
+    async def work(n: int) -> str:
+        ran.append(n)
+        started.set()
+        await release.wait()
+        return "finished"
+
+    await app.open()
+    async with app.running(concurrency=1, grace="10s"):
+        first = await work.submit(n=1)
+        await soon(started)
+        rest = await app.submit_many([dt.NewJob("work", {"n": n}) for n in range(2, 20)])
+        asyncio.get_running_loop().call_later(0.3, release.set)
+    await first.refresh()
+    assert (first.state, first.result, ran) == ("succeeded", "finished", [1])
+    assert {((await job.refresh()).state, job.failures) for job in rest} == {(dt.State.PENDING, 0)}
+
+
+async def test_shutdown_gives_back_what_was_claimed_ahead_of_time(app: dt.App) -> None:
+    """P10: claimed and not started, so others may have it at once."""
+    ran: list[int] = []
+
+    @app.task("work")
+    async def work() -> None:
+        ran.append(1)
+
+    await app.open()
+    async with app.running():
+        job = await work.submit(delay="190ms")
+
+        async def claimed() -> bool:
+            return (await job.refresh()).state != "pending"
+
+        await eventually(claimed)
+    await job.refresh()
+    assert (job.state, job.failures, ran) in (("pending", 0, []), ("succeeded", 0, [1]))
+
+
+async def test_what_outlasts_the_grace_period_is_given_back_and_runs_elsewhere(make_app: Any) -> None:
+    """P10: interrupted by us, so not the task's failure."""
+    first, second = make_app(), make_app()
+    started = asyncio.Event()
+
+    @first.task("work")
+    async def endless() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    @second.task("work")
+    async def quick(ctx: dt.Context) -> int:
+        return ctx.attempt
+
+    async with second.running(roles=["planner"]):
+        async with first.running(grace="100ms"):
+            job = await first.submit("work")
+            await soon(started)
+        handle = await (await second.get_job(job.id)).refresh()
+        assert (handle.state, handle.failures) == ("pending", 0)
+    async with second.running():
+        assert (await handle.wait("10s")).result == 2
+
+
+async def test_a_second_interrupt_waits_no_longer(app: dt.App) -> None:
+    """G11."""
+    started = asyncio.Event()
+
+    @app.task("work")
+    async def endless() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    await app.open()
+    async with app.running(grace="1h") as node:
+        job = await endless.submit()
+        await soon(started)
+        asyncio.get_running_loop().call_later(0.2, node.interrupt)
+    assert (await job.refresh()).state == "pending"
+
+
+async def test_a_task_that_ignores_the_end_does_not_hold_up_the_node(memory_app: dt.App) -> None:
+    """G3."""
+    started = asyncio.Event()
+    release = asyncio.Event()
+
+    @memory_app.task("work")
+    async def stubborn() -> None:
+        started.set()
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async with memory_app.running(grace="100ms"):
+        await stubborn.submit()
+        await soon(started)
+        began = time.monotonic()
+    assert time.monotonic() - began < 5
+    release.set()
+
+
+async def test_a_body_that_raises_still_ends_the_node(memory_app: dt.App) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with memory_app.running():
+            raise ZeroDivisionError
+    assert not memory_app.is_open
+
+
+async def test_run_async_ends_when_cancelled(memory_app: dt.App) -> None:
+    ran = asyncio.Event()
+
+    @memory_app.task("work")
+    async def work() -> None:
+        ran.set()
+
+    await memory_app.open()
+    await work.submit()
+    life = asyncio.create_task(memory_app.run_async(concurrency=2))
+    await soon(ran)
+    life.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await life

@@ -1,0 +1,80 @@
+"""`app.run()` in a process of its own: the first signal ends it in order, the second at once (P10, G11)."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import duetime as dt
+
+PROGRAM = """
+import asyncio, sys
+import duetime as dt
+
+app = dt.App(sys.argv[1])
+
+@app.task("slow")
+async def slow(seconds: float) -> str:
+    print("started", flush=True)
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        print("interrupted", flush=True)
+        raise
+    print("finished", flush=True)
+    return "done"
+
+app.run(grace="30s")
+print("ended", flush=True)
+"""
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/duetime.db"
+
+
+@pytest.fixture
+def submitted(url: str) -> Iterator[dt.App]:
+    app = dt.App(url)
+    yield app
+    app.sync.close()
+
+
+def start(url: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    return process
+
+
+def outcome(process: subprocess.Popen[str]) -> tuple[list[str], int]:
+    try:
+        text, errors = process.communicate(timeout=15)
+    finally:
+        process.kill()
+    assert errors == ""
+    return text.split(), process.returncode
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_first_signal_lets_running_jobs_finish(submitted: dt.App, url: str, number: signal.Signals) -> None:
+    job = submitted.sync.submit("slow", seconds=0.5)
+    process = start(url)
+    process.send_signal(number)
+    assert outcome(process) == (["finished", "ended"], 0)
+    assert (job.refresh().state, job.result, job.attempt) == ("succeeded", "done", 1)
+
+
+def test_the_second_signal_gives_them_back(submitted: dt.App, url: str) -> None:
+    job = submitted.sync.submit("slow", seconds=3600)
+    process = start(url)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
+    assert outcome(process) == (["interrupted", "ended"], 0)
+    assert (job.refresh().state, job.failures) == ("pending", 0)

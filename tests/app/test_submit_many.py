@@ -1,0 +1,83 @@
+"""Bulk submission: all or nothing, at one round trip."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import duetime as dt
+
+LATER = datetime(2031, 1, 1, tzinfo=UTC)
+
+
+async def test_all_are_stored_in_the_order_given(app: dt.App) -> None:
+    await app.open()
+    handles = await app.submit_many([dt.NewJob("work", {"n": n}, delay="1h", priority=n % 10) for n in range(500)])
+    assert len({handle.id for handle in handles}) == 500
+    for n in (0, 123, 499):
+        job = await handles[n].refresh()
+        assert (job.payload, job.priority) == ({"n": n}, n % 10)
+
+
+async def test_nothing_to_submit_is_fine(app: dt.App) -> None:
+    await app.open()
+    assert await app.submit_many([]) == []
+    assert await app.submit_many(iter(())) == []
+
+
+async def test_they_run(app: dt.App) -> None:
+    seen: set[int] = set()
+
+    @app.task("work")
+    async def work(n: int) -> None:
+        seen.add(n)
+
+    async with app.running():
+        for handle in await app.submit_many(dt.NewJob("work", {"n": n}) for n in range(200)):
+            await handle.wait("15s")
+    assert seen == set(range(200))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        dt.NewJob("work", {"n": 1}, priority=11),
+        dt.NewJob("work", {"n": 1}, at=datetime(2030, 1, 1)),
+        dt.NewJob("work", {"n": 1}, at=LATER, delay="5m"),
+        dt.NewJob("work", {"n": float("nan")}),
+        dt.NewJob("work", {"n": 1, "extra": 2}),
+        dt.NewJob("work", {}),
+        dt.NewJob("work", [1]),
+        dt.NewJob("work", "text"),
+        dt.NewJob("", {"n": 1}),
+        dt.NewJob("@http", {"n": 1}),
+        dt.NewJob(None, {"n": 1}),  # type: ignore[arg-type]  # that is the case under test
+    ],
+)
+async def test_one_wrong_job_refuses_them_all(client: dt.App, wrong: dt.NewJob) -> None:
+    @client.task("work")
+    async def work(n: int) -> None: ...
+
+    with pytest.raises((dt.InvalidInput, dt.TaskNotFound)):
+        await client.submit_many([dt.NewJob("work", {"n": 1}), wrong])
+    assert await client.jobs() == []
+
+
+async def test_a_unique_key_taken_answers_with_its_holder(app: dt.App) -> None:
+    await app.open()
+    holder = await app.submit("work", unique_key="k", delay="1h")
+    free, taken, again = await app.submit_many(
+        [dt.NewJob("work", delay="1h"), dt.NewJob("work", unique_key="k"), dt.NewJob("work", unique_key="k")]
+    )
+    assert (taken.id, taken.created, again.id, again.created) == (holder.id, False, holder.id, False)
+    assert free.created
+    assert len(await app.jobs()) == 2
+
+
+async def test_what_is_no_new_job_is_refused(client: dt.App) -> None:
+    wrong: list[Any] = [{"task": "work"}, "work", ("work",)]
+    for job in wrong:
+        with pytest.raises(dt.InvalidInput, match="NewJob"):
+            await client.submit_many([job])

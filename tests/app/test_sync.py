@@ -1,0 +1,153 @@
+"""The blocking face: every call of the App, from threads, scripts and servers that fork (P1)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import duetime as dt
+from duetime.sync import SyncApp
+
+PROGRAM = """
+import os, sys
+import duetime as dt
+
+app = dt.App(sys.argv[1])
+app.sync.submit("work", n=1)
+child = os.fork()
+if child == 0:
+    app.sync.submit("work", n=2)
+    app.sync.close()
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+app.sync.submit("work", n=3)
+print(status, sorted(job.payload["n"] for job in app.sync.jobs()))
+app.sync.close()
+"""
+ONLY_ASYNC = {"open", "close", "running", "run", "run_async", "task", "read_job", "wait_for"}
+
+
+def test_every_call_has_its_blocking_twin() -> None:
+    asynchronous = {name for name, value in vars(dt.App).items() if inspect.iscoroutinefunction(value) and not name.startswith("_")}
+    assert asynchronous - ONLY_ASYNC <= {name for name in vars(SyncApp) if not name.startswith("_")}
+
+
+async def test_jobs(app: dt.App) -> None:
+    @app.task("add")
+    async def add(left: int, right: int) -> int:
+        return left + right
+
+    def script() -> list[Any]:
+        job = app.sync.submit(add, left=1, right=2)
+        again = app.sync.get_job(job.id)
+        many = app.sync.submit_many([dt.NewJob("add", {"left": 3, "right": 4})])
+        late = app.sync.submit("add", left=1, right=1, delay="1h")
+        return [
+            job.wait("10s").result,
+            again.refresh().state,
+            many[0].wait("10s").result,
+            late.cancel(),
+            len(app.sync.jobs(state="succeeded")),
+            repr(job) == f"<Job {job.id} succeeded>",
+        ]
+
+    async with app.running():
+        assert await asyncio.to_thread(script) == [3, "succeeded", 7, "cancelled", 2, True]
+
+
+async def test_schedules(app: dt.App) -> None:
+    def script() -> list[Any]:
+        sync = app.sync
+        sync.migrate()
+        sync.open()
+        sync.schedule("name", "work", dt.Every("1h"))
+        return [
+            sync.get_schedule("name").version,
+            sync.pause("name", "note").pause_note,
+            sync.resume("name").paused,
+            sync.trigger("name").refresh().schedule,
+            [view.name for view in sync.schedules()],
+            sync.remove("name"),
+            sync.schedules(),
+        ]
+
+    assert await asyncio.to_thread(script) == [1, "note", False, "name", ["name"], None, []]
+
+
+async def test_dead_letters(app: dt.App) -> None:
+    @app.task("fail", retry=dt.Retry(max_attempts=1))
+    async def fail() -> None:
+        raise ValueError
+
+    def script() -> list[str]:
+        first, second = app.sync.submit("fail").wait("10s"), app.sync.submit("fail").wait("10s")
+        again = app.sync.retry_job(first.id).wait("10s")
+        app.sync.discard_job(second.id)
+        with pytest.raises(dt.JobFinished):
+            app.sync.cancel_job(first.id)
+        return [first.state, second.refresh().record.disposition, again.state]
+
+    async with app.running():
+        assert await asyncio.to_thread(script) == ["dead", "discarded", "dead"]
+
+
+def test_refusals_are_raised_where_the_call_was_made() -> None:
+    app = dt.App("memory://")
+    with pytest.raises(dt.InvalidInput, match="priority"):
+        app.sync.submit("work", priority=10)
+    with pytest.raises(dt.ScheduleNotFound):
+        app.sync.pause("nothing")
+    app.sync.close()
+
+
+def test_many_threads_may_begin_at_once(tmp_path: Path) -> None:
+    app = dt.App(f"sqlite:///{tmp_path}/duetime.db")
+    with ThreadPoolExecutor(8) as threads:
+        jobs = list(threads.map(lambda n: app.sync.submit("work", n=n, delay="1h"), range(40)))
+    assert len({job.id for job in jobs}) == 40
+    app.sync.close()
+    assert not any(thread.name.startswith("duetime") for thread in threading.enumerate())
+
+
+def test_closed_it_opens_itself_again() -> None:
+    app = dt.App("memory://")
+    app.sync.close()
+    job = app.sync.submit("work", delay="1h")
+    app.sync.close()
+    app.sync.close()
+    assert app.sync.get_job(job.id).state == "pending"
+    app.sync.close()
+
+
+def test_closing_ends_calls_that_are_under_way() -> None:
+    app = dt.App("memory://")
+    job = app.sync.submit("work", delay="1h")
+    ended = threading.Event()
+
+    def wait() -> None:
+        with pytest.raises(dt.NotOpen, match="under way"):
+            job.wait("1h")
+        ended.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    end = time.monotonic() + 10
+    while not asyncio.all_tasks(app.sync._loop):
+        assert time.monotonic() < end
+    app.sync.close()
+    assert ended.wait(10)
+
+
+def test_a_server_that_forks_may_use_it_before_and_after(tmp_path: Path) -> None:
+    """G10."""
+    command = [sys.executable, "-c", PROGRAM, f"sqlite:///{tmp_path}/duetime.db"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout.split() == ["0", "[1,", "2,", "3]"], done.stderr
