@@ -1,0 +1,73 @@
+"""How commands fail: one line on stderr, and the exit status that tells scripts what kind of failure it was."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from duetime.cli.escape import visible
+from duetime.errors import ConfigError, DuetimeError, InvalidInput, NeverFires, PayloadTooLarge
+
+REFUSED, USAGE = 1, 2
+# Well-formed, and still not accepted.
+_REFUSALS = (NeverFires, PayloadTooLarge)
+# typer carries a click of its own in some versions and uses the installed one in others; its own exports are the way to both.
+_CLICK_ERROR: type = typer.BadParameter.__mro__[2]
+
+
+class Program(TyperGroup):
+    """The root group. Whatever a command raises ends here, whether it was started from a shell or by a test."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        given = list(sys.argv[1:] if args is None else args)
+        try:
+            status = super().main(given, prog_name, complete_var, False, windows_expand_args, **extra)
+        except typer.Abort:
+            _leave("nothing was done", "aborted", REFUSED)
+        except DuetimeError as problem:
+            _explain(problem, given)
+            _leave(problem.message, problem.code, status_of(problem))
+        except Exception as problem:
+            _explain(problem, given)
+            if isinstance(problem, _CLICK_ERROR):
+                _leave(*_usage(problem), USAGE)
+            _leave(f"unexpected {type(problem).__name__}: {problem}; run it with `duetime --debug` to see where", "internal", REFUSED)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def status_of(problem: DuetimeError) -> int:
+    wrongly_written = isinstance(problem, InvalidInput | ConfigError) and not isinstance(problem, _REFUSALS)
+    return USAGE if wrongly_written else REFUSED
+
+
+def report(message: str, code: str) -> None:
+    """The one line by which an error is known."""
+    typer.echo(f"error: {visible(' '.join(message.split()))} [{code}]", err=True)
+
+
+def _leave(message: str, code: str, status: int) -> NoReturn:
+    report(message, code)
+    sys.exit(status)
+
+
+def _explain(problem: BaseException, given: list[str]) -> None:
+    if "--debug" in given:
+        typer.echo("".join(traceback.format_exception(problem)), err=True, nl=False)
+
+
+def _usage(problem: Any) -> tuple[str, str]:
+    where = getattr(getattr(problem, "ctx", None), "command_path", "duetime")
+    return f"{problem.format_message().rstrip('.')}: see `{where} --help`", "usage"

@@ -1,0 +1,34 @@
+"""Options whose words come from the table of settings, and those that many commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from duetime.cli.completion import complete_zone
+from duetime.config import TABLE
+
+
+def option(name: str) -> Any:
+    """The flag of a setting. Values are text here: the settings parse them, whatever source they come from."""
+    setting = TABLE[name]
+    default = f" [default: {setting.shown_default}]" if setting.shown_default else ""
+    return typer.Option(setting.flag, metavar=setting.form, show_default=False, help=f"{setting.text} [env: {setting.variable}]{default}")
+
+
+def words(flag: str, form: str, text: str, **more: Any) -> Any:
+    """An option that takes a value."""
+    return typer.Option(flag, metavar=form, help=text, **more)
+
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+LimitFlag = Annotated[int, words("--limit", "N", "At most so many.", min=1, max=10_000)]
+PayloadFlag = Annotated[str | None, words("--payload", "JSON", "The task's arguments: JSON, @file, or - for stdin.")]
+QueueFlag = Annotated[str | None, words("--queue", "NAME", "The queue to wait in.")]
+PriorityFlag = Annotated[int | None, words("--priority", "0-9", "9 is most urgent.")]
+CronFlag = Annotated[str | None, words("--cron", "EXPR", "A cron expression.")]
+EveryFlag = Annotated[str | None, words("--every", "TIME", "An interval, such as 5m.")]
+RruleFlag = Annotated[str | None, words("--rrule", "TEXT", "A recurrence rule of RFC 5545.")]
+ZoneFlag = Annotated[str | None, words("--tz", "ZONE", "The zone of --cron or --rrule.", autocompletion=complete_zone)]
+YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

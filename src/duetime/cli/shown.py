@@ -1,0 +1,32 @@
+"""A JSON record as lines for people: instants in the local zone, structures as JSON, nothing where nothing is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from duetime.cli.moments import full
+from duetime.clock import wall_micros
+from duetime.model.instant import to_datetime
+
+
+def shown_fields(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    now = to_datetime(wall_micros())
+    for name, value in record.items():
+        yield name.replace("_", " "), _shown(name, value, now)
+
+
+def _shown(name: str, value: Any, now: datetime) -> str:
+    if value in (None, {}, []):
+        return ""
+    match value:
+        case bool():
+            return "yes" if value else ""
+        case str() if name.endswith(("_at", "_time", "_until")):
+            return full(datetime.fromisoformat(value), now)
+        case dict() | list():
+            return json.dumps(value, ensure_ascii=False)
+        case _:
+            return str(value).rstrip()

@@ -1,0 +1,56 @@
+"""The command line in a folder of its own, with nothing set in the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from duetime.cli.program import program
+from tests.cli.fleet import Past, make_past
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Duetime = Callable[..., Ran]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("DUETIME_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def duetime(folder: Path) -> Duetime:
+    """Run a command in this process; on duetime.db of the folder unless the arguments say otherwise."""
+    runner = CliRunner()
+
+    def run(*arguments: str, stdin: str | None = None) -> Ran:
+        done = runner.invoke(program, list(arguments), input=stdin, prog_name="duetime")
+        return Ran(done.exit_code, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def past(duetime: Duetime, folder: Path) -> Past:
+    """A store in which one job has succeeded and three are dead letters."""
+    return make_past(f"sqlite:///{folder / 'duetime.db'}")

@@ -1,0 +1,133 @@
+"""The table of settings: sources, precedence, refusals (J7)."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from duetime import config
+from duetime.cli.program import program
+from duetime.cli.serve import node_options
+from duetime.engine.options import MOST_CONCURRENCY, ROLES, NodeOptions
+from duetime.errors import ConfigError
+from duetime.model import duration
+from tests.cli.conftest import Duetime
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_flag_beats_variable_beats_file_beats_default() -> None:
+    Path("duetime.toml").write_text('lease = "1s"\ngrace = "1s"\nlookahead = "1s"')
+    settings = config.load({"lease": "3s", "app": None}, {"DUETIME_LEASE": "2s", "DUETIME_GRACE": "2s"})
+    assert (settings.lease, settings.grace, settings.lookahead, settings.retention) == ("3s", "2s", "1s", "30d")
+    assert settings.sources == {"lease": "--lease", "grace": "DUETIME_GRACE", "lookahead": "duetime.toml"}
+    assert settings.given("lease")
+    assert not settings.given("retention")
+
+
+def test_the_file_is_that_of_the_flag_else_of_the_variable_else_duetime_toml() -> None:
+    for name in ("duetime.toml", "variable.toml", "flag.toml"):
+        Path(name).write_text(f'owner = 1\napp = "{name[:4]}:app"'.replace("owner = 1\n", ""))
+    variable = {"DUETIME_CONFIG": "variable.toml"}
+    assert config.load({}, {}).app == "duet:app"
+    assert config.load({}, variable).app == "vari:app"
+    assert config.load({}, variable, Path("flag.toml")).app == "flag:app"
+
+
+def test_lists_and_numbers_may_be_toml_values() -> None:
+    Path("duetime.toml").write_text('queues = ["a", "b"]\nroles = "worker"\nconcurrency = 7')
+    settings = config.load({}, {})
+    assert (settings.queues, settings.roles, settings.concurrency) == (("a", "b"), ("worker",), 7)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('stoer = "x"', "duetime.toml: 'stoer' is no setting: did you mean store?"),
+        ("[store]\nurl = 1", "store (from duetime.toml): must be text"),
+        ("store =", "duetime.toml: is not TOML"),
+        ("concurrency = true", "concurrency (from duetime.toml): True must be a whole number"),
+        ("queues = [1]", "queues (from duetime.toml): must be names"),
+        ("lease = 15", "lease (from duetime.toml): 15 is not a duration"),
+    ],
+)
+def test_a_wrong_file_is_refused(content: str, told: str) -> None:
+    """J7"""
+    Path("duetime.toml").write_text(content)
+    with pytest.raises(ConfigError) as refused:
+        config.load({}, {})
+    assert told in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("DUETIME_STOER", "x", "did you mean DUETIME_STORE?"),
+        ("DUETIME_ROLES", "planner,cook", "roles (from DUETIME_ROLES): 'cook' is not one of planner, worker"),
+        ("DUETIME_ROLES", ",", "must name at least one"),
+        ("DUETIME_CONCURRENCY", "0", "'0' must be a whole number from 1"),
+        ("DUETIME_CONCURRENCY", "many", "'many' must be a whole number"),
+        ("DUETIME_LEASE", "1ms", "1ms is too short: use 500ms or more"),
+        ("DUETIME_LEASE", "-5s", "is negative"),
+        ("DUETIME_LOOKAHEAD", "10ms", "too short"),
+        ("DUETIME_GRACE", "soon", "'soon' is not a duration"),
+        ("DUETIME_RETENTION", "1s", "too short"),
+        ("DUETIME_LOG_LEVEL", "loud", "'loud' is not one of debug, info, warning, error"),
+        ("DUETIME_LOG_FORMAT", "xml", "'xml' is not one of text, json"),
+        ("DUETIME_APP", "tasks", "'tasks' must be written module:app"),
+        ("DUETIME_STORE", " ", "must be text and not empty"),
+        ("DUETIME_CONFIG", "missing.toml", "missing.toml: cannot be read"),
+    ],
+)
+def test_a_wrong_variable_is_refused(variable: str, value: str, told: str) -> None:
+    """J7"""
+    with pytest.raises(ConfigError) as refused:
+        config.load({}, {variable: value})
+    assert told in refused.value.message
+
+
+def test_known_variables_that_are_no_settings_pass() -> None:
+    assert config.load({}, {"DUETIME_FAILPOINTS": "x", "DUETIME_STORE": "", "PATH": "/bin"}) == config.Settings()
+
+
+def test_defaults_are_those_of_the_engine() -> None:
+    engine = NodeOptions("n", "v")
+    for name, value in node_options(config.Settings()).items():
+        wanted = duration.parse(value, name) if isinstance(value, str) else value
+        assert getattr(engine, name) == wanted, name
+    assert (config.ROLES, config.MOST_CONCURRENCY) == (ROLES, MOST_CONCURRENCY)
+    assert {one.name for one in fields(NodeOptions)} - {"name", "version"} == set(node_options(config.Settings()))
+
+
+def test_every_setting_is_a_flag_of_serve() -> None:
+    serve = get_command(program).commands["serve"]  # type: ignore[attr-defined]  # the root is a group
+    flags = {flag for option in serve.params for flag in option.opts}
+    assert {setting.flag for setting in config.TABLE.values()} <= flags
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:///a.db", "sqlite:///a.db"),
+        ("postgresql://anna:s3cret@db:5432/x", "postgresql://anna:***@db:5432/x"),
+        ("postgresql://anna@db/x?sslmode=verify-full", "postgresql://anna@db/x?sslmode=verify-full"),
+        ("postgresql://db/x?user=anna&password=s3cret", "postgresql://db/x?user=anna&password=***"),
+        ("postgresql://anna:s3@cret@db/x", "postgresql://anna:***@db/x"),
+    ],
+)
+def test_passwords_are_hidden(url: str, shown: str) -> None:
+    """S38"""
+    assert config.hide_password(url) == shown
+
+
+def test_the_command_line_says_so(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUETIME_LEESE", "1s")
+    done = duetime("job", "list")
+    assert (done.status, done.err) == (
+        2,
+        "error: DUETIME_LEESE: no setting has this variable: did you mean DUETIME_LEASE? [config_invalid]\n",
+    )
+    assert duetime("--help").status == 0

@@ -1,0 +1,88 @@
+"""`duetime doctor` and `duetime node list`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from duetime.cli.checks import Observation, examine
+from duetime.model.instant import SECOND
+from duetime.model.lease import Lease, Node, NodeId
+from duetime.store import QueueCount
+from tests.cli.conftest import Duetime
+from tests.cli.fleet import Past
+
+NOW = 2_000_000_000 * SECOND
+NODE = Node(NodeId(1), "n", ("planner", "worker"), "1", NOW - SECOND, NOW + SECOND, False, 0)
+LEASE = Lease("leader", NodeId(1), 1, NOW + SECOND)
+WELL = Observation(NOW, 0, [NODE], [LEASE], [], 1, [], [], 0)
+
+
+def warnings(seen: Observation) -> set[str]:
+    return {check.name for check in examine(seen) if check.level == "warn"}
+
+
+def test_all_is_well() -> None:
+    assert warnings(WELL) == set()
+    assert warnings(replace(WELL, dead_letters=3)) == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"skew": 3 * SECOND}, "clock"),
+        ({"skew": -3 * SECOND}, "clock"),
+        ({"nodes": []}, "nodes"),
+        ({"nodes": [replace(NODE, dead=True)]}, "nodes"),
+        ({"nodes": [replace(NODE, roles=("planner",))], "queues": [QueueCount("q", 1, 1, 0)]}, "nodes"),
+        ({"nodes": [NODE, replace(NODE, id=NodeId(2), lease_until=NOW - 1)]}, "expired"),
+        ({"leases": [LEASE, replace(LEASE, name="segment/1", holder=None)]}, "leases"),
+        ({"leases": [replace(LEASE, holder=NodeId(9))]}, "leases"),
+        ({"overdue_schedules": ["nightly"]}, "schedules"),
+    ],
+)
+def test_each_problem_is_seen_and_has_a_remedy(change: dict[str, Any], name: str) -> None:
+    seen = replace(WELL, **change)
+    assert warnings(seen) == {name}
+    assert all(check.remedy for check in examine(seen) if check.level == "warn")
+
+
+def test_a_silent_node_does_not_count_as_alive() -> None:
+    assert warnings(replace(WELL, nodes=[replace(NODE, lease_until=NOW - 1)])) == {"nodes", "expired"}
+
+
+def test_an_idle_store_is_well(duetime: Duetime) -> None:
+    duetime("migrate")
+    done = duetime("doctor", "--json")
+    assert done.status == 0, done.out
+    assert [list(check) for check in done.json] == [["name", "level", "text", "remedy"]] * 8
+
+
+def test_work_without_a_node_is_a_problem(duetime: Duetime, past: Past) -> None:
+    assert duetime("doctor").status == 0
+    duetime("schedule", "add", "s", "t", "--every", "5m")
+    done = duetime("doctor")
+    assert done.status == 1
+    assert "warn 1 schedule and no planner is alive" in done.out
+    assert "duetime serve" in done.out
+
+
+def test_overdue_jobs_are_a_problem(duetime: Duetime) -> None:
+    duetime("job", "submit", "send", "--at", "2020-01-01T00:00:00Z", "--queue", "mail")
+    checks = {check["name"]: check for check in duetime("doctor", "--json").json}
+    assert checks["jobs"]["level"] == "warn"
+    assert "send in queue mail" in checks["jobs"]["text"]
+
+
+def test_a_store_that_cannot_be_opened_is_a_problem(duetime: Duetime) -> None:
+    done = duetime("doctor")
+    assert (done.status, "there is no file" in done.out) == (1, True)
+
+
+def test_node_list(duetime: Duetime, past: Past) -> None:
+    (node,) = duetime("node", "list", "--json").json
+    assert list(node) == ["id", "name", "state", "roles", "version", "running", "started_at", "lease_until"]
+    assert (node["state"], node["roles"]) == ("dead", ["worker"])
+    assert node["name"] in duetime("node", "list").out

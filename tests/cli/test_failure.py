@@ -1,0 +1,115 @@
+"""Exit status and the one line of every error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from duetime.app import App
+from duetime.cli.failure import status_of
+from duetime.errors import ConfigError, InvalidInput, NeverFires, PayloadTooLarge, ScheduleNotFound, StoreUnavailable
+from duetime.version import VERSION
+from tests.cli.conftest import Duetime
+
+
+@pytest.mark.parametrize(
+    ("problem", "status"),
+    [
+        (InvalidInput("f", "m"), 2),
+        (ConfigError("m"), 2),
+        (NeverFires("f", "m"), 1),
+        (PayloadTooLarge("f", "m"), 1),
+        (ScheduleNotFound("m"), 1),
+        (StoreUnavailable("m"), 1),
+    ],
+)
+def test_status(problem: InvalidInput, status: int) -> None:
+    assert status_of(problem) == status
+
+
+def test_version(duetime: Duetime) -> None:
+    assert duetime("--version").out == f"duetime {VERSION}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["jub"], "No such command 'jub'. Did you mean 'job'?: see `duetime --help` [usage]"),
+        (["job", "shw"], "No such command 'shw'. Did you mean 'show'?: see `duetime job --help` [usage]"),
+        (["job", "show"], "Missing argument"),
+        (["--colour"], "No such option: --colour"),
+        (["job", "list", "--limit", "10001"], "Invalid value for '--limit'"),
+        (["--store", "ftp://x", "job", "list"], "[store_unknown]"),
+        (["job", "list", "--store", "sqlite:///no/such/folder/x.db"], "[config_invalid]"),
+        (["--config", "nowhere.toml", "job", "list"], "nowhere.toml: cannot be read"),
+    ],
+)
+def test_wrong_use_is_one_line_and_status_2(duetime: Duetime, arguments: list[str], told: str) -> None:
+    done = duetime(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert told in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("group", [[], ["job"], ["schedule"], ["dead"], ["node"]])
+def test_a_group_alone_shows_its_help(duetime: Duetime, group: list[str]) -> None:
+    done = duetime(*group)
+    assert (done.status, "Commands:" in done.out) == (2, True)
+    assert duetime(*group, "--help").status == 0
+
+
+@pytest.mark.parametrize("command", [["job", "list"], ["schedule", "list"], ["dead", "list"], ["node", "list"], ["simulate"]])
+def test_reading_creates_no_file(duetime: Duetime, folder: Path, command: list[str]) -> None:
+    done = duetime(*command)
+    assert (done.status, "there is no file" in done.err) == (2, True)
+    assert list(folder.iterdir()) == []
+
+
+def test_migrate_creates_and_then_has_nothing_to_do(duetime: Duetime) -> None:
+    assert duetime("migrate").out.startswith("schema 0 -> ")
+    assert duetime("migrate").out.endswith(": nothing to do\n")
+    assert duetime("job", "list").out == "no jobs\n"
+
+
+@pytest.mark.parametrize("arguments", [["--store", "sqlite:///x.db", "migrate"], ["migrate", "--store", "sqlite:///x.db"]])
+def test_the_store_may_stand_before_and_after_the_command(duetime: Duetime, folder: Path, arguments: list[str]) -> None:
+    assert duetime(*arguments).status == 0
+    assert (folder / "x.db").exists()
+    assert not (folder / "duetime.db").exists()
+
+
+def test_a_file_that_is_no_database_is_told_in_one_line(duetime: Duetime, folder: Path) -> None:
+    (folder / "duetime.db").write_text("hello " * 1000)
+    done = duetime("job", "list")
+    assert (done.status, done.err.count("\n")) == (1, 1)
+
+
+def raising(problem: BaseException) -> object:
+    async def jobs(self: App, **filters: object) -> list[object]:
+        raise problem
+
+    return jobs
+
+
+def test_a_fault_of_ours_is_one_line_and_with_debug_a_traceback(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    duetime("migrate")
+    monkeypatch.setattr(App, "jobs", raising(RuntimeError("oh\x1b no")))
+    quiet, loud = duetime("job", "list"), duetime("--debug", "job", "list")
+    assert quiet.err == "error: unexpected RuntimeError: oh\\x1b no; run it with `duetime --debug` to see where [internal]\n"
+    assert (quiet.status, loud.status) == (1, 1)
+    assert "Traceback (most recent call last)" in loud.err
+
+
+def test_ctrl_c_is_quiet(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    duetime("migrate")
+    monkeypatch.setattr(App, "jobs", raising(KeyboardInterrupt()))
+    done = duetime("job", "list")
+    assert (done.status, done.out, done.err) == (130, "", "")
+
+
+def test_an_outage_is_status_1(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    duetime("migrate")
+    monkeypatch.setattr(App, "jobs", raising(StoreUnavailable("the store is away: try again")))
+    done = duetime("job", "list")
+    assert (done.status, done.err) == (1, "error: the store is away: try again [store_unavailable]\n")

@@ -1,0 +1,159 @@
+"""`duetime job` and `duetime dead`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.cli.conftest import Duetime
+from tests.cli.fleet import Past
+
+SUMMARY = [
+    "id", "state", "task", "schedule", "queue", "priority", "fire_time", "due_at", "attempt", "failures", "node", "owner", "labels",
+    "unique_key", "retry_of", "created_at", "started_at", "finished_at", "error", "disposition",
+]  # fmt: skip
+DETAILS = [*SUMMARY, "payload", "policies", "losses", "cancel_requested", "checkpoint", "progress", "result", "attempts"]
+
+
+def test_submit_keeps_every_option(duetime: Duetime) -> None:
+    done = duetime(
+        "job", "submit", "send", "--payload", '{"n": 1}', "--at", "2099-01-01T09:00:00+01:00", "--priority", "8", "--queue", "mail",
+        "--unique-key", "k1", "--timeout", "5m", "--max-attempts", "3", "--owner", "anna", "--label", "a=b", "--label", "c=d=e",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    job = duetime("job", "show", done.out.strip(), "--json").json
+    assert list(job) == DETAILS
+    assert job["payload"] == {"n": 1}
+    assert (job["fire_time"], job["priority"], job["queue"]) == ("2099-01-01T08:00:00Z", 8, "mail")
+    assert (job["unique_key"], job["owner"], job["labels"]) == ("k1", "anna", {"a": "b", "c": "d=e"})
+    assert job["policies"]["timeout"] == "5m"
+    assert job["policies"]["retry"]["max_attempts"] == 3
+
+
+def test_a_taken_unique_key_gives_the_job_that_holds_it(duetime: Duetime) -> None:
+    first = duetime("job", "submit", "send", "--unique-key", "k", "--delay", "1h")
+    second = duetime("job", "submit", "send", "--unique-key", "k", "--delay", "1h")
+    assert second.status == 0
+    assert second.out == first.out
+    assert "unique key is taken" in second.err
+
+
+def test_payload_from_file_and_stdin(duetime: Duetime, folder: Path) -> None:
+    (folder / "p.json").write_text('{"from": "file"}')
+    from_file = duetime("job", "submit", "send", "--payload", "@p.json", "--json")
+    from_stdin = duetime("job", "submit", "send", "--payload", "-", "--json", stdin='{"from": "stdin"}')
+    assert (from_file.json["payload"], from_stdin.json["payload"]) == ({"from": "file"}, {"from": "stdin"})
+    assert from_file.json["created"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--payload", "{"], "payload: is not JSON"),
+        (["--payload", "NaN"], "payload: NaN is not a JSON number"),
+        (["--payload", '{"a": 1, "a": 2}'], "payload: has 'a' twice"),
+        (["--payload", "@missing.json"], "payload: 'missing.json' cannot be read"),
+        (["--at", "2030-01-01T09:00:00"], "at: '2030-01-01T09:00:00' has no time zone"),
+        (["--at", "tomorrow"], "at: 'tomorrow' is not an ISO 8601 instant"),
+        (["--at", "2030-01-01T09:00:00Z", "--delay", "1m"], "delay: give either"),
+        (["--delay", "soon"], "delay: 'soon' is not a duration"),
+        (["--priority", "11"], "priority: 11 must be"),
+        (["--priority", "high"], "Invalid value for '--priority'"),
+        (["--max-attempts", "0"], "retry.max_attempts: 0 must be"),
+        (["--label", "nothing"], "label: 'nothing' must be written name=value"),
+        (["--queue", ""], "queue: '' must be 1 to 128"),
+        (["--owner", "a\x1bb"], "owner: 'a\\x1bb' must be"),
+        (["--no-such-option"], "No such option"),
+    ],
+)
+def test_bad_submissions_are_usage_errors(duetime: Duetime, arguments: list[str], told: str) -> None:
+    done = duetime("job", "submit", "send", *arguments)
+    assert done.status == 2
+    assert done.err.startswith("error: ")
+    assert told in done.err
+    assert done.err.count("\n") == 1
+    assert done.out == ""
+
+
+def test_a_bad_task_name_is_refused(duetime: Duetime) -> None:
+    assert duetime("job", "submit", "@http").status == 2
+
+
+def test_list_filters_and_has_stable_fields(duetime: Duetime, past: Past) -> None:
+    jobs = duetime("job", "list", "--json").json
+    assert [list(job) for job in jobs] == [SUMMARY] * 4
+    assert {job["id"] for job in duetime("job", "list", "--state", "dead", "--json").json} == set(past.dead)
+    assert duetime("job", "list", "--queue", "other", "--json").json == []
+    assert len(duetime("job", "list", "--limit", "2", "--json").json) == 2
+    assert duetime("job", "list", "--queue", "other").out == "no jobs\n"
+
+
+def test_the_table_shows_full_ids_and_the_offset(duetime: Duetime, past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")  # piped output must not depend on it
+    shown = duetime("job", "list").out
+    assert all(job_id in shown for job_id in [past.succeeded, *past.dead])
+    assert len(shown.splitlines()) == 5
+    assert "ago)" in shown or "(now)" in shown
+
+
+def test_show_has_payload_result_and_attempts_and_escapes_control_characters(duetime: Duetime, past: Past) -> None:
+    """S46"""
+    good, bad = duetime("job", "show", past.succeeded), duetime("job", "show", past.dead[0])
+    assert '{"name": "w\u00f6rld"}' in good.out
+    assert '{"hello": "w\u00f6rld"}' in good.out
+    assert "attempt 1" in bad.out
+    assert "ValueError: bad \\x1b[31mluck" in bad.out
+    assert "\x1b" not in bad.out
+    raw = duetime("job", "show", past.dead[0], "--json")
+    assert raw.out.isascii()
+    assert duetime("job", "show", past.succeeded, "--json").out.isascii()
+    assert raw.json["attempts"][0]["ending"] == "failed"
+    assert list(raw.json["attempts"][0]) == ["attempt", "ending", "node", "started_at", "finished_at", "error"]
+
+
+def test_cancel_once(duetime: Duetime) -> None:
+    job_id = duetime("job", "submit", "send", "--delay", "1h").out.strip()
+    assert duetime("job", "cancel", job_id, "--reason", "wrong month").status == 0
+    assert duetime("job", "show", job_id, "--json").json["error"] == "wrong month"
+    again = duetime("job", "cancel", job_id)
+    assert (again.status, "[job_finished]" in again.err) == (1, True)
+
+
+@pytest.mark.parametrize("verb", ["show", "cancel", "retry"])
+@pytest.mark.parametrize("job_id", [str(uuid4()), "nonsense"])
+def test_unknown_jobs_are_not_found(duetime: Duetime, verb: str, job_id: str) -> None:
+    duetime("migrate")
+    done = duetime("job", verb, job_id)
+    assert done.status == 1
+    assert "[job_not_found]" in done.err
+
+
+def test_retry_only_dead_letters(duetime: Duetime, past: Past) -> None:
+    assert duetime("job", "retry", past.succeeded).status == 1
+    new = duetime("job", "retry", past.dead[0]).out.strip()
+    assert duetime("job", "show", new, "--json").json["retry_of"] == past.dead[0]
+    assert duetime("job", "retry", past.dead[0]).status == 1
+
+
+def test_dead_letters_are_listed_retried_and_discarded(duetime: Duetime, past: Past) -> None:
+    assert {job["id"] for job in duetime("dead", "list", "--json").json} == set(past.dead)
+    assert "ValueError: bad \\x1b[31mluck" in duetime("dead", "list").out
+    mixed = duetime("dead", "discard", past.dead[0], past.succeeded)
+    assert (mixed.status, f"{past.dead[0]} discarded" in mixed.out, "[job_finished]" in mixed.err) == (1, True, True)
+    assert {job["id"] for job in duetime("dead", "list", "--json").json} == set(past.dead[1:])
+    assert duetime("dead", "retry", "--all").out.count("runs again as") == 2
+    assert duetime("dead", "list").out == "no dead letters\n"
+
+
+def test_discarding_all_asks_first(duetime: Duetime, past: Past) -> None:
+    assert duetime("dead", "discard", "--all", stdin="n\n").status == 1
+    assert len(duetime("dead", "list", "--json").json) == 3
+    assert duetime("dead", "discard", "--all", "--yes").status == 0
+    assert duetime("dead", "list", "--json").json == []
+
+
+@pytest.mark.parametrize("arguments", [["retry"], ["retry", "--all", "x"], ["discard"], ["list", "--limit", "0"]])
+def test_dead_needs_ids_or_all(duetime: Duetime, arguments: list[str]) -> None:
+    assert duetime("dead", *arguments).status == 2

@@ -1,0 +1,63 @@
+"""Start-up: help and completion import nothing heavy; completion offers what is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import duetime.cli
+from tests.cli.conftest import Duetime
+
+PACKAGE = Path(duetime.cli.__file__).parents[1]
+# The package's own names are left out, so that what is measured is the command line.
+HELP = f"""
+import sys, types
+package = types.ModuleType("duetime")
+package.__path__ = [{str(PACKAGE)!r}]
+sys.modules["duetime"] = package
+sys.argv = ["duetime", "--help"]
+from duetime.cli import main
+try:
+    main()
+except SystemExit as left:
+    assert left.code == 0
+print("imported:", *sorted(sys.modules))
+"""
+
+
+def test_help_imports_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
+    imported = set(done.stdout.rpartition("imported:")[2].split())
+    assert "duetime.cli.program" in imported
+    assert imported.isdisjoint({"rich", "rich.console", "asyncio", "sqlite3", "msgspec", "zoneinfo", "duetime.app", "duetime.store"})
+
+
+def test_completion_offers_commands_states_zones_and_schedules(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What bash is offered when TAB is pressed after these words."""
+
+    def complete(words: str) -> list[str]:
+        monkeypatch.setenv("_DUETIME_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+        offered = duetime().out.split()
+        monkeypatch.delenv("_DUETIME_COMPLETE")
+        return offered
+
+    duetime("schedule", "add", "nightly", "t", "--every", "1h")
+    duetime("schedule", "add", "noon", "t", "--every", "1h")
+    assert complete("duetime sch") == ["schedule"]
+    assert complete("duetime job list --state d") == ["dead"]
+    assert "Europe/Berlin" in complete("duetime schedule preview --tz Europe/B")
+    assert complete("duetime schedule show n") == ["nightly", "noon"]
+    assert complete("duetime --store sqlite:///missing.db schedule show n") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_is_made(duetime: Duetime, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    done = duetime("--show-completion", shell)
+    assert done.status == 0, done.err
+    assert "_DUETIME_COMPLETE" in done.out

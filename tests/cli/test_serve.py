@@ -1,0 +1,161 @@
+"""`duetime serve` as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Duetime
+
+COMMAND = str(Path(sys.executable).with_name("duetime"))
+TASKS = """
+import os
+import threading
+import duetime as dt
+
+app = dt.App("sqlite:///own.db")
+
+
+@app.task("hello")
+async def hello(ctx: dt.Context, name: str) -> str:
+    ctx.log.info("greeting %s", name)
+    return f"hello {name}"
+
+
+@app.task("follow")
+async def follow() -> str:
+    return str((await hello.submit(name="again")).id)
+
+
+@app.task("hang")
+def hang() -> None:
+    print("hanging", flush=True)
+    threading.Event().wait()
+"""
+
+
+class Node:
+    """A running `duetime serve`; stopped by its own pid when the test ends."""
+
+    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [COMMAND, "serve", *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+
+    def until(self, words: str) -> str:
+        """What it says on stdout up to the line with these words."""
+        assert self.process.stdout is not None
+        said = ""
+        for line in self.process.stdout:
+            said += line
+            if words in line:
+                return said
+        raise AssertionError(f"ended without saying {words!r}: {said}{self.process.stderr.read() if self.process.stderr else ''}")
+
+    def end(self, *signals: signal.Signals) -> tuple[int, str]:
+        for number in signals:
+            self.process.send_signal(number)
+        _, err = self.process.communicate(timeout=20)
+        return self.process.returncode, err
+
+
+@pytest.fixture
+def serve(folder: Path) -> Iterator[Callable[..., Node]]:
+    (folder / "tasks.py").write_text(TASKS)
+    nodes: list[Node] = []
+
+    def start(*options: str, **environment: str) -> Node:
+        nodes.append(Node(folder, *options, **environment))
+        return nodes[-1]
+
+    yield start
+    for node in nodes:
+        if node.process.poll() is None:
+            node.process.kill()
+        node.process.communicate()
+
+
+def test_a_job_submitted_elsewhere_is_done_and_sigterm_ends_it_with_0(serve: Callable[..., Node], duetime: Duetime) -> None:
+    """J5, S20: files of the folder must not stand in for modules of Python's or of ours, also not those imported late."""
+    for name in ("json", "sqlite3", "uvloop", "msgspec"):
+        Path(f"{name}.py").write_text("raise SystemExit('planted')")
+    node = serve("--app", "tasks:app", "--store", "sqlite:///shared.db", "--log-format", "json", "--grace", "5s")
+    said = node.until("stop")
+    assert "store   sqlite:///shared.db" in said
+    assert "roles   planner, worker" in said
+    assert "tasks   follow, hang, hello" in said
+    shared = ("--store", "sqlite:///shared.db")
+    done = duetime(*shared, "job", "submit", "hello", "--payload", '{"name": "x"}', "--wait", "--json")
+    assert (done.status, done.json["result"]) == (0, "hello x")
+    followed = duetime(*shared, "job", "submit", "follow", "--wait", "--json")
+    assert followed.status == 0, "a task reaches the store that was given, not the one its app names"
+    assert not Path("own.db").exists()
+    assert [one["state"] for one in duetime(*shared, "node", "list", "--json").json] == ["alive"]
+    status, err = node.end(signal.SIGTERM)
+    assert status == 0
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert "node 1 left" in {line["message"] for line in lines}
+    assert {"message": "greeting x", "target": "hello", "job_id": done.json["id"]}.items() <= next(
+        line for line in lines if line["message"] == "greeting x"
+    ).items()
+
+
+def test_a_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Node], duetime: Duetime) -> None:
+    node = serve("--app", "tasks:app", "--grace", "10m")
+    assert "store   that of tasks:app" in node.until("stop")
+    own = ("--store", "sqlite:///own.db")
+    job_id = duetime(*own, "job", "submit", "hang").out.strip()
+    node.until("hanging")
+    node.process.send_signal(signal.SIGINT)
+    assert node.process.stderr is not None
+    stopping = next(line for line in node.process.stderr if "stopping" in line)
+    assert "1 jobs run and have 10m to finish" in stopping
+    node.process.send_signal(signal.SIGINT)
+    assert node.process.wait(timeout=20) == 0
+    assert duetime(*own, "job", "show", job_id, "--json").json["state"] == "pending"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--app", "nowhere:app"], "app: no module 'nowhere'"),
+        (["--app", "tasks:other"], "'other' of tasks"),
+        (["--app", "tasks:hello"], "is a Task: name the variable that holds your App"),
+        (["--app", "broken:app"], "app: importing broken failed: ZeroDivisionError"),
+        (["--app", "needy:app"], "app: needy needs the module 'no_such_module'"),
+        (["--app", "tasks"], "app (from --app): 'tasks' must be written module:app"),
+        (["--roles", "cook"], "roles (from --roles): 'cook' is not one of"),
+        (["--lease", "1ms"], "lease (from --lease): 1ms is too short"),
+        (["--store", "sqlite:///no/such/x.db"], "does not exist"),
+    ],
+)
+def test_a_wrong_start_is_refused_in_one_line(duetime: Duetime, options: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """J7"""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr("duetime.cli.logs.configure", lambda level, form: None)  # this process logs through pytest
+    for name in ("tasks", "broken", "needy"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    Path("tasks.py").write_text(TASKS)
+    Path("broken.py").write_text("1 / 0")
+    Path("needy.py").write_text("import no_such_module")
+    done = duetime("serve", *options)
+    for name in ("tasks", "broken", "needy"):
+        sys.modules.pop(name, None)
+    assert (done.status, told in done.err) == (2, True), done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.postgres
+def test_postgres_without_a_schema_names_the_command(duetime: Duetime, postgres_url: str) -> None:
+    done = duetime("--store", postgres_url, "job", "list")
+    assert (done.status, "duetime migrate" in done.err) == (1, True), done.err
+    assert duetime("--store", postgres_url, "migrate").status == 0
+    assert duetime("--store", postgres_url, "job", "list").out == "no jobs\n"
