@@ -1,0 +1,48 @@
+"""python -m duetime.testing.simulation --seed N [--trace] | --seeds A-B [--workers N]"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from duetime.testing.simulation.coverage import Coverage
+from duetime.testing.simulation.runner import run_seed
+from duetime.testing.simulation.survey import survey
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m duetime.testing.simulation", description="Replay seeds of the simulation.")
+    chosen = parser.add_mutually_exclusive_group(required=True)
+    chosen.add_argument("--seed", type=int, help="one seed")
+    chosen.add_argument("--seeds", type=_range, metavar="A-B", help="all seeds from A to B")
+    parser.add_argument("--trace", action="store_true", help="print the history of the one seed")
+    parser.add_argument("--workers", type=int, default=1, help="processes to use for many seeds")
+    options = parser.parse_args(arguments)
+    coverage = _replay(options.seed, options.trace) if options.seeds is None else survey(options.seeds, options.workers)
+    _say(str(coverage))
+    return 1 if coverage.failures else 0
+
+
+def _replay(seed: int, trace: bool) -> Coverage:
+    report = run_seed(seed, trace)
+    for line in report.trace:
+        _say(line)
+    if report.ok:
+        _say(str(report))
+    coverage = Coverage()
+    coverage.add(report)
+    return coverage
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

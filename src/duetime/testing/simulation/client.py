@@ -1,0 +1,170 @@
+"""The simulated callers: they submit, schedule, edit, pause, cancel and retry through the real commands, and try again when in doubt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from random import Random
+from typing import Any, TypeVar
+from uuid import UUID
+
+from duetime.engine.commands import Commands
+from duetime.engine.drafts import Defaults, NewJob, job_draft, job_drafts, schedule_draft
+from duetime.errors import DuetimeError, StoreUnavailable
+from duetime.model.ids import Ids
+from duetime.model.instant import SECOND, to_datetime
+from duetime.model.job import Delivery, JobDraft, JobFilter, Overlap, State
+from duetime.model.retry import Retry
+from duetime.model.schedule import Missed, ScheduleDraft
+from duetime.model.when import At, Cron, Every, When
+from duetime.store import Store
+from duetime.testing.simulation.tasks import KINDS, LONGEST, SAFE_KINDS
+
+TENANT = "default"
+QUEUES = ("default", "default", "mail", "reports")
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
+QUICK = tuple(name for name, kind in KINDS.items() if kind.quick)
+Answer = TypeVar("Answer")
+
+
+class Client:
+    def __init__(self, commands: Commands, store: Store, chance: Random, acknowledged: Callable[[UUID, JobDraft | None], None]) -> None:
+        self._commands = commands
+        self._store = store
+        self._chance = chance
+        self._ids = Ids(chance.randbytes)
+        self._acknowledged = acknowledged
+        self._submitted: list[UUID] = []
+        self.gap = 0.3  # seconds between requests, on average
+        self.active = True
+        self.deadly = True
+
+    async def run(self) -> None:
+        for _ in range(2):
+            asyncio.get_running_loop().create_task(self._ask(Client.put))
+        while self.active:
+            [ask] = self._chance.choices(_ASKS, _WEIGHTS)
+            asyncio.get_running_loop().create_task(self._ask(ask))
+            await asyncio.sleep(self.gap * 2 * self._chance.random())
+
+    async def _ask(self, ask: Callable[[Client], Awaitable[None]]) -> None:
+        try:
+            await ask(self)
+        except DuetimeError:
+            return  # refused, or nobody knows: the invariants do
+
+    # -- jobs ---------------------------------------------------------------------------------------------------------
+    async def submit(self) -> None:
+        now = await self._commands.now()
+        new = self._new_job(now)
+        draft = job_draft(self._ids, TENANT, new, _defaults(new.task), now)
+        stored = await self._insist(lambda: self._commands.submit(draft))
+        self._acknowledged(stored, draft)
+        self._submitted.append(stored)
+
+    async def submit_many(self) -> None:
+        now = await self._commands.now()
+        news = [self._new_job(now) for _ in range(self._chance.randint(2, 6))]
+        drafts = job_drafts(self._ids, TENANT, [(new, _defaults(new.task)) for new in news], now)
+        for stored, draft in zip(await self._insist(lambda: self._commands.submit_many(drafts)), drafts, strict=True):
+            self._acknowledged(stored, draft)
+
+    async def cancel(self) -> None:
+        if self._submitted:
+            job_id = self._chance.choice(self._submitted[-5:])
+            await self._insist(lambda: self._commands.cancel_job(TENANT, job_id, "the simulation changed its mind"))
+
+    async def retry_dead(self) -> None:
+        listed = await self._store.list_jobs(JobFilter(TENANT, states=frozenset({State.DEAD}), undisposed=True), 5)
+        dead = [job for job in listed if job.unique_key is None]  # a key may have gone to another job meanwhile
+        if dead and self._chance.random() < 0.3:
+            await self._commands.discard_job(TENANT, dead[0].id)
+        elif dead:
+            self._acknowledged(await self._commands.retry_job(TENANT, dead[0].id), None)
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+    async def put(self) -> None:
+        draft = self._schedule(await self._commands.now())
+        replacing = self._chance.random() < 0.7
+        await self._insist(lambda: self._commands.put_schedule(draft, replacing))
+
+    async def pause(self) -> None:
+        name = self._chance.choice(NAMES)
+        await self._insist(lambda: self._commands.pause_schedule(TENANT, name, None))
+
+    async def resume(self) -> None:
+        name = self._chance.choice(NAMES)
+        await self._insist(lambda: self._commands.resume_schedule(TENANT, name))
+
+    async def remove(self) -> None:
+        name = self._chance.choice(NAMES)
+        await self._insist(lambda: self._commands.remove_schedule(TENANT, name))
+
+    async def trigger(self) -> None:
+        name = self._chance.choice(NAMES)
+        self._acknowledged(await self._commands.trigger_schedule(TENANT, name), None)
+
+    # -- choices ------------------------------------------------------------------------------------------------------
+    def _new_job(self, now: int) -> NewJob:
+        chance = self._chance
+        kind = "deadly" if self.deadly and chance.random() < 0.03 else chance.choice(SAFE_KINDS)
+        key = f"key-{chance.randrange(3)}" if chance.random() < 0.15 else None
+        retry = Retry(chance.randint(1, 2), "300ms", 2.0, "1s") if chance.random() < 0.1 else None
+        draw = chance.random()
+        at = to_datetime(now) - timedelta(seconds=chance.choice((0.5, 8, 30))) if draw < 0.12 else None
+        delay = timedelta(seconds=3 * chance.random()) if 0.12 <= draw < 0.5 else None
+        queue, priority = chance.choice(QUEUES), chance.choice((1, 5, 5, 9))
+        return NewJob(kind, self._payload(kind), at, delay, priority, queue, key, retry=retry)
+
+    def _payload(self, kind: str) -> dict[str, Any]:
+        most = LONGEST / SECOND / 2 if kind in ("long", "stubborn") else 0.3
+        return {"seconds": round(most * self._chance.random(), 3), "failures": self._chance.choice((0, 1, 1, 2))}
+
+    def _schedule(self, now: int) -> ScheduleDraft:
+        chance = self._chance
+        overlap = chance.choice(list(Overlap))
+        kind = chance.choice(QUICK if overlap is Overlap.QUEUE else SAFE_KINDS)
+        options: dict[str, Any] = {
+            "payload": self._payload(kind),
+            "overlap": overlap,
+            "missed": Missed(chance.choice(("latest", "all", "all", "skip")), chance.choice((None, "8s")), chance.choice((None, 3))),
+            "jitter": chance.choice(("0s", "0s", "250ms")),
+            "max_runs": chance.choice((None, None, None, 6)),
+            "queue": chance.choice(QUEUES),
+        }
+        name = chance.choice(NAMES)
+        return schedule_draft(self._ids, TENANT, name, kind, self._when(now), _defaults(kind), now, options)
+
+    def _when(self, now: int) -> When:
+        chance = self._chance
+        draw = chance.random()
+        if draw < 0.5:
+            return Cron(f"{chance.choice(('*', '*/2', '*/7'))} * * * * *")
+        if draw < 0.9:
+            return Every(chance.choice(("700ms", "1s", "2500ms")), to_datetime(chance.randrange(SECOND)))
+        return At(to_datetime(now) + timedelta(seconds=4 * chance.random()))
+
+    async def _insist(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The answer to "did it commit?" is to ask again; some callers give up."""
+        for _ in range(3):
+            try:
+                return await ask()
+            except StoreUnavailable:
+                if self._chance.random() < 0.3:
+                    raise
+                await asyncio.sleep(0.2 * self._chance.random())
+        return await ask()
+
+
+def _defaults(kind: str) -> Defaults:
+    """As a registered task has them: what differs from the usual delivery travels with the job."""
+    delivery = KINDS[kind].policies.delivery
+    return Defaults(delivery=None if delivery is Delivery.AT_LEAST_ONCE else delivery.value)
+
+
+_ASKS = (
+    Client.submit, Client.submit_many, Client.cancel, Client.retry_dead, Client.put, Client.pause, Client.resume, Client.remove,
+    Client.trigger,
+)  # fmt: skip
+_WEIGHTS = (38, 4, 8, 4, 22, 7, 9, 3, 7)

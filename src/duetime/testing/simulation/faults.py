@@ -1,0 +1,169 @@
+"""The nemesis: what goes wrong in a run, drawn from the seed. It heals everything at the end, and then nothing may be stuck."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+
+from duetime.engine.failpoint import FAILPOINTS
+from duetime.testing.simulation.loop import NOBODY
+from duetime.testing.simulation.processes import Host, Weather
+from duetime.testing.simulation.world import CLIENT, World
+
+CALM = Weather(lost_hints=0.05, doubled_hints=0.05)
+FAULT_KINDS = (
+    "kill", "kill_at", "kill_all", "pause", "stop", "owner_gone", "lossy", "slow", "store_crash", "kill_client", "partition",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a seed decides about its faults before the run begins."""
+
+    kinds: tuple[str, ...]  # none of them: a calm run
+    gap: float  # seconds between faults, on average
+    drizzle: float  # share of calls lost at any time
+
+
+def draw_plan(chance: Random) -> Plan:
+    draw = chance.random()
+    if draw < 0.08:
+        return Plan((), 1.0, 0.0)
+    count = len(FAULT_KINDS) if draw < 0.5 else chance.randint(1, 3)
+    return Plan(tuple(chance.sample(FAULT_KINDS, count)), 0.5 + 2 * chance.random(), chance.choice((0.0, 0.005, 0.03)))
+
+
+class Nemesis:
+    def __init__(self, world: World, plan: Plan) -> None:
+        self._world = world
+        self._chance = world.chance
+        self._plan = plan
+        world.weather = self._weather
+
+    async def run(self, seconds: float) -> None:
+        loop = self._world.loop
+        end = loop.time() + seconds
+        while self._plan.kinds and (left := end - loop.time()) > 0:
+            await asyncio.sleep(min(left, self._plan.gap * 2 * self._chance.random()))
+            await self._strike(self._chance.choice(self._plan.kinds))
+        await asyncio.sleep(max(0.0, end - loop.time()))
+
+    def heal(self) -> None:
+        """No more faults. Whoever is dead comes back, whoever stands still goes on."""
+        world = self._world
+        world.healed = True
+        world.armed = None
+        world.restart_store()
+        world.weather = lambda: _copy(CALM)
+        for name, host in list(world.hosts.items()):
+            host.weather = _copy(CALM)
+            world.resume(name, host)
+            if host.process.dead and name != CLIENT:
+                world.spawn_node(name)
+
+    # -- strikes ------------------------------------------------------------------------------------------------------
+    async def _strike(self, kind: str) -> None:
+        victim = self._chance.choice(sorted(self._world.specs))
+        strikes: dict[str, Callable[[str], Awaitable[None]]] = {
+            "kill": self._kill,
+            "kill_at": self._kill_at,
+            "kill_all": self._kill_all,
+            "pause": self._pause,
+            "stop": self._stop,
+            "owner_gone": self._owner_gone,
+            "lossy": self._lossy,
+            "slow": self._slow,
+            "store_crash": self._store_crash,
+            "kill_client": self._kill_client,
+            "partition": self._partition,
+        }
+        host = self._world.hosts[victim]
+        if not host.gone or kind in ("store_crash", "kill_client", "kill_at"):
+            self._world.recorder.fault(kind, host.name)
+            await strikes[kind](victim)
+
+    async def _kill(self, victim: str) -> None:
+        self._world.kill(victim, 0.2 + 2.5 * self._chance.random())
+
+    async def _kill_at(self, victim: str) -> None:
+        self._world.armed = self._chance.choice(sorted(FAILPOINTS))
+
+    async def _kill_all(self, victim: str) -> None:
+        """Long enough, now and then, for fires to count as missed."""
+        away = self._chance.choice((0.5, 6.5, 8.0))
+        for name in sorted(self._world.specs):
+            self._world.kill(name, away + self._chance.random())
+
+    async def _pause(self, victim: str) -> None:
+        """Below, around and beyond the lease."""
+        lease = self._world.specs[victim].options.lease / 1e6
+        host = self._world.hosts[victim]
+        self._world.pause(victim)
+        self._later(lease * self._chance.choice((0.3, 0.9, 1.0, 1.1, 3.0)), lambda: self._world.resume(victim, host))
+
+    async def _stop(self, victim: str) -> None:
+        if not self._world.hosts[victim].stopping and victim in self._world.nodes:
+            self._world.stop(victim)
+
+    async def _owner_gone(self, victim: str) -> None:
+        """Somebody declares a living node dead."""
+        node = self._world.hosts[victim].node
+        if node is not None:
+            self._world.hosts[victim].disturb(self._world.now())
+            self._world.execute(self._world.store.leave, None, node)
+
+    async def _lossy(self, victim: str) -> None:
+        name = self._chance.choice((victim, CLIENT))
+        share = self._chance.choice((0.2, 0.5))
+        self._for_a_while(self._world.hosts[name], Weather(share, share, 0.5, 0.2))
+
+    async def _slow(self, victim: str) -> None:
+        self._for_a_while(self._world.hosts[victim], Weather(stalls=0.3, stall=self._chance.choice((0.1, 0.5, 2.0)), lost_hints=0.3))
+
+    async def _partition(self, victim: str) -> None:
+        requests = self._chance.choice((0.0, 1.0))
+        self._for_a_while(self._world.hosts[victim], Weather(requests, 1.0 - requests, 1.0))
+
+    async def _store_crash(self, victim: str) -> None:
+        self._world.crash_store()
+        self._later(self._chance.choice((0.05, 0.5, 1.5, 3.0)), self._world.restart_store)
+
+    async def _kill_client(self, victim: str) -> None:
+        if not self._world.hosts[CLIENT].gone:
+            self._world.kill(CLIENT, self._chance.random())
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+    def _for_a_while(self, host: Host, weather: Weather) -> None:
+        host.weather = weather
+        self._later(0.3 + 2 * self._chance.random(), lambda: self._clear(host, weather))
+
+    def _clear(self, host: Host, weather: Weather) -> None:
+        if host.weather is weather:
+            host.weather = self._weather()
+
+    def _later(self, delay: float, call: Callable[[], None]) -> None:
+        self._world.loop.call_later(delay, self._unless_healed, call, context=NOBODY)
+
+    def _unless_healed(self, call: Callable[[], None]) -> None:
+        if not self._world.healed:
+            call()
+
+    def _weather(self) -> Weather:
+        if not self._plan.kinds:
+            return _copy(CALM)
+        share = self._plan.drizzle
+        return Weather(share, share, 0.1, 0.1, stalls=share, stall=0.3)
+
+
+def _copy(weather: Weather) -> Weather:
+    return Weather(
+        weather.lost_requests,
+        weather.lost_replies,
+        weather.lost_hints,
+        weather.doubled_hints,
+        weather.latency,
+        weather.stalls,
+        weather.stall,
+    )

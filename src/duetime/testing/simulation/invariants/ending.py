@@ -1,0 +1,85 @@
+"""What must hold when no fault has happened for a while: nothing late (I2), nothing stuck (I8), nothing unaccounted for (I1, I9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from duetime.model.ids import SEGMENTS
+from duetime.model.instant import SECOND, Micros
+from duetime.model.job import State
+from duetime.model.lease import segment_lease
+from duetime.stores.memory.row import Row
+from duetime.testing.simulation.invariants.checker import Checker
+from duetime.testing.simulation.invariants.jobs import Known
+from duetime.testing.simulation.journal import SimulatedStore
+from duetime.testing.simulation.processes import Host
+from duetime.testing.simulation.tasks import KINDS, LONGEST
+
+PUNCTUAL = 5 * SECOND // 2  # with a hint lost: the claimer's second, the sweeper's, and the way
+SETTLED = 4 * SECOND  # a job due this long ago has run, retries included, or waits for its next try
+
+
+def check_healthy(checker: Checker, store: SimulatedStore, since: Micros, now: Micros) -> None:
+    """At the end of a time without faults in which schedules went on firing."""
+    for job_id, known in checker.jobs.jobs.items():
+        if known.draft.overlap is None and since <= known.draft.due_at < now - PUNCTUAL:
+            starts = checker.recorder.starts.get(job_id)
+            began = starts[0].at if starts else None
+            in_time = known.state.final if began is None else began <= known.draft.due_at + PUNCTUAL
+            checker.verdict.require(in_time, "I2", f"job {job_id} was due at {known.draft.due_at} and started at {began} ({known.state})")
+    for segment in range(SEGMENTS):
+        holder = checker.nodes.holder_of(segment_lease(segment))
+        held = holder is not None and checker.nodes.may_hold(holder, now)
+        checker.verdict.require(held, "I8", f"segment {segment} is held by nobody who lives")
+    for plan in checker.fires.plans.values():
+        planned = plan.removed or plan.paused or plan.cursor is None or plan.cursor > now - PUNCTUAL
+        checker.verdict.require(planned, "I8", f"schedule {plan.draft.name!r} is behind: its cursor is {plan.cursor}")
+
+
+def check_quiet(checker: Checker, store: SimulatedStore, hosts: Sequence[Host], now: Micros) -> None:
+    """At the end, when nothing has been asked for in a while."""
+    for known in checker.jobs.live.values():
+        stuck = _stuck(checker, known, now)
+        checker.verdict.require(stuck is None, "I8", f"job {known.draft.id} ({known.draft.target}) is stuck: {stuck}")
+    if not checker.jobs.live:
+        for host in hosts:
+            held = 0 if host.gone else host.held()
+            checker.verdict.require(held == 0, "I8", f"{host.name} believes to hold {held} jobs, and there is none")
+    _check_records(checker, store)
+
+
+def _stuck(checker: Checker, known: Known, now: Micros) -> str | None:
+    if known.node is not None:
+        host = checker.nodes.host_of(known.node)
+        since = max((start.at for start in checker.recorder.starts.get(known.draft.id, ())), default=known.due_at)
+        gone = checker.nodes.dead(known.node) or host is None or host.gone
+        return "it runs under a dead node" if gone else "it runs for too long" if since < now - LONGEST - SETTLED else None
+    if known.due_at >= now - SETTLED:
+        return None
+    rivals = [other for other in checker.jobs.live.values() if other.draft.schedule_id == known.draft.schedule_id and other is not known]
+    waits_its_turn = known.draft.overlap is not None and any(other.attempt > 0 for other in rivals)
+    return None if waits_its_turn else f"it is due since {(now - known.due_at) / SECOND:.1f}s and has not started"
+
+
+def _check_records(checker: Checker, store: SimulatedStore) -> None:
+    for job_id, known in checker.jobs.jobs.items():
+        row = store.jobs.live.get(job_id) or store.jobs.past.get(job_id)
+        if row is None:
+            checker.verdict.require(known.state.final, "I1", f"job {job_id} is gone from the store")
+            continue
+        checker.verdict.require(_agrees(row, known), "I6", f"job {job_id} changed outside of any transaction")
+        recorded = len(store.jobs.attempts.get(job_id, ()))
+        checker.verdict.require(
+            recorded == known.recorded, "I9", f"job {job_id}: {recorded} attempts on record, {known.recorded} ended badly"
+        )
+        checker.verdict.require(row.attempt == checker.jobs.claims[job_id], "I9", f"job {job_id}: attempts differ from claims")
+        impossible = known.state is State.SUCCEEDED and KINDS[known.draft.target].always_fails
+        checker.verdict.require(not impossible, "I9", f"job {job_id} always fails and succeeded")
+    for job_id in checker.recorder.acknowledged:
+        checker.verdict.require(job_id in checker.jobs.jobs, "I1", f"job {job_id} was acknowledged and is missing")
+
+
+def _agrees(row: Row, known: Known) -> bool:
+    mine = (known.state, known.attempt, known.failures, known.losses, known.node)
+    theirs = (row.state, row.attempt, row.failures, row.losses, None if row.state.final else row.node)
+    return mine == theirs and (row.state.final or row.draft.due_at == known.due_at)

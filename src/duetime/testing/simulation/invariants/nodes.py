@@ -1,0 +1,93 @@
+"""Who is alive and holds which lease (I7), and whether every death has a cause (I12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from duetime.model.instant import SECOND, Micros
+from duetime.model.lease import Beat, NodeDraft, NodeId
+from duetime.testing.simulation.invariants.verdict import Verdict
+from duetime.testing.simulation.processes import Host
+
+LINGERING = 2 * SECOND  # how long after a disturbance a late heartbeat is still its consequence
+
+
+@dataclass(slots=True)
+class Member:
+    host: Host | None
+    lease_until: Micros
+    ttl: Micros
+    dead: bool = False
+    wronged: bool = False  # declared dead by a fault, while it lived
+
+
+class NodeInvariants:
+    def __init__(self, verdict: Verdict) -> None:
+        self._verdict = verdict
+        self._holders: dict[str, NodeId] = {}
+        self.members: dict[NodeId, Member] = {}
+
+    # -- what the store did -------------------------------------------------------------------------------------------
+    def joined(self, node: NodeId, draft: NodeDraft, ttl: Micros, host: Host | None, now: Micros) -> None:
+        self._verdict.require(node not in self.members, "I7", f"node id {node} was given out twice")
+        self.members[node] = Member(host, now + ttl, ttl)
+        if host is not None:
+            host.node = node
+
+    def beaten(self, node: NodeId, ttl: Micros, beat: Beat, now: Micros) -> None:
+        member = self.members[node]
+        self._verdict.require(beat.alive is not member.dead, "I7", f"beat of node {node} answered alive={beat.alive}, dead={member.dead}")
+        if beat.alive:
+            member.lease_until, member.ttl = now + ttl, ttl
+
+    def left(self, node: NodeId, wrongly: bool) -> None:
+        member = self.members[node]
+        member.wronged = member.wronged or (wrongly and not member.dead)
+        member.dead = True
+        self._holders = {name: holder for name, holder in self._holders.items() if holder != node}
+
+    def buried(self, nodes: Sequence[NodeId], now: Micros) -> None:
+        for node in nodes:
+            member = self.members[node]
+            self._verdict.require(not member.dead, "I7", f"node {node} was declared dead twice")
+            self._verdict.require(member.lease_until <= now, "I7", f"node {node} was declared dead before its lease ended")
+            self._verdict.require(_explained(member), "I12", f"node {node} lost its lease although nothing happened to it")
+            member.dead = True
+
+    def took(self, node: NodeId, names: Sequence[str]) -> None:
+        for name in names:
+            holder = self._holders.get(name)
+            free = holder is None or holder == node or self.members[holder].dead
+            self._verdict.require(free, "I7", f"lease {name} went to node {node} while node {holder} holds it")
+            self._holders[name] = node
+
+    def dropped(self, node: NodeId, names: Sequence[str]) -> None:
+        for name in names:
+            if self._holders.get(name) == node:
+                del self._holders[name]
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+    def may_hold(self, node: NodeId, now: Micros) -> bool:
+        """Whether the store may give this node a job now."""
+        member = self.members.get(node)
+        return member is not None and not member.dead and member.lease_until > now
+
+    def may_start(self, node: NodeId, now: Micros) -> bool:
+        """Whether a node that minds its own lease could start a job now: one declared dead by mistake cannot know it yet."""
+        member = self.members[node]
+        return member.lease_until > now and (not member.dead or member.wronged)
+
+    def dead(self, node: NodeId) -> bool:
+        return self.members[node].dead
+
+    def host_of(self, node: NodeId) -> Host | None:
+        return self.members[node].host
+
+    def holder_of(self, name: str) -> NodeId | None:
+        return self._holders.get(name)
+
+
+def _explained(member: Member) -> bool:
+    host = member.host
+    return host is None or host.gone or host.disturbed_at >= member.lease_until - member.ttl - LINGERING

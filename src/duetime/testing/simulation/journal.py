@@ -1,0 +1,83 @@
+"""The memory store, with every change of its table of jobs reported to the invariants as it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from duetime.model.instant import Micros
+from duetime.model.job import JobDraft, State
+from duetime.model.lease import NodeId
+from duetime.model.settle import Settlement
+from duetime.stores.memory.jobs import Jobs
+from duetime.stores.memory.nodes import Nodes
+from duetime.stores.memory.row import Row
+from duetime.stores.memory.schedules import Schedules
+from duetime.stores.memory.store import MemoryStore
+from duetime.testing.simulation.invariants.jobs import JobInvariants
+
+
+class Journal(Jobs):
+    def __init__(self, watcher: JobInvariants) -> None:
+        super().__init__()
+        self._watcher = watcher
+        self._finishing: Row | None = None
+
+    def add(self, draft: JobDraft, now: Micros) -> UUID:
+        known = self.stored(draft.id)
+        stored = super().add(draft, now)
+        if not known and draft.id in self.live:
+            self._watcher.added(self.live[draft.id])
+        return stored
+
+    def add_skipped(self, draft: JobDraft, reason: str, now: Micros) -> None:
+        known = self.stored(draft.id)
+        super().add_skipped(draft, reason, now)
+        if not known:
+            self._watcher.skipped(self.past[draft.id])
+
+    def start(self, row: Row, node: NodeId, now: Micros) -> None:
+        super().start(row, node, now)
+        self._watcher.claimed(row)
+
+    def put_back(self, row: Row, decision: Settlement) -> None:
+        super().put_back(row, decision)
+        self._watcher.put_back(row, decision)
+
+    def finish(self, row: Row, state: State, finished_at: Micros, error: str | None) -> list[Row]:
+        self._finishing = row
+        freed = super().finish(row, state, finished_at, error)
+        self._finishing = None
+        self._watcher.finished(row, state)
+        return freed
+
+    def remove(self, row: Row) -> list[Row]:
+        freed = super().remove(row)
+        if row is not self._finishing:
+            self._watcher.withdrawn(row)
+        return freed
+
+    def prune(self, before: Micros) -> int:
+        known = list(self.past)
+        count = super().prune(before)
+        self._watcher.pruned([job_id for job_id in known if job_id not in self.past])
+        return count
+
+
+class SimulatedStore(MemoryStore):
+    """The real memory store; only its table of jobs is a journal, and the simulation may look inside."""
+
+    def __init__(self, clock: Callable[[], Micros], watcher: JobInvariants) -> None:
+        super().__init__(clock)
+        self._jobs = Journal(watcher)
+        self._nodes = Nodes(self._jobs)
+        self._schedules = Schedules(self._jobs)
+
+    @property
+    def jobs(self) -> Jobs:
+        return self._jobs
+
+    def ahead(self, schedule_id: UUID, now: Micros) -> list[JobDraft]:
+        """Planned fires of this schedule that have not started and lie ahead."""
+        rows = self._jobs.of_schedule(schedule_id)
+        return [row.draft for row in rows if row.waits_unstarted() and row.draft.fire_time > now and row.draft.id.version == 8]

@@ -1,0 +1,72 @@
+"""What really happened, written down outside of every process: starts and ends of tasks, the trace and its hash, what was covered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+from uuid import UUID
+from zlib import crc32
+
+from duetime.model.instant import SECOND, Micros
+from duetime.testing.simulation.loop import Process, current_process
+
+
+class Start(NamedTuple):
+    at: Micros
+    attempt: int
+    process: str
+
+
+class Recorder:
+    def __init__(self, now: Callable[[], Micros], began: Micros, keep_trace: bool) -> None:
+        self._now = now
+        self._began = began
+        self._keep_trace = keep_trace
+        self._hash = 0
+        self.trace: list[str] = []
+        self.starts: dict[UUID, list[Start]] = {}
+        self.ends: Counter[str] = Counter()
+        self.acknowledged: dict[UUID, Micros] = {}
+        self.faults: Counter[str] = Counter()
+        self.events: Counter[str] = Counter()
+        self.failpoints: Counter[str] = Counter()
+        self.transitions: Counter[tuple[str, str]] = Counter()
+        self.on_start: Callable[[UUID, int, Process], None] = lambda job_id, attempt, process: None
+
+    @property
+    def trace_hash(self) -> str:
+        return f"{self._hash:08x}"
+
+    def note(self, line: str) -> None:
+        """One line of history. The hash of all lines is what two runs of a seed must agree on."""
+        stamped = f"{(self._now() - self._began) / SECOND:10.6f} {line}"
+        self._hash = crc32(stamped.encode(), self._hash)
+        if self._keep_trace:
+            self.trace.append(stamped)
+
+    def fault(self, kind: str, victim: str = "") -> None:
+        self.faults[kind] += 1
+        self.note(f"FAULT {kind} {victim}")
+
+    def starts_of(self, job_id: UUID) -> int:
+        return len(self.starts.get(job_id, ()))
+
+    def started(self, job_id: UUID, attempt: int) -> None:
+        process = current_process()
+        if process is None or process.dead:
+            return  # unwound after the end: it never happened
+        self.note(f"{process.name} starts {job_id} attempt {attempt}")
+        self.on_start(job_id, attempt, process)
+        self.starts.setdefault(job_id, []).append(Start(self._now(), attempt, process.name))
+
+    def ended(self, job_id: UUID, attempt: int, ending: str) -> None:
+        process = current_process()
+        if process is None or process.dead:
+            return
+        self.ends[ending] += 1
+        self.note(f"{process.name} ends {job_id} attempt {attempt}: {ending}")
+
+    def acknowledge(self, job_id: UUID) -> None:
+        self.acknowledged[job_id] = self._now()
+        self.note(f"acknowledged {job_id}")

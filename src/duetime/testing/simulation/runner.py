@@ -1,0 +1,171 @@
+"""Runs one seed: a drawn fleet, a time of faults, a time without, and a verdict that can be replayed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+from duetime.engine import commands, heart, perform, planner, reaper, settler, worker
+from duetime.engine.options import ROLES, NodeOptions
+from duetime.model.instant import SECOND
+from duetime.testing.simulation.client import TENANT
+from duetime.testing.simulation.faults import Nemesis, draw_plan
+from duetime.testing.simulation.invariants.ending import check_healthy, check_quiet
+from duetime.testing.simulation.loop import SimulationLoop
+from duetime.testing.simulation.tasks import KINDS
+from duetime.testing.simulation.world import NodeSpec, World
+
+FAULTS_SECONDS = 10.0
+RECOVERY_SECONDS = 4.5
+HEALTHY_SECONDS = 3.5
+QUIET_SECONDS = 5.0
+_MODULES_WITH_FAILPOINTS = (commands, heart, perform, planner, reaper, settler, worker)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    seed: int
+    trace_hash: str
+    problem: BaseException | None
+    steps: int
+    virtual_seconds: float
+    jobs: int
+    fires: int
+    starts: int
+    acknowledged: int
+    faults: Counter[str] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
+    failpoints: Counter[str] = field(default_factory=Counter)
+    transitions: Counter[tuple[str, str]] = field(default_factory=Counter)
+    trace: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.problem is None
+
+    def __str__(self) -> str:
+        if self.problem is None:
+            return f"seed {self.seed}: ok ({self.trace_hash}, {self.steps} steps, {self.jobs} jobs, {sum(self.faults.values())} faults)"
+        kind = type(self.problem).__name__
+        replay = f"replay: python -m duetime.testing.simulation --seed {self.seed} --trace"
+        return f"seed {self.seed}: {kind} {self.problem} ({self.trace_hash})\n  {replay}"
+
+
+def run_seed(seed: int, keep_trace: bool = False) -> Report:
+    """The same seed is the same history, on every machine with the same Python."""
+    chance = Random(seed)
+    loop = SimulationLoop(chance)
+    world = World(loop, chance, keep_trace)
+    collecting = gc.isenabled()
+    gc.disable()  # finalisers must not run at moments that depend on memory
+    try:
+        with _failpoints(world):
+            problem = _run(loop, world)
+    finally:
+        loop.close()
+        if collecting:
+            gc.enable()
+    return _report(seed, world, problem)
+
+
+def _run(loop: SimulationLoop, world: World) -> BaseException | None:
+    main = loop.create_task(_history(world))
+    main.add_done_callback(lambda _: loop.stop())
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    except Exception as problem:
+        return problem
+    finally:
+        asyncio.set_event_loop(None)
+    unexpected = main.exception() if main.done() and not main.cancelled() else None
+    return world.verdict.violation or loop.failure or unexpected
+
+
+async def _history(world: World) -> None:
+    for name, spec in _draw_fleet(world.chance).items():
+        world.specs[name] = spec
+    nemesis = Nemesis(world, draw_plan(world.chance))
+    for name in world.specs:
+        world.spawn_node(name)
+    world.spawn_client()
+    assert world.client is not None
+    world.client.gap = world.chance.choice((0.15, 0.3, 0.6))
+    await nemesis.run(FAULTS_SECONDS)
+    nemesis.heal()
+    world.client.deadly = False
+    await asyncio.sleep(RECOVERY_SECONDS)
+    healthy_since = world.now()
+    await asyncio.sleep(HEALTHY_SECONDS)
+    check_healthy(world.checker, world.store, healthy_since, world.now())
+    world.client.active = False
+    await asyncio.sleep(1.0)
+    for plan in world.checker.fires.plans.values():
+        if not plan.removed:
+            world.execute(world.store.pause_schedule, None, TENANT, plan.draft.name, "the end")
+    await asyncio.sleep(QUIET_SECONDS)
+    check_quiet(world.checker, world.store, list(world.hosts.values()), world.now())
+
+
+def _draw_fleet(chance: Random) -> dict[str, NodeSpec]:
+    """The first node can do everything, so that whatever is asked for can be done by somebody."""
+    fleet = {"n1": NodeSpec(_draw_options(chance, "n1", ROLES, (), 12), tuple(KINDS))}
+    for number in range(2, chance.choice((1, 2, 2, 3)) + 1):
+        name = f"n{number}"
+        roles = chance.choice((ROLES, ROLES, ("worker",), ("planner",)))
+        queues = chance.choice(((), (), ("default",), ("mail", "reports")))
+        tasks = tuple(KINDS) if chance.random() < 0.6 else tuple(sorted(chance.sample(sorted(KINDS), 6)))
+        fleet[name] = NodeSpec(_draw_options(chance, name, roles, queues, chance.choice((1, 2, 8))), tasks)
+    return fleet
+
+
+def _draw_options(chance: Random, name: str, roles: tuple[str, ...], queues: tuple[str, ...], concurrency: int) -> NodeOptions:
+    return NodeOptions(
+        name,
+        "simulated",
+        roles,
+        queues,
+        concurrency,
+        lease=chance.choice((SECOND * 3 // 5, SECOND, SECOND * 3 // 2)),
+        lookahead=chance.choice((SECOND, 3 * SECOND)),
+        grace=chance.choice((SECOND // 5, SECOND, 2 * SECOND)),
+        retention=chance.choice((4 * SECOND, 86_400 * SECOND, 86_400 * SECOND)),
+    )
+
+
+@contextmanager
+def _failpoints(world: World) -> Iterator[None]:
+    """Have the engine's failpoints tell the world."""
+    before = {module: vars(module)["failpoint"] for module in _MODULES_WITH_FAILPOINTS}
+    for module in before:
+        vars(module)["failpoint"] = world.failpoint
+    try:
+        yield
+    finally:
+        for module, failpoint in before.items():
+            vars(module)["failpoint"] = failpoint
+
+
+def _report(seed: int, world: World, problem: BaseException | None) -> Report:
+    recorder, checker = world.recorder, world.checker
+    return Report(
+        seed,
+        recorder.trace_hash,
+        problem,
+        world.loop.steps,
+        world.loop.time(),
+        len(checker.jobs.jobs),
+        checker.fires.expected,
+        sum(map(len, recorder.starts.values())),
+        len(recorder.acknowledged),
+        recorder.faults,
+        recorder.events,
+        recorder.failpoints,
+        recorder.transitions,
+        tuple(recorder.trace),
+    )
