@@ -1,0 +1,108 @@
+"""A fleet under test: worker processes, a client in the test itself, and what the outside world saw."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duetime as dt
+from tests.faults.worker import build
+
+PATIENCE = 40.0
+EARLY = 0.002  # seconds; the recorder and the store read the same clock
+
+
+class Fleet:
+    def __init__(self, store: str, folder: Path, lease: str = "2s") -> None:
+        self.store = store
+        self.folder = folder
+        self.record = folder / "record.jsonl"
+        self.record.touch()
+        self.lease = lease
+        self.app = build(store, str(self.record))
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    async def __aenter__(self) -> Fleet:
+        await self.app.migrate()
+        await self.app.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for worker in self.workers:
+            if worker.poll() is None:
+                worker.send_signal(signal.SIGCONT)
+                worker.kill()
+            worker.wait()
+        await self.app.close()
+
+    def spawn(
+        self, failpoints: str = "", store: str | None = None, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "tests.faults.worker", store or self.store, str(self.record), self.lease]
+        variables = {**os.environ, "DUETIME_FAILPOINTS": failpoints, **(environment or {})}
+        with self._log(len(self.workers)).open("wb") as log:
+            worker = subprocess.Popen(command, env=variables, stdout=log, stderr=subprocess.STDOUT)
+        self.workers.append(worker)
+        return worker
+
+    async def joined(self, count: int) -> None:
+        """Until so many nodes live."""
+
+        async def enough() -> bool:
+            return sum(not node.dead for node in await self.app.nodes()) >= count
+
+        await self.until(enough, f"{count} nodes to join")
+
+    async def until(self, holds: Callable[[], Awaitable[bool]], what: str, patience: float = PATIENCE) -> None:
+        try:
+            async with asyncio.timeout(patience):
+                while not await self._holds(holds):
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"waited {patience} s in vain for {what}\n{self.logs()}") from None
+
+    async def finished(self, jobs: list[dt.JobHandle]) -> None:
+        """Until all of them are final."""
+        for job in jobs:
+
+            async def final(job: dt.JobHandle = job) -> bool:
+                return (await job.refresh()).state.final
+
+            await self.until(final, f"{job} to finish")
+
+    def seen(self, kind: str) -> list[dict[str, Any]]:
+        lines = self.record.read_bytes().splitlines()
+        return [event for event in map(json.loads, lines) if event["kind"] == kind]
+
+    def starts(self) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for event in self.seen("start"):
+            found[event["job"]].append(event)
+        return found
+
+    def check_promises(self) -> None:
+        """Whatever happened: nothing early, and an attempt number has one holder."""
+        early = [event for event in self.seen("start") if event["at"] < event["due"] - EARLY]
+        assert not early, f"started early: {early}"
+        held = Counter((event["job"], event["attempt"]) for event in self.seen("start"))
+        assert max(held.values(), default=0) <= 1, f"two starts under one attempt number: {held.most_common(3)}"
+
+    def logs(self) -> str:
+        return "\n".join(f"--- worker {number}\n{self._log(number).read_text()[-1500:]}" for number in range(len(self.workers)))
+
+    def _log(self, number: int) -> Path:
+        return self.folder / f"worker-{number}.log"
+
+    async def _holds(self, holds: Callable[[], Awaitable[bool]]) -> bool:
+        try:
+            return await holds()
+        except dt.StoreUnavailable:
+            return False

@@ -1,0 +1,79 @@
+"""A node of the fault tests, as a process of its own. Tasks tell the outside world, an append-only file, what they do.
+
+python -m tests.faults.worker STORE RECORD LEASE
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+
+import duetime as dt
+
+
+def recorder(path: str) -> Callable[..., None]:
+    """One write per line: O_APPEND makes the lines of many processes whole."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def record(kind: str, ctx: dt.Context) -> None:
+        line = {
+            "kind": kind,
+            "job": str(ctx.job_id),
+            "attempt": ctx.attempt,
+            "pid": os.getpid(),
+            "at": time.time(),
+            "due": ctx.fire_time.timestamp(),
+        }
+        os.write(file, json.dumps(line).encode() + b"\n")
+
+    return record
+
+
+def build(store: str, record_path: str) -> dt.App:
+    app = dt.App(store)
+    record = recorder(record_path)
+
+    @app.task("work", retry=dt.Retry(max_attempts=3, first_delay="100ms"))
+    async def work(ctx: dt.Context, seconds: float = 0.0, fails: int = 0) -> int:
+        record("start", ctx)
+        await asyncio.sleep(seconds)
+        if ctx.attempt <= fails:
+            raise RuntimeError("as told")
+        record("effect", ctx)
+        return ctx.attempt
+
+    @app.task("block")
+    async def block(ctx: dt.Context, seconds: float) -> None:
+        record("start", ctx)
+        time.sleep(seconds)
+        record("effect", ctx)
+
+    @app.task("die")
+    async def die(ctx: dt.Context) -> None:
+        record("start", ctx)
+        os._exit(1)
+
+    return app
+
+
+def skew_wall_clock(seconds: float) -> None:
+    """This process believes it is another time of day. The monotonic clock and the recorder's time.time() stay right."""
+    real = time.time_ns
+    time.time_ns = lambda: real() + int(seconds * 1e9)
+
+
+def main() -> None:
+    skew_wall_clock(float(os.environ.get("WORKER_SKEW", "0")))
+    store, record_path, lease = sys.argv[1:4]
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(message)s")
+    app = build(store, record_path)
+    app.run(lease=lease, concurrency=20, grace="3s")
+
+
+if __name__ == "__main__":
+    main()
