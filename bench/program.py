@@ -1,0 +1,171 @@
+"""A user's program: the same file is worker and client, through Duetime's public names only. Prints one line of JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+import duetime as dt
+from bench.starts import PROBE, STARTS_VARIABLE, STORE_VARIABLE, StartWriter
+
+CONCURRENCY = 500
+BULK = 5_000
+QUEUES = 5
+PRIORITIES = 10
+
+Answer = dict[str, Any]
+
+app = dt.App(os.environ[STORE_VARIABLE])
+starts = StartWriter(Path(os.environ[STARTS_VARIABLE]))
+
+
+@app.task("noop")
+async def noop(ctx: dt.Context, n: int) -> None:
+    starts.record(n)
+
+
+def worker() -> None:
+    """Everything is imported; begin when told to, so that several begin together."""
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    app.run(concurrency=CONCURRENCY)
+
+
+async def bulk(count: int) -> Answer:
+    return await _submit_in_bulk([dt.NewJob("noop", {"n": n}) for n in range(count)])
+
+
+async def lanes(count: int) -> Answer:
+    """As `bulk`, but over every pair of queue and priority."""
+    return await _submit_in_bulk(
+        [dt.NewJob("noop", {"n": n}, queue=f"queue-{n % QUEUES}", priority=n // QUEUES % PRIORITIES) for n in range(count)]
+    )
+
+
+async def due(count: int, first: float, span: float) -> Answer:
+    """`count` jobs due evenly from the instant `first` on, over `span` seconds."""
+    jobs = [dt.NewJob("noop", {"n": n}, at=datetime.fromtimestamp(first + span * n / count, UTC)) for n in range(count)]
+    return {**await _submit_in_bulk(jobs), "too_late": time.time() > first}
+
+
+async def single(count: int) -> Answer:
+    """One after the other: each waits until the one before is durable."""
+    for n in range(20):
+        await noop.submit(n=n)
+    began = time.perf_counter()
+    for n in range(count):
+        await noop.submit(n=n)
+    return {"seconds": time.perf_counter() - began}
+
+
+async def concurrent(count: int, submitters: int) -> Answer:
+    numbers = iter(range(count))
+
+    async def submit_some() -> None:
+        for n in numbers:
+            await noop.submit(n=n)
+
+    await noop.submit(n=PROBE)
+    began = time.perf_counter()
+    await asyncio.gather(*(submit_some() for _ in range(submitters)))
+    return {"seconds": time.perf_counter() - began}
+
+
+async def probe() -> Answer:
+    await noop.submit(n=PROBE)
+    return {}
+
+
+async def paced(per_second: int, seconds: int) -> Answer:
+    """One job at a time at a steady pace; the answer has the instant before each call."""
+    return {"sent": await _at_pace(1 / per_second, per_second * seconds, lambda n: noop.submit(n=n))}
+
+
+async def sustained(per_second: int, seconds: int, batch: int) -> Answer:
+    """Batches at a steady pace; job n belongs to call n // batch."""
+
+    def submit(call: int) -> Awaitable[object]:
+        return app.submit_many([dt.NewJob("noop", {"n": n}) for n in range(call * batch, (call + 1) * batch)])
+
+    return {"sent": await _at_pace(batch / per_second, per_second * seconds // batch, submit)}
+
+
+async def schedules(count: int, expression: str) -> Answer:
+    numbers = iter(range(count))
+
+    async def declare_some() -> None:
+        for n in numbers:
+            await app.schedule(f"schedule-{n}", noop, dt.Cron(expression), payload={"n": n})
+
+    began = time.perf_counter()
+    await asyncio.gather(*(declare_some() for _ in range(20)))
+    return {"seconds": time.perf_counter() - began}
+
+
+async def far(days: int) -> Answer:
+    """One job in the far future: the pattern of the many that the pending workloads put beside it."""
+    handle = await noop.submit(n=PROBE, delay=f"{days * 24}h")
+    return {"id": str(handle.id)}
+
+
+async def _submit_in_bulk(jobs: Sequence[dt.NewJob]) -> Answer:
+    began = time.perf_counter()
+    for first in range(0, len(jobs), BULK):
+        await app.submit_many(jobs[first : first + BULK])
+    return {"seconds": time.perf_counter() - began}
+
+
+async def _at_pace(interval: float, calls: int, call: Callable[[int], Awaitable[object]]) -> list[float]:
+    """A call that takes longer than the interval does not hold up the next, or a slow store would be offered less."""
+    first = time.time() + 0.1
+    sent = []
+    async with asyncio.TaskGroup() as calling:
+        for n in range(calls):
+            await asyncio.sleep(max(0.0, first + n * interval - time.time()))
+            sent.append(time.time())
+            calling.create_task(_whole(call(n)))
+    return sent
+
+
+async def _whole(call: Awaitable[object]) -> None:
+    await call
+
+
+COMMANDS: dict[str, Callable[..., Awaitable[Answer]]] = {
+    command.__name__: command for command in (bulk, lanes, due, single, concurrent, probe, paced, sustained, schedules, far)
+}
+
+
+async def _migrate() -> Answer:
+    await app.migrate()
+    return {}
+
+
+async def _as_client(command: str, arguments: list[Any]) -> Answer:
+    await app.open()
+    try:
+        return await COMMANDS[command](*arguments)
+    finally:
+        await app.close()
+
+
+def main(command: str, *arguments: str) -> None:
+    if command == "worker":
+        worker()
+        return
+    action = _migrate() if command == "migrate" else _as_client(command, json.loads(f"[{','.join(arguments)}]"))
+    sys.stdout.write(json.dumps(uvloop.run(action)) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,39 @@
+"""How much each workload does: in full, or quickly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    bulk: int = 20_000
+    single: int = 2_000
+    concurrent: int = 20_000
+    drain: int = 20_000
+    drain_long: int = 200_000
+    repeats: int = 3
+    pick_up_seconds: int = 15
+    punctual: int = 1_000
+    punctual_seconds: int = 10
+    herd: int = 5_000
+    herd_repeats: int = 3
+    pending: tuple[int, ...] = (1_000_000, 10_000_000)
+    schedules: int = 2_000
+    schedule_rounds: int = 6
+    idle_schedules: int = 20_000
+    idle_seconds: int = 30
+    sustained_seconds: int = 60
+
+
+FULL = Scale()
+QUICK = Scale(
+    single=1_000,
+    concurrent=10_000,
+    drain_long=100_000,
+    pick_up_seconds=6,
+    pending=(1_000_000,),
+    schedule_rounds=3,
+    idle_seconds=15,
+    sustained_seconds=20,
+)

@@ -1,0 +1,35 @@
+"""The workloads, by the names given on the command line, in the order they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bench.figures import Figure
+from bench.setting import Setting
+from bench.workloads import drain, latency, pending, recurring, submit, sustained
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    name: str
+    what: str
+    run: Callable[[Setting], Iterator[Figure]]
+    only_postgres: bool = False
+
+
+WORKLOADS = (
+    Workload("bulk", "submit 20,000 jobs with submit_many", submit.bulk),
+    Workload("single", "submit one after the other, and from 100 submitters at once", submit.single),
+    Workload("drain", "20,000 no-op jobs, one worker process, history kept", drain.one_worker),
+    Workload("drain-two", "the same, two worker processes", drain.two_workers, only_postgres=True),
+    Workload("drain-long", "200,000 of them, one worker process", drain.long, only_postgres=True),
+    Workload("drain-lanes", "5 queues x 10 priorities", drain.lanes, only_postgres=True),
+    Workload("pick-up", "from submit to start, 50 jobs a second, from another process", latency.pick_up),
+    Workload("punctual", "lateness of 1,000 jobs due over 10 s", latency.punctual),
+    Workload("herd", "5,000 jobs due at one instant, the last start", latency.herd),
+    Workload("pending", "punctual, herd and drain beside millions of far-future jobs", pending.beside_millions, only_postgres=True),
+    Workload("schedules", "2,000 schedules every 5 s", recurring.schedules),
+    Workload("idle", "20,000 schedules and nothing to do", recurring.idle),
+    Workload("held", "10,000 jobs/s while a transaction is held open elsewhere", sustained.held, only_postgres=True),
+)

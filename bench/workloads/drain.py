@@ -1,0 +1,98 @@
+"""How fast waiting no-op jobs are worked off: from the first start until none is left unsettled, history kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TypeVar
+
+from bench.figures import Figure
+from bench.processes import BenchFailed, Crew, Ground
+from bench.raw.ceiling import BareDrain
+from bench.setting import Setting
+from bench.stage import Stage
+
+PATIENCE = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    rate: float
+    starts_rate: float  # only until the last start: what settling adds is the difference
+    worker_cpu: float  # microseconds per job
+    server_cpu: float
+    resident: float  # megabytes, all workers
+
+
+Result = TypeVar("Result", Drained, BareDrain)
+
+
+def one_worker(setting: Setting) -> Iterator[Figure]:
+    count = setting.scale.drain
+    yield from _repeated(setting, "drain", f"drain {count:,}, one worker", "bulk", count, 1)
+
+
+def two_workers(setting: Setting) -> Iterator[Figure]:
+    count = setting.scale.drain
+    yield from _repeated(setting, "drain_two", f"drain {count:,}, two workers", "bulk", count, 2)
+
+
+def long(setting: Setting) -> Iterator[Figure]:
+    count = setting.scale.drain_long
+    yield from _repeated(setting, "drain_long", f"drain {count:,}, one worker", "bulk", count, 1, repeats=1)
+
+
+def lanes(setting: Setting) -> Iterator[Figure]:
+    count = setting.scale.drain
+    yield from _repeated(setting, "drain_lanes", f"drain {count:,}, 5 queues x 10 priorities", "lanes", count, 1)
+
+
+def drain(stage: Stage, ground: Ground, fill: str, count: int, workers: int = 1) -> Drained:
+    """Submit the jobs, then let workers that are ready begin together."""
+    ground.log.clear()
+    ground.client(fill, count)
+    with ground.workers(workers) as crew, stage.unsettled(ground) as unsettled:
+        server = stage.server_cpu()
+        workers_before = crew.cpu()
+        crew.begin()
+        ground.until(lambda: len(ground.log) >= count, f"{count:,} jobs to start", crew, PATIENCE)
+        ground.until(lambda: unsettled() == 0, "all jobs to be settled", crew, PATIENCE)
+        ended = time.time()
+        costs = (crew.cpu() - workers_before, stage.server_cpu() - server)
+        return _drained(ground, crew, count, ended, costs)
+
+
+def _drained(ground: Ground, crew: Crew, count: int, ended: float, costs: tuple[float, float]) -> Drained:
+    starts = ground.log.read()
+    different = len({number for number, _ in starts})
+    if different != count or len(starts) != count:
+        raise BenchFailed(f"{count:,} jobs were submitted; {different:,} ran, in {len(starts):,} starts")
+    first, last = min(moment for _, moment in starts), max(moment for _, moment in starts)
+    worker_cpu, server_cpu = (cost / count * 1e6 for cost in costs)
+    return Drained(count / (ended - first), count / (last - first), worker_cpu, server_cpu, crew.resident_megabytes())
+
+
+def _repeated(setting: Setting, key: str, name: str, fill: str, count: int, workers: int, repeats: int | None = None) -> Iterator[Figure]:
+    drains: list[Drained] = []
+    bare: list[BareDrain] = []
+    for repeat in range(repeats or setting.scale.repeats):
+        bare.append(setting.ceiling.drain(count, workers))
+        with setting.stage.ground() as ground:
+            drains.append(drain(setting.stage, ground, fill, count, workers))
+        setting.say(f"repeat {repeat + 1}: {drains[-1].rate:,.0f}/s, bare {bare[-1].rate:,.0f}/s")
+    yield drain_figure(f"{key}.rate", name, drains, bare)
+
+
+def drain_figure(key: str, name: str, drains: list[Drained], bare: list[BareDrain]) -> Figure:
+    rates = [drained.rate for drained in drains]
+    middle, bare_middle = _middle(drains), _middle(bare)
+    best = f"best {max(rates):,.0f}, " if len(rates) > 1 else ""
+    ours = f"CPU us/job {middle.worker_cpu:.0f} + {middle.server_cpu:.0f} server"
+    remark = f"{best}{ours} (bare {bare_middle.client_cpu:.0f} + {bare_middle.server_cpu:.0f})"
+    detail = {"repeats": [asdict(drained) for drained in drains], "bare": [asdict(drained) for drained in bare]}
+    return Figure(key, name, middle.rate, "/s", bare_middle.rate, remark, detail)
+
+
+def _middle(drains: list[Result]) -> Result:
+    return sorted(drains, key=lambda drained: drained.rate)[len(drains) // 2]

@@ -1,0 +1,86 @@
+"""How late jobs start: picked up after a submit, due one by one, due all at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.figures import Figure, median, quantile
+from bench.processes import BenchFailed, Crew, Ground
+from bench.raw import timers
+from bench.raw.ceiling import PostgresCeiling
+from bench.setting import Setting
+from bench.stage import Stage
+
+PER_SECOND = 50
+AHEAD = 4.0  # jobs are stored so long before the first is due
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """Milliseconds; the costs in seconds of CPU."""
+
+    p50: float
+    p99: float
+    last: float
+    early: int
+    worker_cpu: float
+    server_cpu: float
+
+    @property
+    def remark(self) -> str:
+        return f"p50 {self.p50:.2f}, max {self.last:.1f}, CPU s {self.worker_cpu:.2f} + {self.server_cpu:.2f} server"
+
+
+def pick_up(setting: Setting) -> Iterator[Figure]:
+    with setting.stage.ground() as ground, ground.working() as crew:
+        costs = crew.cpu(), setting.stage.server_cpu()
+        sent = ground.client("paced", PER_SECOND, setting.scale.pick_up_seconds)["sent"]
+        ground.until(lambda: len(ground.log) >= len(sent), f"{len(sent)} jobs to start", crew)
+        late = _lateness(setting.stage, crew, [moment - sent[number] for number, moment in ground.log.read()], costs)
+    bare = [seconds * 1e3 for seconds in setting.ceiling.hand_over()] if isinstance(setting.ceiling, PostgresCeiling) else []
+    yield Figure("pick_up.p50", f"pick-up at {PER_SECOND}/s, p50", late.p50, " ms", median(bare) if bare else None, late.remark)
+    yield Figure("pick_up.p99", f"pick-up at {PER_SECOND}/s, p99", late.p99, " ms", quantile(bare, 0.99) if bare else None)
+
+
+def punctual(setting: Setting) -> Iterator[Figure]:
+    count, span = setting.scale.punctual, float(setting.scale.punctual_seconds)
+    bare = [seconds * 1e3 for seconds in timers.lateness()]
+    with setting.stage.ground() as ground, ground.working() as crew:
+        late = due(setting.stage, ground, crew, count, span)
+    yield Figure("punctual.p99", f"punctual, {count:,} over {span:.0f} s, p99", late.p99, " ms", quantile(bare, 0.99), late.remark)
+    yield Figure("punctual.early", "punctual, started early", late.early, "")
+
+
+def herd(setting: Setting) -> Iterator[Figure]:
+    count = setting.scale.herd
+    last = []
+    with setting.stage.ground() as ground, ground.working() as crew:
+        for _ in range(setting.scale.herd_repeats):
+            late = due(setting.stage, ground, crew, count, 0.0)
+            last.append(late.last)
+            setting.say(f"last of {count:,} started after {late.last:.0f} ms")
+            if late.early:
+                raise BenchFailed(f"{late.early} of the herd started early")
+    yield Figure("herd.last", f"herd of {count:,}, last start", median(last), " ms", None, f"best {min(last):.0f}", {"last": last})
+
+
+def due(stage: Stage, ground: Ground, crew: Crew, count: int, span: float) -> Lateness:
+    """Lateness of `count` jobs, stored well ahead, due evenly over `span` seconds."""
+    ground.log.clear()
+    costs = crew.cpu(), stage.server_cpu()
+    first = time.time() + AHEAD
+    if ground.client("due", count, first, span)["too_late"]:
+        raise BenchFailed("storing the jobs took longer than the time until the first was due")
+    ground.until(lambda: len(ground.log) >= count, f"{count:,} jobs to start", crew)
+    starts = ground.log.read()
+    if len({number for number, _ in starts}) != count:
+        raise BenchFailed(f"{len(starts)} starts of {len({number for number, _ in starts})} jobs; {count} were due")
+    return _lateness(stage, crew, [moment - (first + span * number / count) for number, moment in starts], costs)
+
+
+def _lateness(stage: Stage, crew: Crew, seconds: list[float], costs: tuple[float, float]) -> Lateness:
+    late = [value * 1e3 for value in seconds]
+    worker_cpu, server_cpu = crew.cpu() - costs[0], stage.server_cpu() - costs[1]
+    return Lateness(median(late), quantile(late, 0.99), max(late), sum(value < 0 for value in late), worker_cpu, server_cpu)
