@@ -57,7 +57,6 @@ Result = TypeVar("Result")
 
 FIRST_LOOK = SECOND // 100
 LONGEST_LOOK = SECOND // 2
-MOST_THREADS = 64
 NODE_OPTIONS = tuple(option.name for option in fields(NodeOptions) if option.name != "version")
 
 
@@ -75,6 +74,7 @@ class App:
         self._commands = Commands(self._store, self._clock, self._ids)
         self._waiters = Waiters()
         self._threads: ThreadPoolExecutor | None = None
+        self._most_threads = 1
         self._opened = 0
         self._door = asyncio.Lock()  # two coroutines may open at once; the store is opened for both of them once
         self.tasks: dict[str, Task[..., Any]] = {}
@@ -319,6 +319,7 @@ class App:
     # -- inside -------------------------------------------------------------------------------------------------------
     def _node(self, **options: Any) -> Node:
         settings = NodeOptions(**{"name": f"{socket.gethostname()}-{os.getpid()}", "version": VERSION, **_parsed(options)})
+        self._most_threads = max(self._most_threads, settings.concurrency)
         handlers = {name: TaskHandler(task.function, task.signature, task.policies, self._thread_pool) for name, task in self.tasks.items()}
 
         def heart() -> ThreadedHeart:
@@ -328,7 +329,7 @@ class App:
 
     def _thread_pool(self) -> Executor:
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="duetime-task")
+            self._threads = ThreadPoolExecutor(self._most_threads, thread_name_prefix="duetime-task")
         return self._threads
 
     def _dismiss_threads(self) -> None:

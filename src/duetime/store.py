@@ -138,7 +138,8 @@ class Store(Protocol):
         ...
 
     async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
-        """Store `draft` and mark the dead letter `job_id` as retried, together; False when it is no undisposed dead letter."""
+        """Store `draft` and mark the dead letter `job_id` as retried, together; False when it is no undisposed dead letter.
+        Raises Conflict, and changes nothing, when a live job holds the draft's unique key."""
         ...
 
     async def discard_job(self, tenant: str, job_id: UUID) -> bool:

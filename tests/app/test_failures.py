@@ -182,7 +182,7 @@ async def test_results_that_cannot_be_kept_are_failures_with_a_reason(result: An
 
 
 async def test_results_come_back(app: dt.App) -> None:
-    results = [None, 0, "", [], {"a": [1, None]}, False, 1.5, "ünï\0"]
+    results: list[Any] = [None, 0, "", [], {"a": [1, None]}, False, 1.5, "ünï\0"]
 
     @app.task("work")
     async def work(which: int) -> Any:
@@ -260,7 +260,7 @@ async def test_at_most_once_may_be_asked_for_by_the_job(memory_app: dt.App) -> N
 
 
 async def dead_letter(app: dt.App, **options: Any) -> dt.JobHandle:
-    """A dead letter of a task that fails while `app.broken` is in its payload's list, and a node that has stopped again."""
+    """A dead letter of a task that fails as a first job and succeeds as a retried one, which is due after its fire time."""
 
     @app.task("fragile", retry=ONCE)
     async def fragile(ctx: dt.Context, number: int) -> int:
@@ -286,6 +286,18 @@ async def test_a_dead_letter_runs_again_as_a_new_job(app: dt.App) -> None:
         for repeat in (app.retry_job, app.discard_job):
             with pytest.raises(dt.JobFinished, match="no open dead letter"):
                 await repeat(job.id)
+
+
+async def test_a_dead_letter_whose_key_is_taken_stays_open(app: dt.App) -> None:
+    """Nothing may be lost in silence: neither the dead letter nor its retry."""
+    job = await dead_letter(app, unique_key="only")
+    await app.open()
+    holder = await app.submit("fragile", number=8, unique_key="only", delay="1h")
+    with pytest.raises(dt.Conflict, match=str(holder.id)):
+        await app.retry_job(job.id)
+    assert (await job.refresh()).record.disposition is None
+    await holder.cancel()
+    assert (await (await app.retry_job(job.id)).refresh()).record.retry_of == job.id
 
 
 async def test_a_dead_letter_is_discarded_and_stays_on_record(app: dt.App) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 import duetime as dt
+from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually, soon
 
 
@@ -88,7 +88,7 @@ async def test_many_may_wait_for_one_job(app: dt.App, held: Held) -> None:
         assert {done.result for done in await asyncio.gather(*waiting)} == {"let go"}
 
 
-async def test_a_client_without_a_worker_waits_as_well(make_app: Any) -> None:
+async def test_a_client_without_a_worker_waits_as_well(make_app: MakeApp) -> None:
     node, client = make_app(), make_app()
     held = Held(node)
     await client.open()
@@ -120,7 +120,7 @@ async def test_a_running_job_is_stopped(app: dt.App, held: Held) -> None:
             await app.cancel_job(job.id)
 
 
-async def test_a_job_that_runs_elsewhere_is_stopped_too(make_app: Any) -> None:
+async def test_a_job_that_runs_elsewhere_is_stopped_too(make_app: MakeApp) -> None:
     node, client = make_app(), make_app()
     held = Held(node)
     await client.open()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import duetime as dt
+from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually, soon
 
 var: ContextVar[str] = ContextVar("var", default="clean")
@@ -106,7 +107,7 @@ async def test_a_context_variable_that_cannot_be_compared_disturbs_nobody(caplog
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
-async def test_a_task_that_blocks_the_event_loop_keeps_its_lease(make_app: Any) -> None:
+async def test_a_task_that_blocks_the_event_loop_keeps_its_lease(make_app: MakeApp) -> None:
     """G1. A second node, in a thread of its own, would take the job over if the heart stood still."""
     app, other = make_app(), make_app()
     watching, enough = threading.Event(), threading.Event()
@@ -134,7 +135,7 @@ async def test_a_task_that_blocks_the_event_loop_keeps_its_lease(make_app: Any) 
         await asyncio.to_thread(thread.join, 10)
 
 
-async def test_a_job_waits_for_a_node_that_knows_its_task(make_app: Any) -> None:
+async def test_a_job_waits_for_a_node_that_knows_its_task(make_app: MakeApp) -> None:
     """G9."""
     ignorant, knowing, client = make_app(), make_app(), make_app()
 
@@ -157,7 +158,7 @@ async def test_a_job_waits_for_a_node_that_knows_its_task(make_app: Any) -> None
     assert (job.state, job.result, job.attempt) == ("succeeded", "done", 1)
 
 
-async def test_two_nodes_share_the_work_and_double_none(make_app: Any) -> None:
+async def test_two_nodes_share_the_work_and_double_none(make_app: MakeApp) -> None:
     """C7, I3."""
     ran: Counter[int] = Counter()
     by: Counter[int] = Counter()
@@ -191,7 +192,7 @@ async def test_one_app_may_be_two_nodes(app: dt.App) -> None:
     assert not app.is_open
 
 
-async def test_a_worker_of_one_queue_leaves_the_others(make_app: Any) -> None:
+async def test_a_worker_of_one_queue_leaves_the_others(make_app: MakeApp) -> None:
     app, rest = make_app(), make_app()
     for each in (app, rest):
 
@@ -260,7 +261,7 @@ async def test_shutdown_gives_back_what_was_claimed_ahead_of_time(app: dt.App) -
     assert (job.state, job.failures, ran) in (("pending", 0, []), ("succeeded", 0, [1]))
 
 
-async def test_what_outlasts_the_grace_period_is_given_back_and_runs_elsewhere(make_app: Any) -> None:
+async def test_what_outlasts_the_grace_period_is_given_back_and_runs_elsewhere(make_app: MakeApp) -> None:
     """P10: interrupted by us, so not the task's failure."""
     first, second = make_app(), make_app()
     started = asyncio.Event()

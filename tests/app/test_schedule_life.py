@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 import duetime as dt
+from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually, soon
 
 LOOKAHEAD = "2s"
@@ -248,7 +248,7 @@ async def test_overlap_cancel_previous_stops_the_first(app: dt.App, work: Overla
     assert work.most_at_once == 1
 
 
-async def test_only_one_of_two_nodes_runs_a_fire(make_app: Any) -> None:
+async def test_only_one_of_two_nodes_runs_a_fire(make_app: MakeApp) -> None:
     """P3, S3."""
     seen: list[datetime] = []
     apps = [make_app(), make_app()]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import duetime as dt
+from tests.app.conftest import MakeApp
 
 SOON = datetime(2031, 5, 1, 9, 30, tzinfo=UTC)
 
@@ -232,7 +233,7 @@ async def test_a_limit_must_be_a_count(client: dt.App, limit: Any) -> None:
         await client.schedules(limit=limit)
 
 
-async def test_tenants_do_not_see_each_other(make_app: Any) -> None:
+async def test_tenants_do_not_see_each_other(make_app: MakeApp) -> None:
     """I16."""
     ours, theirs = make_app(tenant="ours"), make_app(tenant="theirs")
     await ours.open()

@@ -260,16 +260,16 @@ def missed_fires_skipped_silently() -> AbstractContextManager[Any]:
 
 @mutant("I1")
 def acknowledged_before_the_commit() -> AbstractContextManager[Any]:
-    async def submit(self: Submitter, draft: JobDraft) -> UUID:
-        self._flushing = asyncio.get_running_loop().create_task(_store_later(self._store, draft))
-        return draft.id
+    async def submit(self: Submitter, drafts: Sequence[JobDraft]) -> list[UUID]:
+        self._flushing = asyncio.get_running_loop().create_task(_store_later(self._store, drafts))
+        return [draft.id for draft in drafts]
 
     return patch.object(Submitter, "submit", submit)
 
 
-async def _store_later(store: Any, draft: JobDraft) -> None:
+async def _store_later(store: Any, drafts: Sequence[JobDraft]) -> None:
     try:
-        await store.add_jobs([draft])
+        await store.add_jobs(drafts)
     except StoreError:
         return
 

@@ -113,7 +113,7 @@ class Incarnation:
         return loop
 
     def _add_planner(self) -> None:
-        keeper = Keeper(self._store, self.node)
+        keeper = Keeper(self._store, self.node, self._wake_planner)
         self._add(keeper)
         self._add(Retention(self._store, self._clock, lambda: keeper.leads, self._options.retention))
         planner = Planner(self._store, self._clock, lambda: keeper.segments, self._options.lookahead, self._observers)
@@ -148,6 +148,10 @@ class Incarnation:
     def _meet_queue(self, queue: str) -> None:
         if queue != ANY_QUEUE and queue not in self._lanes and not self._options.queues:
             self._lanes.add([queue])
+
+    def _wake_planner(self) -> None:
+        if self._planner is not None:
+            self._planner.wake()
 
     def _wake_settler(self) -> None:
         if self._settling is not None:

@@ -6,6 +6,8 @@ any more. When a planner joins, the others drop; when one dies, its leases are f
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import LEADER, NodeId, fair_share, segment_lease
@@ -19,9 +21,10 @@ CHECK_EVERY = 10  # turns between looks at leases that were thought to be held
 class Keeper:
     name = "keeper"
 
-    def __init__(self, store: Store, node: NodeId) -> None:
+    def __init__(self, store: Store, node: NodeId, on_change: Callable[[], None]) -> None:
         self._store = store
         self._node = node
+        self._on_change = on_change
         self._held: set[str] = set()
         self._turns = 0
         self.segments: tuple[int, ...] = ()
@@ -44,4 +47,7 @@ class Keeper:
 
     def _hold(self, names: set[str]) -> None:
         self._held = names
-        self.segments = tuple(segment for segment in range(SEGMENTS) if segment_lease(segment) in names)
+        segments = tuple(segment for segment in range(SEGMENTS) if segment_lease(segment) in names)
+        if segments != self.segments:
+            self.segments = segments
+            self._on_change()

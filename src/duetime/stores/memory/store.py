@@ -10,6 +10,7 @@ from threading import RLock
 from uuid import UUID
 
 from duetime.clock import wall_micros
+from duetime.errors import Conflict
 from duetime.model.attempt import Attempt
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter, State
@@ -118,6 +119,9 @@ class MemoryStore:
             row = self._undisposed(tenant, job_id)
             if row is None:
                 return False
+            holder = self._jobs.holder(draft.tenant, draft.unique_key)
+            if holder is not None:
+                raise Conflict(f"job {holder} holds the unique key {draft.unique_key!r}: wait for it to finish, or cancel it")
             row.disposition = "retried"
             self._jobs.add(draft, self._clock())
         self._tell(_job_hints([draft]))

@@ -8,6 +8,7 @@ from itertools import islice
 from operator import itemgetter
 from uuid import UUID
 
+from duetime.errors import Conflict
 from duetime.model.attempt import Attempt
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Job, JobDraft
@@ -129,7 +130,9 @@ def change(transaction: Transaction, tenant: str, job_id: UUID, due_at: Micros |
 def revive(transaction: Transaction, tenant: str, job_id: UUID, draft: JobDraft, known_queues: Collection[str]) -> bool:
     if not discard(transaction, tenant, job_id, "retried"):
         return bool(transaction.value("revived_before", (tenant, job_id.bytes, draft.id.bytes)))
-    add(transaction, [draft], known_queues)
+    [stored] = add(transaction, [draft], known_queues)
+    if stored != draft.id:
+        raise Conflict(f"job {stored} holds the unique key {draft.unique_key!r}: wait for it to finish, or cancel it")
     return True
 
 

@@ -14,8 +14,9 @@ from duetime.testing.simulation.world import CLIENT, World
 
 CALM = Weather(lost_hints=0.05, doubled_hints=0.05)
 FAULT_KINDS = (
-    "kill", "kill_at", "kill_all", "pause", "stop", "owner_gone", "lossy", "slow", "store_crash", "kill_client", "partition",
+    "kill", "kill_at", "kill_all", "pause", "stop", "owner_gone", "lossy", "slow", "store_crash", "kill_client", "partition", "blackout",
 )  # fmt: skip
+MIXED_KINDS = tuple(kind for kind in FAULT_KINDS if kind != "blackout")  # after which there is nothing left to strike
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,10 @@ def draw_plan(chance: Random) -> Plan:
     draw = chance.random()
     if draw < 0.08:
         return Plan((), 1.0, 0.0)
-    count = len(FAULT_KINDS) if draw < 0.5 else chance.randint(1, 3)
-    return Plan(tuple(chance.sample(FAULT_KINDS, count)), 0.5 + 2 * chance.random(), chance.choice((0.0, 0.005, 0.03)))
+    if draw < 0.15:
+        return Plan(("blackout",), 2.0, 0.0)
+    count = len(MIXED_KINDS) if draw < 0.5 else chance.randint(1, 3)
+    return Plan(tuple(chance.sample(MIXED_KINDS, count)), 0.5 + 2 * chance.random(), chance.choice((0.0, 0.005, 0.03)))
 
 
 class Nemesis:
@@ -78,6 +81,7 @@ class Nemesis:
             "store_crash": self._store_crash,
             "kill_client": self._kill_client,
             "partition": self._partition,
+            "blackout": self._blackout,
         }
         host = self._world.hosts[victim]
         if not host.gone or kind in ("store_crash", "kill_client", "kill_at"):
@@ -91,10 +95,14 @@ class Nemesis:
         self._world.armed = self._chance.choice(sorted(FAILPOINTS))
 
     async def _kill_all(self, victim: str) -> None:
-        """Long enough, now and then, for fires to count as missed."""
-        away = self._chance.choice((0.5, 6.5, 8.0))
+        away = self._chance.choice((0.5, 2.0, 4.0))
         for name in sorted(self._world.specs):
             self._world.kill(name, away + self._chance.random())
+
+    async def _blackout(self, victim: str) -> None:
+        """Nobody works until the end of the faults: long enough, if it comes early, for fires to count as missed."""
+        for name in sorted(self._world.specs):
+            self._world.kill(name, None)
 
     async def _pause(self, victim: str) -> None:
         """Below, around and beyond the lease."""

@@ -20,7 +20,7 @@ from duetime.testing.simulation.loop import SimulationLoop
 from duetime.testing.simulation.tasks import KINDS
 from duetime.testing.simulation.world import NodeSpec, World
 
-FAULTS_SECONDS = 10.0
+FAULTS_SECONDS = 9.0
 RECOVERY_SECONDS = 4.5
 HEALTHY_SECONDS = 3.5
 QUIET_SECONDS = 5.0
@@ -95,7 +95,7 @@ async def _history(world: World) -> None:
         world.spawn_node(name)
     world.spawn_client()
     assert world.client is not None
-    world.client.gap = world.chance.choice((0.15, 0.3, 0.6))
+    world.client.gap = world.chance.choice((0.2, 0.4, 0.6))
     await nemesis.run(FAULTS_SECONDS)
     nemesis.heal()
     world.client.deadly = False

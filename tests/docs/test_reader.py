@@ -1,0 +1,51 @@
+"""The reader of pages notices what is wrong on them: otherwise the other tests here would prove nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.page import Reader
+
+
+async def read(folder: Path, *parts: str) -> Reader:
+    page = folder / "page.md"
+    page.write_text("\n".join(parts))
+    reader = Reader(page, folder)
+    await reader.follow()
+    return reader
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```python\nassert 1 == 2\n```",
+        "```sh\nduetime job show 01935c2e-7b3a-7000-8000-000000000000\n```",
+        "```sh\nduetime serve --app missing:app\n```",
+        "```sh\nmake nothing-of-the-kind\n```",
+        "```sh\npip install requests\n```",
+        "```sh\ncurl example.org\n```",
+        "```ruby\nputs 1\n```",
+        "```\nno language\n```",
+    ],
+)
+async def test_a_wrong_block_is_noticed(tmp_path: Path, block: str) -> None:
+    with pytest.raises(AssertionError):
+        await read(tmp_path, "# A page", "", block)
+
+
+async def test_blocks_share_names_and_may_await(tmp_path: Path) -> None:
+    reader = await read(
+        tmp_path, "```python\nimport asyncio\nfirst = 1\n```", "", "```python\nsecond = first + await asyncio.sleep(0, 1)\n```"
+    )
+    assert reader.names["second"] == 2
+
+
+async def test_a_named_block_is_a_file(tmp_path: Path) -> None:
+    await read(tmp_path, "```python\n# tasks.py\nnumber = 1\n```")
+    assert (tmp_path / "tasks.py").read_text() == "# tasks.py\nnumber = 1\n"
+
+
+async def test_a_marked_block_is_left_out(tmp_path: Path) -> None:
+    await read(tmp_path, "<!-- not run: it is wrong on purpose -->", "```python\nassert 1 == 2\n```")

@@ -1,0 +1,105 @@
+"""Each example runs as its reader would run it: as a program of its own, on a real store."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duetime as dt
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@contextmanager
+def program(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, str(EXAMPLES / name), *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    text = process.stdout.readline()
+    assert text, process.stderr.read() if process.stderr else ""
+    return text.strip()
+
+
+def stopped(process: subprocess.Popen[str]) -> tuple[int, str]:
+    process.send_signal(signal.SIGINT)
+    rest, errors = process.communicate(timeout=30)
+    assert errors == ""
+    return process.returncode, rest
+
+
+def fetch(url: str, method: str = "GET") -> tuple[int, Any]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=10) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as problem:
+        with problem:
+            return problem.code, json.load(problem)
+
+
+def test_every_example_is_tested() -> None:
+    tested = {"cron_in_a_script.py", "delayed_jobs_in_a_web_app.py", "two_workers.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == tested
+
+
+def test_cron_in_a_script(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cron.db"
+    for _ in range(2):  # the second time its schedules are there already
+        with program("cron_in_a_script.py", url) as process:
+            assert line(process).startswith("next report: 20")
+            assert line(process).startswith("pulse of ")
+            assert stopped(process)[0] == 0
+    app = dt.App(url)
+    assert [(view.name, view.version) for view in app.sync.schedules()] == [("morning-report", 1), ("pulse", 1)]
+    assert app.sync.jobs(schedule="pulse", state="succeeded")
+    app.sync.close()
+
+
+def test_delayed_jobs_in_a_web_app(tmp_path: Path) -> None:
+    with program("delayed_jobs_in_a_web_app.py", f"sqlite:///{tmp_path}/web.db", "0") as process:
+        address = line(process).removeprefix("listening on ")
+        status, first = fetch(f"{address}/welcome/ann", "POST")
+        _, again = fetch(f"{address}/welcome/ann", "POST")
+        assert (status, first["new"], again["new"], again["job"]) == (202, True, False, first["job"])
+        assert fetch(f"{address}/jobs/{first['job']}")[1]["state"] in ("pending", "running")
+        end = time.monotonic() + 20
+        while (answer := fetch(f"{address}/jobs/{first['job']}"))[1]["state"] != "succeeded":
+            assert time.monotonic() < end, answer
+            time.sleep(0.02)
+        assert answer == (200, {"state": "succeeded", "result": "welcomed ann"})
+        assert fetch(f"{address}/jobs/nonsense") == (404, {"error": "job_not_found"})
+        assert fetch(f"{address}/elsewhere")[0] == 404
+        assert stopped(process) == (0, "stopped\n")
+
+
+def test_two_workers(postgres_url: str) -> None:
+    with program("two_workers.py", postgres_url) as process:
+        text, errors = process.communicate(timeout=60)
+    lines = text.splitlines()
+    assert (process.returncode, errors) == (0, "")
+    assert lines[-1] == "workers left with [0, 0]"
+    assert sum(int(entry.split()[3]) for entry in lines[:-1]) == 100
+
+
+def test_two_workers_needs_a_database() -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "two_workers.py")], capture_output=True, text=True, timeout=30, check=False, env={}
+    )
+    assert done.returncode == 1
+    assert "give the URL" in done.stderr
