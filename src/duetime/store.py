@@ -165,7 +165,7 @@ class Store(Protocol):
         """Write each decision whose job still runs under that attempt number; answers the ids that were refused.
         Final states move to the past; PENDING goes back with due_at, failures, losses, node cleared. An ending other than
         SUCCEEDED leaves a row in attempts, unless the attempt never started (started_at is None) and was RELEASED.
-        Repeating a settlement that was written is not a refusal."""
+        Repeating a settlement that was written is not a refusal. An empty batch only makes the way ready for the next."""
         ...
 
     async def held(self, node: NodeId) -> list[Claimed]:

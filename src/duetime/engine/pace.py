@@ -14,25 +14,22 @@ class Pace:
 
     def __init__(self) -> None:
         self._since: Micros | None = None
-        self._starts = 0
+        self.starts = 0  # since the measurement began; counted by the worker
         self._per_start: float | None = None
 
     def begin(self, now: Micros) -> None:
-        self._since, self._starts = now, 0
-
-    def started(self) -> None:
-        self._starts += 1
+        self._since, self.starts = now, 0
 
     def end(self, now: Micros) -> None:
         self.measure(now)
         self._since = None
 
     def measure(self, now: Micros) -> None:
-        if self._since is None or self._starts < FEWEST:
+        if self._since is None or self.starts < FEWEST:
             return
-        sample = max(now - self._since, 1) / self._starts
+        sample = max(now - self._since, 1) / self.starts
         self._per_start = sample if self._per_start is None else (self._per_start + sample) / 2
-        self._since, self._starts = now, 0
+        self._since, self.starts = now, 0
 
     def soon(self) -> int:
         """Jobs that would start within the next tenth of a second; none before anything is known."""

@@ -35,33 +35,30 @@ class Stop(Enum):
     FENCED = "fenced"
 
 
-class Run:
-    """One attempt in progress on this node."""
+class Slot:
+    """A place where one attempt at a time runs, and what is known of the one that runs there now."""
 
-    __slots__ = ("job", "policies", "runner", "started_at", "stop", "timer")
+    __slots__ = ("job", "runner", "started_at", "stop")
 
-    def __init__(self, job: Claimed) -> None:
-        self.job = job
+    def __init__(self) -> None:
+        self.job: Claimed | None = None
         self.started_at: Micros | None = None
         self.stop: Stop | None = None
-        self.policies: Policies | None = None
         self.runner: asyncio.Task[None] | None = None
-        self.timer: asyncio.TimerHandle | None = None
 
 
-async def perform(run: Run, handler: Handler, clock: Clock) -> Settlement:
+async def perform(job: Claimed, slot: Slot, handler: Handler, clock: Clock) -> Settlement:
     """Runs the attempt and decides what follows. Never raises, whatever the task does."""
-    job = run.job
+    slot.started_at = started_at = clock.now()
     try:
         failpoint("worker.before_invoke")
         result = await handler.invoke(Context(job), decode(job.payload))
         failpoint("worker.after_invoke")
         data = NULL if result is None else _encode_result(result)
     except BaseException as problem:  # SystemExit and KeyboardInterrupt raised by a task are its failure, not ours
-        outcome = classify(problem, run.stop)
-        return decide(run, handler.policies, outcome, clock)
+        return decide(job, classify(problem, slot.stop), handler.policies, started_at, clock)
     now = clock.now()
-    return Settlement(job.id, job.attempt, _STATE_SUCCEEDED, job.due_at, job.failures, 0, _ENDED_WELL, run.started_at, now, data, None)
+    return Settlement(job.id, job.attempt, _STATE_SUCCEEDED, job.due_at, job.failures, 0, _ENDED_WELL, started_at, now, data, None)
 
 
 def classify(problem: BaseException, stop: Stop | None) -> Outcome:
@@ -79,9 +76,9 @@ def classify(problem: BaseException, stop: Stop | None) -> Outcome:
             return Outcome(Ending.LOST, error="the node lost its lease")
 
 
-def decide(run: Run, defaults: Policies, outcome: Outcome, clock: Clock) -> Settlement:
-    policies = effective(run.job, defaults)
-    return settle(run.job, outcome, policies.retry, policies.delivery, run.started_at, clock.now(), clock.noise())
+def decide(job: Claimed, outcome: Outcome, defaults: Policies, started_at: Micros | None, clock: Clock) -> Settlement:
+    policies = effective(job, defaults)
+    return settle(job, outcome, policies.retry, policies.delivery, started_at, clock.now(), clock.noise())
 
 
 def effective(job: Claimed, defaults: Policies) -> Policies:

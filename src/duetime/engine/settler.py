@@ -24,8 +24,12 @@ class Settler:
         self._worker = worker
         self._observers = observers
         self._on_settled = on_settled
+        self._ready = False
 
     async def run_once(self) -> Micros | None:
+        if not self._ready:
+            await self._store.settle([])  # connects, so that the first results need not wait for it
+            self._ready = True
         batch = self._worker.done[:BATCH]
         if not batch:
             return None

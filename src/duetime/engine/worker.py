@@ -18,7 +18,7 @@ from uuid import UUID
 from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
 from duetime.engine.pace import Pace
-from duetime.engine.perform import Run, Stop, classify, decide, effective, perform
+from duetime.engine.perform import Slot, Stop, classify, decide, effective, perform
 from duetime.errors import StoreError
 from duetime.invoker import Handler
 from duetime.model.attempt import Ending, Outcome
@@ -34,21 +34,20 @@ class Worker:
     def __init__(self, handlers: Mapping[str, Handler], clock: Clock, slots: int, on_done: Callable[[], None], begin: Begin) -> None:
         self._handlers = handlers
         self._clock = clock
-        self._slots = slots
+        self._most_slots = slots
         self._on_done = on_done
         self._begin = begin
         self._alone = asyncio.Lock()
-        self._ready: deque[Run] = deque()
-        self._later: list[tuple[Micros, int, list[Run]]] = []
+        self._ready: deque[Claimed] = deque()
+        self._later: list[tuple[Micros, int, list[Claimed]]] = []
         self._sequence = count()
         self._alarm = clock.alarm(self._tick)
         self._idle: list[asyncio.Future[None]] = []
-        self._runners: set[asyncio.Task[None]] = set()
+        self._slots: dict[Slot, None] = {}  # each with its runner; a dict keeps their order
         self._armed = False
         self._closed = False
         self._emptied: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
-        self.running: dict[UUID, Run] = {}
         self.done: list[Settlement] = []
         self.hints: dict[tuple[str, int], Micros] = {}  # lane -> from when on a settlement gives somebody something to claim there
         self.held = 0  # claimed by this node and not yet settled in the store
@@ -60,7 +59,11 @@ class Worker:
     @property
     def room(self) -> int:
         """How many more jobs to hold: the slots, and what will start within a moment at the present pace."""
-        return 0 if self._closed else self._slots + self.pace.soon() - self.held
+        return 0 if self._closed else self._most_slots + self.pace.soon() - self.held
+
+    @property
+    def running(self) -> list[Claimed]:
+        return [slot.job for slot in self._slots if slot.job is not None]
 
     def take(self, jobs: list[Claimed]) -> None:
         """Jobs just claimed by this node."""
@@ -69,27 +72,27 @@ class Worker:
         failpoint("worker.after_claim")
         now = self._clock.now()
         self.held += len(jobs)
-        later: dict[Micros, list[Run]] = {}
+        later: dict[Micros, list[Claimed]] = {}
         if not self._ready:
             self.pace.begin(self._clock.monotonic())
         for job in jobs:
             if job.due_at <= now:
-                self._ready.append(Run(job))
+                self._ready.append(job)
             else:
-                later.setdefault(job.due_at, []).append(Run(job))
-        for due_at, runs in later.items():
-            heappush(self._later, (due_at, next(self._sequence), runs))
+                later.setdefault(job.due_at, []).append(job)
+        for due_at, due_together in later.items():
+            heappush(self._later, (due_at, next(self._sequence), due_together))
         self._tick()
 
     def give_back_strangers(self, held: list[Claimed]) -> None:
         """Jobs the store says this node holds: those this worker has never seen go back to the queue."""
-        runs = [*self._waiting(), *self.running.values()]
         # By attempt, too: a job given back a moment ago may have come again with the next lost reply.
-        known = {(run.job.id, run.job.attempt) for run in runs} | {(settlement.id, settlement.attempt) for settlement in self.done}
-        strangers = [Run(job) for job in held if (job.id, job.attempt) not in known]
+        known = {(job.id, job.attempt) for job in [*self._waiting(), *self.running]}
+        known |= {(settlement.id, settlement.attempt) for settlement in self.done}
+        strangers = [job for job in held if (job.id, job.attempt) not in known]
         self.held += len(strangers)
-        for run in strangers:
-            self._finish_unstarted(run, Outcome(Ending.RELEASED))
+        for job in strangers:
+            self._finish_unstarted(job, Outcome(Ending.RELEASED))
 
     def inherit(self, finished: list[Settlement]) -> None:
         self.held += len(finished)
@@ -98,21 +101,20 @@ class Worker:
 
     def stop(self, job_id: UUID, why: Stop) -> None:
         """Ask a running attempt to end; one that has not started yet ends right here."""
-        run = self.running.get(job_id)
-        if run is None:
-            for waiting in self._withdraw(lambda waiting: waiting.job.id == job_id):
-                self._finish_unstarted(waiting, Outcome(Ending.CANCELLED, error="cancelled before it started"))
-        elif run.stop is None and run.runner is not None:
-            run.stop = why
-            run.runner.cancel()
+        for slot in self._slots:
+            if slot.job is not None and slot.job.id == job_id:
+                self._interrupt(slot, slot.job, why)
+                return
+        for job in self._withdraw(lambda job: job.id == job_id):
+            self._finish_unstarted(job, Outcome(Ending.CANCELLED, error="cancelled before it started"))
 
     def close(self, why: Stop) -> None:
         """Take no more and give back what has not started."""
         self._closed = True
         self._alarm.cancel()
-        for waiting in self._withdraw(lambda _: True):
+        for job in self._withdraw(lambda _: True):
             if why is Stop.SHUTDOWN:
-                self._finish_unstarted(waiting, Outcome(Ending.RELEASED))
+                self._finish_unstarted(job, Outcome(Ending.RELEASED))
 
     async def drain(self, grace: Micros) -> None:
         """Wait for what runs; interrupt what does not end within the grace period."""
@@ -121,13 +123,15 @@ class Worker:
         await self._wait_for_running(SECOND)
 
     def interrupt(self, why: Stop) -> None:
-        for job_id in list(self.running):
-            self.stop(job_id, why)
+        for slot in self._slots:
+            if slot.job is not None:
+                self._interrupt(slot, slot.job, why)
 
     def dismiss(self) -> None:
         """Let go of the runners; whatever still runs is on its own and its settlement will be refused."""
-        for runner in self._runners:
-            runner.cancel()
+        for slot in self._slots:
+            if slot.runner is not None:
+                slot.runner.cancel()
 
     # -- starting -----------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
@@ -140,7 +144,7 @@ class Worker:
 
     def arm(self) -> None:
         """Have a runner start what is ready, if one is free."""
-        if not self._armed and self._ready and (self._idle or len(self._runners) < self._slots):
+        if not self._armed and self._ready and (self._idle or len(self._slots) < self._most_slots):
             self._armed = True
             self._loop.call_soon(self._kick)
 
@@ -150,23 +154,36 @@ class Worker:
             return
         if self._idle:
             self._idle.pop().set_result(None)
-        elif len(self._runners) < self._slots:
-            runner = self._loop.create_task(self._run_jobs())
-            self._runners.add(runner)
-            runner.add_done_callback(self._runners.discard)
+        elif len(self._slots) < self._most_slots:
+            slot = Slot()
+            self._slots[slot] = None
+            slot.runner = self._loop.create_task(self._run_jobs(slot))
+            slot.runner.add_done_callback(lambda _: self._retire(slot))
 
-    async def _run_jobs(self) -> None:
-        """A runner: performs jobs one after the other. It retires when a task left something behind in it."""
+    def _retire(self, slot: Slot) -> None:
+        self._slots.pop(slot, None)
+
+    async def _run_jobs(self, slot: Slot) -> None:
+        """A runner: performs jobs one after the other in its slot. It retires when a task left something behind in it."""
         me = asyncio.current_task()
         assert me is not None
         base = copy_context()
         while True:
             while self._ready and self.may_start():
-                run = self._ready.popleft()
-                self.arm()
-                run.runner = me
-                if not await self._run_one(run) or me.cancelling() or _differs(copy_context(), base):
-                    self._runners.discard(me)
+                slot.job = job = self._ready.popleft()
+                if not self._armed:
+                    self.arm()
+                self.pace.starts += 1
+                handler = self._handlers[job.target]
+                if _is_plain(job, handler):
+                    settlement: Settlement | None = await perform(job, slot, handler, self._clock)
+                else:
+                    settlement = await self._perform_with_care(job, slot, handler)
+                slot.job = None
+                self._finish(job, settlement)
+                # What was told to stop may have a cancellation on its way.
+                if slot.stop is not None or me.cancelling() or _differs(copy_context(), base):
+                    self._retire(slot)
                     self.arm()
                     return
             if not self._ready:
@@ -175,51 +192,49 @@ class Worker:
             self._idle.append(free)
             await free
 
-    async def _run_one(self, run: Run) -> bool:
-        """False when the attempt was told to stop: the cancellation may still be under way in this runner."""
-        job = run.job
-        handler = self._handlers[job.target]
+    async def _perform_with_care(self, job: Claimed, slot: Slot, handler: Handler) -> Settlement | None:
+        """Jobs that are unwanted, under suspicion or bounded in time. None when the job is somebody else's by now."""
         if job.cancel_requested:
-            self._finish_unstarted(run, Outcome(Ending.CANCELLED, error="cancelled before it started"))
-            return True
-        self.running[job.id] = run
-        self.pace.started()
-        settlement = await (self._perform(run, handler) if job.losses == 0 else self._perform_suspect(run, handler))
-        del self.running[job.id]
+            return decide(job, Outcome(Ending.CANCELLED, error="cancelled before it started"), handler.policies, None, self._clock)
+        return await (self._perform_bounded(job, slot, handler) if job.losses == 0 else self._perform_suspect(job, slot, handler))
+
+    async def _perform_bounded(self, job: Claimed, slot: Slot, handler: Handler) -> Settlement:
+        timeout = effective(job, handler.policies).timeout
+        if timeout is None:
+            return await perform(job, slot, handler, self._clock)
+        timer = self._loop.call_later(timeout / SECOND, self._interrupt, slot, job, Stop.TIMEOUT)
+        settlement = await perform(job, slot, handler, self._clock)
+        timer.cancel()
+        return settlement
+
+    async def _perform_suspect(self, job: Claimed, slot: Slot, handler: Handler) -> Settlement | None:
+        """A job that was lost with a worker before announces itself, and after the second loss it starts alone among its like: should
+        this worker die too, the store knows which of them did it."""
+        try:
+            async with self._alone if job.losses > 1 else nullcontext():
+                if not await self._begin(job.id, job.attempt):
+                    return None
+                if not self.may_start():  # the reply was long on its way, or this process stood still meanwhile
+                    return decide(job, Outcome(Ending.RELEASED), handler.policies, None, self._clock)
+                return await self._perform_bounded(job, slot, handler)
+        except (StoreError, asyncio.CancelledError) as problem:
+            outcome = Outcome(Ending.RELEASED) if slot.stop is None else classify(problem, slot.stop)
+            return decide(job, outcome, handler.policies, None, self._clock)
+
+    # -- ending -------------------------------------------------------------------------------------------------------
+    def _interrupt(self, slot: Slot, job: Claimed, why: Stop) -> None:
+        if slot.job is job and slot.stop is None and slot.runner is not None:
+            slot.stop = why
+            slot.runner.cancel()
+
+    def _finish(self, job: Claimed, settlement: Settlement | None) -> None:
         if settlement is None:
             self.held -= 1
         else:
             self._settle(job, settlement)
-        if not self.running and self._emptied is not None and not self._emptied.done():
+        if self._emptied is not None and not self._emptied.done() and not self.running:
             self._emptied.set_result(None)
-        return run.stop is None
 
-    async def _perform(self, run: Run, handler: Handler) -> Settlement:
-        job = run.job
-        run.started_at = self._clock.now()
-        timeout = handler.policies.timeout if job.policies is None else effective(job, handler.policies).timeout
-        if timeout is not None:
-            run.timer = self._loop.call_later(timeout / SECOND, self.stop, job.id, Stop.TIMEOUT)
-        settlement = await perform(run, handler, self._clock)
-        if run.timer is not None:
-            run.timer.cancel()
-        return settlement
-
-    async def _perform_suspect(self, run: Run, handler: Handler) -> Settlement | None:
-        """A job that was lost with a worker before announces itself, and after the second loss it starts alone among its like: should
-        this worker die too, the store knows which of them did it. None when the job is somebody else's by now."""
-        try:
-            async with self._alone if run.job.losses > 1 else nullcontext():
-                if not await self._begin(run.job.id, run.job.attempt):
-                    return None
-                if not self.may_start():  # the reply was long on its way, or this process stood still meanwhile
-                    return decide(run, handler.policies, Outcome(Ending.RELEASED), self._clock)
-                return await self._perform(run, handler)
-        except (StoreError, asyncio.CancelledError) as problem:
-            outcome = Outcome(Ending.RELEASED) if run.stop is None else classify(problem, run.stop)
-            return decide(run, handler.policies, outcome, self._clock)
-
-    # -- ending -------------------------------------------------------------------------------------------------------
     def _settle(self, job: Claimed, settlement: Settlement) -> None:
         if settlement.state is _PENDING:
             self._hint(job, settlement.due_at)
@@ -229,29 +244,34 @@ class Worker:
         if len(self.done) == 1:
             self._on_done()
 
-    def _finish_unstarted(self, run: Run, outcome: Outcome) -> None:
-        self._settle(run.job, decide(run, self._handlers[run.job.target].policies, outcome, self._clock))
+    def _finish_unstarted(self, job: Claimed, outcome: Outcome) -> None:
+        self._settle(job, decide(job, outcome, self._handlers[job.target].policies, None, self._clock))
 
     def _hint(self, job: Claimed, due_at: Micros) -> None:
         lane = (job.queue, job.priority)
         self.hints[lane] = min(due_at, self.hints.get(lane, due_at))
 
-    def _waiting(self) -> list[Run]:
-        return [*self._ready, *(run for _, _, runs in self._later for run in runs)]
+    def _waiting(self) -> list[Claimed]:
+        return [*self._ready, *(job for _, _, due_together in self._later for job in due_together)]
 
-    def _withdraw(self, wanted: Callable[[Run], bool]) -> list[Run]:
+    def _withdraw(self, wanted: Callable[[Claimed], bool]) -> list[Claimed]:
         """Take waiting jobs out of `ready` and the heap."""
-        chosen = [run for run in self._waiting() if wanted(run)]
-        gone = {id(run) for run in chosen}
-        self._ready = deque(run for run in self._ready if id(run) not in gone)
-        for _, _, runs in self._later:
-            runs[:] = [run for run in runs if id(run) not in gone]
+        chosen = [job for job in self._waiting() if wanted(job)]
+        gone = {id(job) for job in chosen}
+        self._ready = deque(job for job in self._ready if id(job) not in gone)
+        for _, _, due_together in self._later:
+            due_together[:] = [job for job in due_together if id(job) not in gone]
         return chosen
 
     async def _wait_for_running(self, most: Micros) -> None:
         if self.running:
             self._emptied = self._loop.create_future()
             await asyncio.wait([self._emptied], timeout=most / SECOND)
+
+
+def _is_plain(job: Claimed, handler: Handler) -> bool:
+    """Nothing to look after but the task itself: nearly all jobs, so they take the short way."""
+    return job.losses == 0 and not job.cancel_requested and job.policies is None and handler.policies.timeout is None
 
 
 def _differs(now: Context, base: Context) -> bool:

@@ -10,7 +10,7 @@ def measured(starts: int, lapse: int) -> Pace:
     pace = Pace()
     pace.begin(0)
     for _ in range(starts):
-        pace.started()
+        pace.starts += 1
     pace.measure(lapse)
     return pace
 
@@ -35,7 +35,7 @@ def test_idle_time_is_not_measured() -> None:
     pace = measured(100, SECOND)
     pace.end(SECOND)
     for _ in range(1_000):
-        pace.started()
+        pace.starts += 1
     pace.measure(100 * SECOND)
     assert pace.soon() == 100 * AHEAD // SECOND
 
@@ -43,6 +43,6 @@ def test_idle_time_is_not_measured() -> None:
 def test_a_new_measurement_counts_half() -> None:
     pace = measured(100, SECOND)
     for _ in range(100):
-        pace.started()
+        pace.starts += 1
     pace.measure(4 * SECOND)
     assert pace.soon() == AHEAD // 20_000

@@ -54,6 +54,7 @@ class Work:
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
         if not settlements:
+            await self._lines.settle.value(SQL["time"])
             return []
         once = _each_job_once(settlements)
         write = self._write_successes if set(map(_ending, once)) == _ONLY_SUCCESSES else self._write

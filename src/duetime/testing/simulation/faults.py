@@ -32,8 +32,8 @@ def draw_plan(chance: Random) -> Plan:
     draw = chance.random()
     if draw < 0.08:
         return Plan((), 1.0, 0.0)
-    if draw < 0.15:
-        return Plan(("blackout",), 2.0, 0.0)
+    if draw < 0.2:
+        return Plan(("blackout",), 0.6, 0.0)
     count = len(MIXED_KINDS) if draw < 0.5 else chance.randint(1, 3)
     return Plan(tuple(chance.sample(MIXED_KINDS, count)), 0.5 + 2 * chance.random(), chance.choice((0.0, 0.005, 0.03)))
 
