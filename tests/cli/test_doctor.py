@@ -82,7 +82,8 @@ def test_a_store_that_cannot_be_opened_is_a_problem(duetime: Duetime) -> None:
 
 
 def test_node_list(duetime: Duetime, past: Past) -> None:
-    (node,) = duetime("node", "list", "--json").json
+    assert duetime("node", "list", "--json").json == [], "it has left"
+    (node,) = duetime("node", "list", "--all", "--json").json
     assert list(node) == ["id", "name", "state", "roles", "version", "running", "started_at", "lease_until"]
     assert (node["state"], node["roles"]) == ("dead", ["worker"])
-    assert node["name"] in duetime("node", "list").out
+    assert node["name"] in duetime("node", "list", "--all").out

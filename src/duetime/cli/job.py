@@ -69,11 +69,14 @@ def _report_submitted(handle: JobHandle, waited: bool, as_json: bool) -> None:
     from duetime.cli.output import say, show_json
     from duetime.cli.records import job_details
     from duetime.errors import JobFailed
+    from duetime.model.codec import encode
 
     if as_json:
         show_json({**job_details(handle.record, []), "created": handle.created})
     else:
         say(str(handle.id))
+        if waited and handle.state == "succeeded":
+            say(f"succeeded: {encode(handle.result).decode()}")
         if not handle.created:
             typer.echo("the unique key is taken: this is the job that holds it", err=True)
     if waited and handle.state != "succeeded":

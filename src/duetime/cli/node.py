@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,14 +18,19 @@ node = group("See the processes that plan and work.")
 
 
 @command(node, "list", "duetime node list --json")
-def list_nodes(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Nodes that are alive, or dead and not yet forgotten."""
+def list_nodes(
+    context: typer.Context,
+    every: Annotated[bool, typer.Option("--all", help="Dead ones too, until they are forgotten with their history.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Nodes that are alive, and dead ones whose jobs have not been given back yet."""
     from duetime.cli.output import show_json, show_table
     from duetime.cli.records import node_record
     from duetime.cli.session import with_app
 
     async def work(app: App) -> tuple[list[Node], Micros]:
-        return await app.store.nodes(), await app.store.time()
+        known = await app.store.nodes()
+        return [one for one in known if every or not one.dead or one.running], await app.store.time()
 
     nodes, now = with_app(context, work)
     if as_json:
