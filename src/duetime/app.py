@@ -118,14 +118,14 @@ class App:
         options = {option: arguments.pop(option) for option in JOB_OPTIONS if option in arguments}
         if known is not None:
             known.signature.check(arguments, JOB_OPTIONS)
-        await self._ensure_open()
+        self._require_open()
         draft = job_draft(self._ids, self._tenant, NewJob(name, arguments, **options), self._defaults(known), await self._commands.now())
         stored = await self._commands.submit(draft)
         return JobHandle(self, stored, created=stored == draft.id)
 
     async def submit_many(self, jobs: Iterable[NewJob]) -> list[JobHandle]:
         """Store all of them or none, at bulk speed."""
-        await self._ensure_open()
+        self._require_open()
         wanted = []
         for new in jobs:
             if not isinstance(new, NewJob):
@@ -136,7 +136,9 @@ class App:
             wanted.append((new, self._defaults(known)))
         drafts = job_drafts(self._ids, self._tenant, wanted, await self._commands.now())
         stored = await self._commands.submit_many(drafts)
-        return [JobHandle(self, job_id, created=job_id == draft.id) for job_id, draft in zip(stored, drafts, strict=True)]
+        return [
+            JobHandle(self, job_id, None, job_id is draft.id or job_id == draft.id) for job_id, draft in zip(stored, drafts, strict=True)
+        ]
 
     async def get_job(self, job_id: UUID | str) -> JobHandle:
         job = await self.read_job(_uuid(job_id))
@@ -146,27 +148,27 @@ class App:
         self, *, state: str | None = None, queue: str | None = None, schedule: str | None = None, limit: int = 100
     ) -> list[JobHandle]:
         """The newest jobs that match, live and past."""
-        await self._ensure_open()
+        self._require_open()
         states = None if state is None else frozenset({_state(state)})
         found = await self._store.list_jobs(JobFilter(self._tenant, states=states, queue=queue, schedule=schedule), _limit(limit))
         return [JobHandle(self, job.id, job) for job in found]
 
     async def read_job(self, job_id: UUID) -> Job:
-        await self._ensure_open()
+        self._require_open()
         return await self._commands.get_job(self._tenant, job_id)
 
     async def cancel_job(self, job_id: UUID | str, reason: str = "cancelled by the caller") -> CancelReply:
-        await self._ensure_open()
+        self._require_open()
         return await self._commands.cancel_job(self._tenant, _uuid(job_id), reason)
 
     async def retry_job(self, job_id: UUID | str) -> JobHandle:
         """Run a dead letter again, as a new job linked to it."""
-        await self._ensure_open()
+        self._require_open()
         return JobHandle(self, await self._commands.retry_job(self._tenant, _uuid(job_id)))
 
     async def discard_job(self, job_id: UUID | str) -> None:
         """Take a dead letter off the list; its record stays."""
-        await self._ensure_open()
+        self._require_open()
         await self._commands.discard_job(self._tenant, _uuid(job_id))
 
     async def wait_for(self, job_id: UUID, timeout: Duration | None = None) -> Job:
@@ -196,42 +198,42 @@ class App:
         task_name, known = self._resolve(task)
         if known is not None:
             known.signature.check(options.get("payload", {}))
-        await self._ensure_open()
+        self._require_open()
         draft = schedule_draft(self._ids, self._tenant, name, task_name, when, self._defaults(known), await self._commands.now(), options)
         return ScheduleView.of(await self._commands.put_schedule(draft, replacing=replace))
 
     async def get_schedule(self, name: str) -> ScheduleView:
-        await self._ensure_open()
+        self._require_open()
         return ScheduleView.of(await self._commands.get_schedule(self._tenant, name))
 
     async def schedules(self, *, limit: int = 100, after: str | None = None) -> list[ScheduleView]:
         """By name; `after` is the last name already seen."""
-        await self._ensure_open()
+        self._require_open()
         return [ScheduleView.of(schedule) for schedule in await self._store.list_schedules(self._tenant, _limit(limit), after)]
 
     async def pause(self, name: str, note: str | None = None) -> ScheduleView:
         """No more fires until resumed; those planned and not started are withdrawn."""
-        await self._ensure_open()
+        self._require_open()
         return ScheduleView.of(await self._commands.pause_schedule(self._tenant, name, note))
 
     async def resume(self, name: str) -> ScheduleView:
         """Fires from now on; what fell into the pause stays out."""
-        await self._ensure_open()
+        self._require_open()
         return ScheduleView.of(await self._commands.resume_schedule(self._tenant, name))
 
     async def trigger(self, name: str) -> JobHandle:
         """One job of this schedule now, beside its own fires."""
-        await self._ensure_open()
+        self._require_open()
         return JobHandle(self, await self._commands.trigger_schedule(self._tenant, name))
 
     async def remove(self, name: str) -> None:
         """No more fires; a running job finishes, history stays."""
-        await self._ensure_open()
+        self._require_open()
         await self._commands.remove_schedule(self._tenant, name)
 
     async def nodes(self) -> list[NodeRecord]:
         """The processes of the fleet, living and recently dead."""
-        await self._ensure_open()
+        self._require_open()
         return await self._store.nodes()
 
     @property
@@ -348,12 +350,13 @@ class App:
             return task.name, task
         if not isinstance(task, str):
             raise TaskNotFound(f'{task!r} is no task: decorate the function with @app.task("name") or give a task\'s name')
-        return check_name(task, "task"), self.tasks.get(task)
+        known = self.tasks.get(task)
+        return (task, known) if known is not None else (check_name(task, "task"), None)
 
     def _defaults(self, task: Task[..., Any] | None) -> Defaults:
         return NO_DEFAULTS if task is None else task.defaults
 
-    async def _ensure_open(self) -> None:
+    def _require_open(self) -> None:
         if self._opened == 0:
             raise NotOpen("the app is not open: use `async with app.running()`, or `await app.open()` first")
 

@@ -210,10 +210,6 @@ class Store(Protocol):
         """Not paused, cursor not after `until`, of these segments; oldest cursor first."""
         ...
 
-    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
-        """The earliest cursor among unpaused schedules of these segments."""
-        ...
-
     async def fire(self, firings: Sequence[Firing]) -> int:
         """For each firing whose schedule still has that version and cursor and is not paused: store its fires (skipped ones
         straight into the past), move cursor, last_fire_time and runs. A fire whose id is stored already is left alone.

@@ -200,7 +200,6 @@ class TestFile:
             ("cancels", 0, "jobs_cancelled"),
             ("withdraw_jobs", 2, "jobs_schedule"),
             ("due_schedules", 3, "schedules_due (next_fire_time<?)"),
-            ("next_fire", 1, "schedules_due"),
             ("count_pending", 1, "INDEX jobs_due"),
             ("prune_jobs", 2, "history_finished (finished_at<?)"),
         ],

@@ -15,7 +15,7 @@ from duetime.observer import Observers
 from duetime.store import Store
 
 BATCH = 250  # schedules a step: planning is pure computation and must not hold up jobs that start meanwhile
-LOOK_AGAIN = SECOND
+LOOK_AGAIN = SECOND  # the hint that tells of a new schedule may be lost
 EVERY_SEGMENT = tuple(range(SEGMENTS))
 OVERDUE = SECOND  # a cursor this far in the past is anybody's, whoever holds the segment
 
@@ -36,7 +36,7 @@ class Planner:
         segments = self._segments()
         more = bool(segments) and await self._plan(segments, now, horizon, horizon)
         overdue = len(segments) < SEGMENTS and await self._plan(EVERY_SEGMENT, now, now - OVERDUE, horizon)
-        return 0 if more or overdue else await self._until_next(segments)
+        return 0 if more or overdue else LOOK_AGAIN
 
     async def _plan(self, segments: Sequence[int], now: Micros, until: Micros, horizon: Micros) -> bool:
         """One batch of schedules whose cursor is not after `until`; True when there may be more."""
@@ -58,16 +58,6 @@ class Planner:
             # A zone can vanish from the machine's data. The others must go on, and somebody must see this one.
             await self._store.pause_schedule(schedule.draft.tenant, schedule.draft.name, f"cannot be planned: {problem}")
             return None
-
-    async def _until_next(self, segments: Sequence[int]) -> Micros:
-        """Half the look-ahead may pass before the next turn: sparse fires are then planned many at a time."""
-        if not segments:
-            return LOOK_AGAIN
-        next_fire = await self._store.next_fire(segments)
-        longest = self._lookahead // 2
-        if next_fire is None:
-            return longest
-        return min(longest, max(next_fire - self._lookahead - self._clock.now(), self._lookahead // 4))
 
     def _report(self, firings: Sequence[Firing]) -> None:
         fires = [fire for firing in firings for fire in firing.fires]

@@ -28,7 +28,7 @@ def encode_payload(value: Any, field: str = "payload") -> bytes:
             field, f"{len(data):,} bytes is over the limit of {LARGEST_PAYLOAD:,}: store the data elsewhere and pass a reference"
         )
     # The bytes tell cheaply whether the value can hold anything that needs a closer look.
-    if b"\\u0000" in data or b"null" in data or data.count(b"{") + data.count(b"[") > DEEPEST:
+    if b"\\u0000" in data or b"null" in data or (len(data) > 2 * DEEPEST and data.count(b"{") + data.count(b"[") > DEEPEST):
         # As built-in types, so that sets, dataclasses and the like are looked into, too.
         _check(msgspec.to_builtins(value, str_keys=True), field, DEEPEST)
     return data

@@ -57,9 +57,6 @@ class Schedules:
         due = ((cursor, schedule.id, schedule) for cursor, schedule in self._waiting(segments) if cursor <= until)
         return [schedule for _, _, schedule in nsmallest(limit, due)]
 
-    def next_fire(self, segments: Collection[int]) -> Micros | None:
-        return min((cursor for cursor, _ in self._waiting(segments)), default=None)
-
     def fire(self, firing: Firing, now: Micros) -> list[JobDraft] | None:
         """The jobs to run that came of it; None when the schedule has moved on since the firing was planned."""
         schedule = self._by_id.get(firing.schedule_id)

@@ -218,10 +218,6 @@ class MemoryStore:
         with self._lock:
             return self._schedules.due(segments, until, limit)
 
-    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
-        with self._lock:
-            return self._schedules.next_fire(segments)
-
     async def fire(self, firings: Sequence[Firing]) -> int:
         with self._lock:
             now = self._clock()

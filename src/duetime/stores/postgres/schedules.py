@@ -93,10 +93,6 @@ class Schedules:
     async def due(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         return [schedule_of(row) for row in await self._lines.plan.fetch(SQL["due_schedules"], list(segments), until, limit)]
 
-    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
-        moment: Micros | None = await self._lines.plan.value(SQL["next_fire"], list(segments))
-        return moment
-
     # -- firing -------------------------------------------------------------------------------------------------------
     async def fire(self, firings: Sequence[Firing]) -> int:
         rounds = _rounds(firings)

@@ -132,9 +132,6 @@ class PostgresStore:
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         return await self._schedules.due(segments, until, limit)
 
-    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
-        return await self._schedules.next_fire(segments)
-
     async def fire(self, firings: Sequence[Firing]) -> int:
         return await self._schedules.fire(firings)
 

@@ -26,11 +26,6 @@ def due(session: Session, segments: Sequence[int], until: Micros, limit: int) ->
     return [schedule_of(row) for row in session.all("due_schedules", (text_of(list(segments)), until, limit))]
 
 
-def next_fire(session: Session, segments: Sequence[int]) -> Micros | None:
-    row = session.one("next_fire", (text_of(list(segments)),))
-    return None if row is None else row[0]
-
-
 def put(transaction: Transaction, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
     old = get(transaction, draft.tenant, draft.name)
     if expect_version is not None and expect_version != (0 if old is None else old.version):

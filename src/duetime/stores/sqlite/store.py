@@ -144,9 +144,6 @@ class SqliteStore:
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         return await self._read(lambda session: schedules.due(session, segments, until, limit))
 
-    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
-        return await self._read(lambda session: schedules.next_fire(session, segments))
-
     async def fire(self, firings: Sequence[Firing]) -> int:
         return await self._write(lambda transaction: schedules.fire(transaction, firings, self._queues)) if firings else 0
 

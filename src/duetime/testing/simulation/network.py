@@ -198,9 +198,6 @@ class RemoteStore:
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         return await self._wire.call(self._store.due_schedules, segments, until, limit)
 
-    async def next_fire(self, segments: Sequence[int]) -> Micros | None:
-        return await self._wire.call(self._store.next_fire, segments)
-
     async def fire(self, firings: Sequence[Firing]) -> int:
         return await self._wire.call(self._store.fire, firings)
 

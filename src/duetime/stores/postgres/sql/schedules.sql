@@ -53,10 +53,6 @@ SELECT * FROM duetime.schedules WHERE tenant = $1 AND ($2::text IS NULL OR name 
 SELECT * FROM duetime.schedules
 WHERE NOT paused AND next_fire_time <= $2 AND segment = ANY ($1::smallint[]) ORDER BY next_fire_time, id LIMIT $3;
 
--- name: next_fire
-SELECT next_fire_time FROM duetime.schedules
-WHERE NOT paused AND next_fire_time IS NOT NULL AND segment = ANY ($1::smallint[]) ORDER BY next_fire_time LIMIT 1;
-
 -- name: fire
 -- Firings: $1 schedules, $2 versions, $3 cursors, $4 next cursors, $5 runs, $6 latest fires. Their fires: $7 schedules, $8 ids,
 -- $9 fire times, $10 due, $11 reasons to skip; $12, $13 the least and the greatest id.

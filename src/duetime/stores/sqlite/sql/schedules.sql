@@ -21,11 +21,6 @@ FROM schedules INDEXED BY schedules_due
 WHERE paused = 0 AND next_fire_time <= ?2 AND segment IN (SELECT value FROM json_each(?1))
 ORDER BY next_fire_time, id LIMIT ?3;
 
--- name: next_fire
-SELECT next_fire_time FROM schedules INDEXED BY schedules_due
-WHERE paused = 0 AND next_fire_time > -1 AND segment IN (SELECT value FROM json_each(?1))
-ORDER BY next_fire_time LIMIT 1;
-
 -- name: insert_schedule
 INSERT INTO schedules (
   id, tenant, name, fires_when, target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at,

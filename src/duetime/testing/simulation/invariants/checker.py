@@ -37,19 +37,7 @@ class Checker:
         match verb:
             case "claim" | "settle" | "add_jobs":
                 self.recorder.note(f"{transaction.host.name if transaction.host else '-'} {verb} {len(answer)} of {_size(arguments[0])}")
-            case (
-                "time"
-                | "next_due"
-                | "queues"
-                | "due_schedules"
-                | "next_fire"
-                | "nodes"
-                | "orphans"
-                | "get_job"
-                | "list_jobs"
-                | "hint"
-                | "held"
-            ):
+            case "time" | "next_due" | "queues" | "due_schedules" | "nodes" | "orphans" | "get_job" | "list_jobs" | "hint" | "held":
                 return
             case "cancel_job":
                 if answer is CancelReply.REQUESTED:
