@@ -18,6 +18,7 @@ from bench.report import conditions, machine, table, write_json
 from bench.scale import FULL, QUICK, Scale
 from bench.setting import Setting
 from bench.stage import SqliteStage, postgres_stage
+from bench.stolen import StolenTime
 from bench.targets import Judge
 from bench.workloads import WORKLOADS, Workload, cron
 
@@ -44,8 +45,10 @@ class Run:
     def collect(self, run: str, name: str, figures: Callable[[], Iterator[Figure]]) -> None:
         """What fails is told and the rest still measured."""
         self.say(f"{run} {name}")
+        stolen = StolenTime()
         try:
-            for figure in figures():
+            for found in figures():
+                figure = replace(found, remark=", ".join(filter(None, (found.remark, stolen.remark()))))
                 self.sheet.add(replace(figure, key=f"{run}.{figure.key}"))
                 self.say(f"{run} {figure.name}: {figure.value:,.5g}{figure.unit} {figure.remark}")
         except BenchFailed as problem:

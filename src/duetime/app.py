@@ -115,9 +115,11 @@ class App:
     async def submit(self, task: Task[..., Any] | str, /, **arguments: Any) -> JobHandle:
         """Store one job; when this returns it is durable. Arguments that are no options are the task's."""
         name, known = self._resolve(task)
-        options = {option: arguments.pop(option) for option in JOB_OPTIONS if option in arguments}
-        if known is not None:
-            known.signature.check(arguments, JOB_OPTIONS)
+        options: dict[str, Any] = {}
+        if known is None or arguments.keys() != known.signature.names:
+            options = {option: arguments.pop(option) for option in JOB_OPTIONS if option in arguments}
+            if known is not None:
+                known.signature.check(arguments, JOB_OPTIONS)
         self._require_open()
         draft = job_draft(self._ids, self._tenant, NewJob(name, arguments, **options), self._defaults(known), await self._commands.now())
         stored = await self._commands.submit(draft)

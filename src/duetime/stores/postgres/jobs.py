@@ -20,7 +20,7 @@ from duetime.stores.postgres.line import PATIENCE
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.rows import attempt_of, job_of
 
-COPY_FROM = 200  # drafts: fewer are stored quicker by one INSERT
+COPY_FROM = 40  # drafts: fewer are stored quicker by one INSERT
 COPY_AT_ONCE = 20_000
 COPY_RATE = 10_000  # drafts a second which even a slow server takes
 MOST_RIVALS = 10

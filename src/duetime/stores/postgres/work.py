@@ -39,8 +39,8 @@ class Work:
         except asyncpg.UniqueViolationError:
             # Another node started a job of the same schedule in this very moment. The next claim sees it.
             rows = await self._take(line, "claim", request)
-        # A drain need not ask each time: the sweep comes by every second.
-        if request.sweep or len(rows) < request.room:
+        # What was claimed shall not wait for this: the sweep comes by every second.
+        if request.sweep or not rows:
             await self._hold_back(line, request)
         return _in_order(request, rows)
 
