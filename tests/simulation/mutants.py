@@ -19,7 +19,6 @@ from duetime.engine.claimer import Claimer, Sweeper
 from duetime.engine.commands import Submitter
 from duetime.engine.heart import Heart, InlineHeart
 from duetime.engine.loop import Loop
-from duetime.engine.perform import Run
 from duetime.engine.reaper import Reaper
 from duetime.engine.settler import Settler
 from duetime.engine.worker import Worker
@@ -305,7 +304,7 @@ def _rerunning() -> Iterator[None]:
             return await honest_run(self)
         except StoreError:
             del self._worker.done[: len(batch)]
-            self._worker._ready.extend(Run(jobs[decision.id, decision.attempt]) for decision in batch)
+            self._worker._ready.extend(jobs[decision.id, decision.attempt] for decision in batch)
             self._worker._tick()
             raise
 
@@ -356,9 +355,9 @@ def lost_claim_replies_forgotten() -> AbstractContextManager[Any]:
 def slots_leak() -> AbstractContextManager[Any]:
     honest = Worker._finish_unstarted
 
-    def finish(self: Worker, run: Run, outcome: Any) -> None:
+    def finish(self: Worker, job: Claimed, outcome: Any) -> None:
         self.held += 1
-        honest(self, run, outcome)
+        honest(self, job, outcome)
 
     return patch.object(Worker, "_finish_unstarted", finish)
 
