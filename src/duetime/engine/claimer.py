@@ -7,12 +7,15 @@ from duetime.engine.lanes import ANY_QUEUE, Lanes
 from duetime.engine.worker import Worker
 from duetime.errors import StoreError
 from duetime.model.instant import SECOND, Micros
+from duetime.model.job import Claimed
 from duetime.model.lease import NodeId
 from duetime.store import ClaimRequest, JobHint, Store
 
 BATCH = 1_000
 PREFETCH = SECOND // 5
 LEAD = SECOND // 20  # how long before the next due time to claim: the prefetch then takes many at once
+AFTER_SWEEP = SECOND // 100
+EVERYTHING = JobHint(ANY_QUEUE, 0, 0)
 LOOK_AGAIN = SECOND  # hints may be lost
 FRESH_CLOCK = 2 * SECOND
 LONGEST_BETWEEN_SWEEPS = 5 * SECOND  # a sweep that took long because the store stood still must not put off the next one for minutes
@@ -40,16 +43,11 @@ class Claimer:
         room = min(BATCH, self._worker.room)
         self.hungry = room <= 0
         if self.hungry or not self._worker.may_start():
-            return LOOK_AGAIN
+            return AFTER_SWEEP if self._worker.sweeping else LOOK_AGAIN
         self.wake_at = 1 << 62
-        try:
-            jobs = await self._store.claim(self._request(room))
-        except StoreError:
-            self._worker.doubtful = True
-            raise
+        jobs = await _claim(self._store, self._worker, self._request(room))
         now = self._clock.now()
         self._lanes.claimed(jobs, now)
-        self._worker.take(jobs)
         if len(jobs) >= room:
             return 0
         self._lanes.exhausted(now)
@@ -99,7 +97,9 @@ class Sweeper:
         if not self._only:
             self._lanes.add(queue for queue in await self._store.queues() if queue not in self._lanes)
         room = min(BATCH, self._worker.room)
-        if room > 0 and self._worker.may_start():
+        if room <= 0:
+            self._lanes.heard(EVERYTHING)  # then the next claim there is room for shall look at everything
+        elif self._worker.may_start():
             await self._sweep(room)
         if self._clock.sample_age > FRESH_CLOCK:
             await self._clock.follow(self._store.time)
@@ -109,9 +109,20 @@ class Sweeper:
         request = ClaimRequest(self._node, self._lanes.unbounded(), self._targets, room, prefetch=0, sweep=True)
         self._worker.sweeping = True
         try:
-            self._worker.take(await self._store.claim(request))
-        except StoreError:
-            self._worker.doubtful = True
-            raise
+            await _claim(self._store, self._worker, request)
         finally:
             self._worker.sweeping = False
+
+
+async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Claimed]:
+    """Hands what was claimed to the worker. The room is reserved meanwhile; a lost reply leaves in doubt what the node holds."""
+    worker.reserved += request.room
+    try:
+        jobs = await store.claim(request)
+    except StoreError:
+        worker.doubtful = True
+        raise
+    finally:
+        worker.reserved -= request.room
+    worker.take(jobs)
+    return jobs

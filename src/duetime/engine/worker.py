@@ -51,6 +51,7 @@ class Worker:
         self.done: list[Settlement] = []
         self.hints: dict[tuple[str, int], Micros] = {}  # lane -> from when on a settlement gives somebody something to claim there
         self.held = 0  # claimed by this node and not yet settled in the store
+        self.reserved = 0  # room given to claims whose reply is on its way
         self.pace = Pace()
         self.may_start: Callable[[], bool] = lambda: True
         self.doubtful = False  # the reply to a claim was lost: the node may hold jobs this worker does not know of
@@ -59,7 +60,7 @@ class Worker:
     @property
     def room(self) -> int:
         """How many more jobs to hold: the slots, and what will start within a moment at the present pace."""
-        return 0 if self._closed else self._most_slots + self.pace.soon() - self.held
+        return 0 if self._closed else self._most_slots + self.pace.soon() - self.held - self.reserved
 
     @property
     def running(self) -> list[Claimed]:
