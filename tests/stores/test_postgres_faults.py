@@ -139,12 +139,12 @@ class TestMigrating:
 class TestConnections:
     async def test_only_what_is_used_is_opened(self, store: PostgresStore, postgres_database: str) -> None:
         """A heart in its own thread holds one connection, a client that submits one more than that for its hints."""
-        await until_lines(postgres_database, set())
+        await until_lines(postgres_database, {"submit"})
         heart = store.twin()
         await heart.open()
         node = await joined(heart)
         await heart.beat(node, HOUR)
-        await until_lines(postgres_database, {"heart"})
+        await until_lines(postgres_database, {"submit", "heart"})
         await store.add_jobs(jobs(10, 0))
         await heart.close()
         await until_lines(postgres_database, {"submit", "listen"})
@@ -319,15 +319,18 @@ class TestOutages:
 
     async def test_a_read_only_server_is_an_outage(self, store: PostgresStore, postgres_database: str) -> None:
         """C14."""
+        fresh = store.twin()  # the setting is for sessions to come
+        await fresh.open()
         with psycopg.connect(postgres_database, autocommit=True) as connection:
             connection.execute(f"ALTER DATABASE {NAME} SET default_transaction_read_only = on")
             try:
                 with pytest.raises(StoreUnavailable, match="read-only"):
-                    await add(store, job(0))
+                    await add(fresh, job(0))
             finally:
                 connection.execute("SET default_transaction_read_only = off")
                 connection.execute(f"ALTER DATABASE {NAME} RESET default_transaction_read_only")
-        await add(store, job(0))
+        await add(fresh, job(0))
+        await fresh.close()
 
 
 class TestQuarrels:

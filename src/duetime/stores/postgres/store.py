@@ -23,10 +23,11 @@ from duetime.stores.postgres.work import Work
 
 
 class PostgresStore:
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, is_twin: bool = False) -> None:
         direct = not address.pooled
         self.capabilities = Capabilities(durable=True, shared=True, hints=direct, owner_gone=direct)
         self._address = address
+        self._is_twin = is_twin
         self._lines = Lines(address)
         self._bell = Bell(self._lines)
         self._jobs = Jobs(self._lines, self._bell)
@@ -45,7 +46,7 @@ class PostgresStore:
     # -- life ---------------------------------------------------------------------------------------------------------
     async def open(self) -> None:
         self._lines.reopen()
-        await upkeep.check_schema(self._lines)
+        await upkeep.check_schema(self._lines, passing=self._is_twin)
         self._bell.listen()
 
     async def close(self) -> None:
@@ -57,7 +58,7 @@ class PostgresStore:
         return await upkeep.migrate(self._lines)
 
     def twin(self) -> PostgresStore:
-        return PostgresStore(self._address)
+        return PostgresStore(self._address, is_twin=True)
 
     async def time(self) -> Micros:
         moment: Micros = await self._lines.read.value(SQL["time"])

@@ -22,12 +22,14 @@ MOST_TRIES = 30
 PLENTY = 60.0  # seconds: retention and migrations may take their time
 
 
-async def check_schema(lines: Lines) -> None:
-    line = lines.passing()
+async def check_schema(lines: Lines, passing: bool) -> None:
+    """On the line for submitting: whoever opens a store mostly wants to, and finds it connected. A twin only needs a passing look."""
+    line = lines.passing() if passing else lines.submit
     try:
         version = await line.run(_version, atomic=True)
     finally:
-        await line.close()
+        if passing:
+            await line.close()
     if version > len(MIGRATIONS):
         raise SchemaTooNew(f"the database has schema {version}, this Duetime knows {len(MIGRATIONS)}: upgrade Duetime")
     if version < len(MIGRATIONS):
