@@ -18,7 +18,7 @@ test: setup lint types layers ## everything: checks, then all tests, PostgreSQL 
 	$(PYTEST) $(PYTEST_FLAGS)
 
 check: setup lint types layers ## the same without server and slow tests: under a minute
-	$(PYTEST) -m "not postgres and not slow" $(PYTEST_FLAGS)
+	$(PYTEST) -q -m "not postgres and not slow" -n 2 $(PYTEST_FLAGS)
 
 bench: setup ## measure speed: make bench ARGS="--help"
 	$(BIN)/python -m bench $(ARGS)

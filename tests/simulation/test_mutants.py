@@ -8,6 +8,7 @@ from duetime.testing.simulation import run_seed
 from duetime.testing.simulation.invariants.verdict import Violation
 from tests.simulation.mutants import MUTANTS
 
+pytestmark = pytest.mark.slow
 MOST_SEEDS = 300  # the rarest, two planners firing one schedule at once, takes half of them
 
 

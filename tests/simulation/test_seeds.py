@@ -24,6 +24,7 @@ def test_many_histories_hold(first: int) -> None:
     assert found.seeds == CHUNK
 
 
+@pytest.mark.slow
 def test_the_histories_are_worth_checking() -> None:
     """A run in which nothing goes wrong proves nothing: every failpoint, fault and way of ending must come up."""
     found = survey(range(2_000, 2_120), workers=2)
