@@ -11,7 +11,7 @@ ARGS ?=
 setup: ## make .venv with the locked requirements (quick when nothing changed)
 	@PYTHON="$(PYTHON)" tools/setup
 
-run: setup ## start a node on a SQLite file: make run ARGS="--port 9000"
+run: setup ## start a node on a SQLite file: make run ARGS="--app tasks:app"
 	$(BIN)/duetime serve $(ARGS)
 
 test: setup lint types layers ## everything: checks, then all tests, PostgreSQL included
