@@ -110,9 +110,10 @@ class Store(Protocol):
         ...
 
     # -- jobs: what callers ask for -----------------------------------------------------------------------------------
-    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+    async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
         """Store all or none, durably; emits hints. The answer has one id per draft: its own, or that of the live job
-        which already holds its (tenant, unique_key). A draft whose id is already stored is left alone."""
+        which already holds its (tenant, unique_key). A draft whose id belongs to a live job is left alone. Whoever repeats a
+        call whose reply was lost says `again`: then a draft whose job has finished meanwhile is left alone too."""
         ...
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None: ...

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import duetime as dt
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -58,6 +60,7 @@ def test_every_example_is_tested() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == tested
 
 
+@pytest.mark.slow
 def test_cron_in_a_script(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/cron.db"
     for _ in range(2):  # the second time its schedules are there already
@@ -71,6 +74,7 @@ def test_cron_in_a_script(tmp_path: Path) -> None:
     app.sync.close()
 
 
+@pytest.mark.slow
 def test_delayed_jobs_in_a_web_app(tmp_path: Path) -> None:
     with program("delayed_jobs_in_a_web_app.py", f"sqlite:///{tmp_path}/web.db", "0") as process:
         address = line(process).removeprefix("listening on ")

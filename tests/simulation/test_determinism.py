@@ -25,6 +25,7 @@ def test_a_seed_twice_is_one_history(seed: int) -> None:
     assert first.steps == second.steps
 
 
+@pytest.mark.slow
 def test_another_process_with_another_hash_seed_tells_the_same() -> None:
     told = [_hashes_with(hash_seed) for hash_seed in ("1", "2")]
     assert told[0] == told[1] == [run_seed(seed).trace_hash for seed in SEEDS]

@@ -55,6 +55,7 @@ def check_zone(name: str, expressions: tuple[str, ...], changes: list[int], step
                 assert fires_between(cron, start, end) == expected, f"{cron} across {change}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZONES)
 def test_every_change_since_1970(name: str) -> None:
     """E4, E5: fixed times fire once, in the gap right after it and in the fold the first time; the others follow real time."""

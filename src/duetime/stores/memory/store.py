@@ -59,7 +59,7 @@ class MemoryStore:
         return self._clock()
 
     # -- jobs: what callers ask for -----------------------------------------------------------------------------------
-    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+    async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
         with self._lock:
             now = self._clock()
             ids = [self._jobs.add(draft, now) for draft in drafts]

@@ -34,7 +34,7 @@ class Bell:
         self._listening: asyncio.Task[None] | None = None
         self._ear: Any = None
         self._lost = asyncio.Event()
-        self._waiting: dict[tuple[object, ...], tuple[str, Micros]] = {}
+        self._waiting: dict[tuple[object, ...], tuple[Hint, Micros]] = {}
         self._flushing: asyncio.Task[None] | None = None
         self._last_rung = 0
 
@@ -68,11 +68,10 @@ class Bell:
 
     def _gather(self, hint: Hint, whenever: bool) -> None:
         key, moment = _key(hint), hint.due_at if isinstance(hint, JobHint) and not whenever else 0
-        payload = encode(hint)
         if key in self._waiting:
             known, sooner = self._waiting[key]
-            payload, moment = min((known, payload), key=_instant), min(sooner, moment)
-        self._waiting[key] = (payload, moment)
+            hint, moment = min((known, hint), key=_instant), min(sooner, moment)
+        self._waiting[key] = (hint, moment)
 
     async def _flush(self) -> None:
         try:
@@ -83,7 +82,7 @@ class Bell:
                 batch, self._waiting = list(self._waiting.values()), {}
                 self._last_rung = monotonic_micros()
                 with contextlib.suppress(DuetimeError):  # a hint may be lost
-                    await self._line.fetch(SQL["notify"], [payload for payload, _ in batch], [moment for _, moment in batch])
+                    await self._line.fetch(SQL["notify"], [encode(hint) for hint, _ in batch], [moment for _, moment in batch])
         finally:
             self._flushing = None
 
@@ -185,7 +184,12 @@ def _key(hint: Hint) -> tuple[object, ...]:
             return ("c", node, job_id)
 
 
-def _instant(payload: str) -> int:
-    """Of two payloads with the same key the one about the earlier instant says all."""
-    kind, *rest = payload.split(" ", 3)
-    return int(rest[1]) if kind == "j" else int(rest[0])
+def _instant(hint: Hint) -> Micros:
+    """Of two hints with the same key the one about the earlier instant says all."""
+    match hint:
+        case JobHint(_, _, due_at):
+            return due_at
+        case ScheduleHint(moment):
+            return moment
+        case CancelHint():
+            return 0

@@ -33,12 +33,12 @@ class Jobs:
         self._known_queues: set[str] = set()
 
     # -- storing ------------------------------------------------------------------------------------------------------
-    async def add(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+    async def add(self, drafts: Sequence[JobDraft], again: bool) -> list[UUID]:
         if not drafts:
             return []
         await self._record_queues({draft.queue for draft in drafts})
         if len(drafts) == 1:
-            return [await self._add_one(drafts[0])]
+            return [await self._add_one(drafts[0], again)]
         keyed = [draft for draft in drafts if draft.unique_key is not None]
         if keyed:
             ids = await self._add_keyed(drafts, keyed)
@@ -53,13 +53,19 @@ class Jobs:
             await self._lines.submit.count(SQL["add_queues"], sorted(new))
             self._known_queues |= new
 
-    async def _add_one(self, draft: JobDraft) -> UUID:
+    async def _add_one(self, draft: JobDraft, again: bool) -> UUID:
         notify = self._bell.take_turn()
-        stored = await self._lines.submit.row(SQL["add_job"], *draft, notify)
+        statements = iter((SQL["add_job"],) if not again else ())
+
+        async def work(connection: Any) -> Any:
+            """Run a second time, the line lost the reply of the first."""
+            return await connection.fetchrow(next(statements, SQL["add_job_again"]), *draft, notify)
+
+        stored = await self._lines.submit.run(work)
         if stored is None:
             return (await self._add_keyed([draft], [draft]))[0]
         if stored["soon"]:
-            hints = lane_hints([draft])
+            hints = [JobHint(draft.queue, draft.priority, draft.due_at)]
             if notify:
                 self._bell.tell_here(hints)
             else:

@@ -65,8 +65,8 @@ class PostgresStore:
         return moment
 
     # -- jobs: what callers ask for -----------------------------------------------------------------------------------
-    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
-        return await self._jobs.add(drafts)
+    async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
+        return await self._jobs.add(drafts, again)
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
         return await self._jobs.get(tenant, job_id)

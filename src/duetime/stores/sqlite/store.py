@@ -75,7 +75,7 @@ class SqliteStore:
         return wall_micros()
 
     # -- jobs: what callers ask for -----------------------------------------------------------------------------------
-    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+    async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
         return await self._write(jobs.Addition(drafts, self._queues)) if drafts else []
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None:

@@ -97,7 +97,7 @@ class StoreMachine(RuleBasedStateMachine):
         """The reply was lost."""
         draft = self.ledger.any_draft(pick)
         if draft.id not in self.ledger.gone:
-            assert self.run(self.store.add_jobs([draft])) == [draft.id]
+            assert self.run(self.store.add_jobs([draft], again=True)) == [draft.id]
 
     def add(self, draft: JobDraft) -> None:
         [answer] = self.run(self.store.add_jobs([draft]))

@@ -122,7 +122,7 @@ class SubmitConformance:
         """I3: the reply was so late that the job was done before the caller sent again."""
         node, now = await joined(store), await store.time()
         draft = await finished(store, node, job(now), now)
-        assert await store.add_jobs([draft]) == [draft.id]
+        assert await store.add_jobs([draft], again=True) == [draft.id]
         assert await store.claim(request(node)) == []
         assert (await stored(store, draft.id)).state is State.SUCCEEDED
 

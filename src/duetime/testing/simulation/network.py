@@ -132,8 +132,8 @@ class RemoteStore:
     async def time(self) -> Micros:
         return await self._wire.call(self._store.time)
 
-    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
-        return await self._wire.call(self._store.add_jobs, drafts)
+    async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
+        return await self._wire.call(self._store.add_jobs, drafts, again)
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
         return await self._wire.call(self._store.get_job, tenant, job_id)

@@ -1,11 +1,23 @@
 -- Jobs as callers see them: stored, looked up, cancelled, moved, revived.
 --
--- A draft whose id is already among the finished jobs must not run again. Looking each id up in every partition of the history would
--- double the price of storing it, so the look is bounded to the last day, and in a batch made only if the range of its ids has any hit.
+-- A draft that is sent again must not run again if its job has finished meanwhile. Looking each id up in every partition of the history
+-- would double the price of storing it, so the look is bounded to the last day; a single draft has it only when it is sent again, a batch
+-- only if the range of its ids has any hit.
 -- OFFSET 0 keeps the planner from reading a whole table in order to hash it.
 
 -- name: add_job
 -- $1..$17 the draft, $18 whether to notify. Answers a row if it was stored; `soon` says whether listeners want to know.
+INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
+    target, target_spec, payload, policies, owner, labels, unique_key, retry_of)
+SELECT $1::uuid, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz, $7::text, $8::smallint, $9::text,
+    $10::text, $11::bytea, $12::bytea, $13::bytea, $14::text, $15::bytea, $16::text, $17::uuid
+ON CONFLICT DO NOTHING
+RETURNING due_at < clock_timestamp() + interval '2 seconds' AS soon,
+    CASE WHEN $18::boolean AND due_at < clock_timestamp() + interval '2 seconds' THEN
+        pg_notify('duetime', format('j %s %s %s', priority, (extract(epoch FROM due_at) * 1000000)::bigint, queue)) END;
+
+-- name: add_job_again
+-- The same when an earlier reply was lost: the job may have finished since.
 INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
     target, target_spec, payload, policies, owner, labels, unique_key, retry_of)
 SELECT $1::uuid, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz, $7::text, $8::smallint, $9::text,
