@@ -7,17 +7,20 @@ All instants are microseconds since the epoch; "now" inside a verb is always the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from duetime.model.attempt import Attempt
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.limit import Bound, Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft
 from duetime.model.settle import Settlement
+from duetime.model.unique import Admission, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class Capabilities:
     shared: bool  # several processes may use it at once
     hints: bool  # `subscribe` also hears of changes made by other processes
     owner_gone: bool  # `bury` knows of a dead process before its lease ends
+    transactions: bool = False  # a task's own writes and its job's completion can be committed together
 
 
 class Lane(NamedTuple):
@@ -47,6 +51,7 @@ class ClaimRequest:
     prefetch: Micros  # claim what falls due within this time, too
     exclusive: bool = True  # also look at jobs whose schedule runs one at a time
     sweep: bool = False  # a look at everything, on a connection of its own
+    bounds: tuple[Bound, ...] = ()  # by target: how many jobs of one gate may run at once and start in a period
 
 
 class JobHint(NamedTuple):
@@ -70,7 +75,13 @@ class CancelHint(NamedTuple):
     job_id: UUID
 
 
-Hint = JobHint | ScheduleHint | CancelHint
+class DoneHint(NamedTuple):
+    """A job somebody waits for has reached its final state."""
+
+    job_id: UUID
+
+
+Hint = JobHint | ScheduleHint | CancelHint | DoneHint
 Unsubscribe = Callable[[], None]
 
 
@@ -86,6 +97,46 @@ class QueueCount:
     pending: int
     due: int  # of the pending ones
     running: int
+
+
+class Note(NamedTuple):
+    """What a running attempt wants kept: its checkpoint, its progress, or both; None leaves what is there."""
+
+    id: UUID
+    attempt: int
+    checkpoint: bytes | None
+    progress: bytes | None
+
+
+class MarkReply(StrEnum):
+    TAKEN = "taken"  # by this call: go on
+    KNOWN = "known"  # an earlier attempt took it, or an earlier call of this one
+    REFUSED = "refused"  # the job does not run under this attempt number any more
+
+
+class Transaction(Protocol):
+    """A transaction in the store's own database which a task writes in, begun and not yet committed."""
+
+    connection: Any  # the driver's own for PostgreSQL; for SQLite one with the same verbs
+
+    async def finish(self, settlement: Settlement) -> bool:
+        """Write the settlement inside the transaction and commit both. False: the job does not run under this attempt number any
+        more, and everything was rolled back. A StoreError leaves open whether it was committed."""
+        ...
+
+    async def abandon(self) -> None:
+        """Roll back. May be called at any time, also after `finish`."""
+        ...
+
+
+class Guest(Protocol):
+    """A caller's own connection, in whose open transaction jobs are stored: they are there when the caller commits, and never else."""
+
+    blocking: bool  # a connection without async: `add_jobs_now` is the way, called on the thread that owns the connection
+
+    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]: ...
+
+    def add_jobs_now(self, drafts: Sequence[JobDraft]) -> list[UUID]: ...
 
 
 class Store(Protocol):
@@ -114,6 +165,18 @@ class Store(Protocol):
         """Store all or none, durably; emits hints. The answer has one id per draft: its own, or that of the live job
         which already holds its (tenant, unique_key). A draft whose id belongs to a live job is left alone. Whoever repeats a
         call whose reply was lost says `again`: then a draft whose job has finished meanwhile is left alone too."""
+        ...
+
+    async def add_unique(self, draft: JobDraft, rule: Rule, again: bool = False) -> Admission:
+        """Store a draft that has a unique key, unless a job with the same (tenant, unique_key) counts by the rule: one in
+        `rule.states` that was created within `rule.within`. Then `skip` answers with that job; `replace` ends the pending one as
+        cancelled ("replaced by ...") and stores the draft; `reschedule` moves the pending one to the draft's due_at. What is not
+        pending is never touched: skipped. A live job that does not count gives up its key to the draft. All in one transaction;
+        of two callers at once, one is second."""
+        ...
+
+    def guest(self, connection: Any) -> Guest:
+        """Make use of a caller's own connection to the same database; InvalidInput("connection", ...) for one we cannot use."""
         ...
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None: ...
@@ -155,11 +218,18 @@ class Store(Protocol):
 
         Exclusive jobs (overlap is not None) start only while no other job of their schedule has started and not finished
         (a live row with attempt > 0). One that is due and blocked: `skip` ends as skipped ("overlap: ..."),
-        `cancel_previous` marks the job in its way as cancel requested and waits, `queue` waits. Oldest fire first."""
+        `cancel_previous` marks the job in its way as cancel requested and waits, `queue` waits. Oldest fire first.
+
+        Jobs with a gate start only while fewer than the bound's `most` of their gate run, on whichever node, and while the
+        bound's rate allows; a target without a bound has none. Within a lane jobs without a gate and each gate take turns, one
+        job a turn, so that no gate's flood holds up the others; within a gate oldest due first. Nothing of a paused queue is
+        claimed, and a queue's own `most` and rate hold for all its jobs."""
         ...
 
     async def next_due(self, request: ClaimRequest) -> Micros | None:
-        """Earliest due_at later than now + prefetch among the lanes (`low` is ignored), exclusive jobs included."""
+        """Earliest due_at later than now + prefetch among the lanes (`low` is ignored), exclusive and gated jobs included; and for
+        jobs that are due and held up by a rate, the instant at which it allows the next, if that is earlier. Paused queues do not
+        count."""
         ...
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
@@ -178,8 +248,31 @@ class Store(Protocol):
         False when it does not run under this attempt number any more: do not start it."""
         ...
 
-    async def queues(self) -> list[str]:
-        """Every queue name a job was ever stored under, sorted."""
+    async def save(self, notes: Sequence[Note]) -> list[UUID]:
+        """Keep checkpoints and progress of running jobs, durably; answers the ids that do not run under that attempt number any
+        more. Several notes of one job are applied in order."""
+        ...
+
+    async def mark(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
+        """Take the mark `key` of this job, once for all its attempts. Repeating a call with the same nonce gives the same answer.
+        Marks are forgotten with the job."""
+        ...
+
+    async def transact(self) -> Transaction:
+        """Begin a transaction for a task's own writes. Only where transactions are a capability."""
+        ...
+
+    async def await_job(self, job_id: UUID) -> bool:
+        """Have a DoneHint emitted when this job becomes final; False when it is no live job (any more)."""
+        ...
+
+    async def queues(self) -> list[Queue]:
+        """Every queue a job was ever stored under or that was set, by name."""
+        ...
+
+    async def set_queue(self, queue: Queue) -> None:
+        """Replace what is said about this queue; emits a hint. From the next claim on, nothing of a paused queue is claimed (what
+        runs goes on), and no more than its `most` run at once and its rate starts, over all nodes."""
         ...
 
     # -- schedules ----------------------------------------------------------------------------------------------------
@@ -251,8 +344,9 @@ class Store(Protocol):
     async def leases(self) -> list[Lease]: ...
 
     # -- upkeep and hints ---------------------------------------------------------------------------------------------
-    async def prune(self, before: Micros) -> int:
-        """Forget jobs finished before this instant, with their attempts, and dead nodes without jobs; also prepares
+    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
+        """Forget jobs finished before this instant (`targets`: jobs of these before instants of their own, if those are later), with
+        their attempts and marks, and dead nodes without jobs; also prepares
         storage for the days ahead. Answers how many jobs went (an estimate where whole partitions are dropped)."""
         ...
 

@@ -15,6 +15,7 @@ class Ending(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"  # somebody asked for it
     RELEASED = "released"  # the worker shut down first; not the task's fault
+    SNOOZED = "snoozed"  # the task asked to be run later; no failure
     LOST = "lost"  # the worker died or was fenced; not the task's fault
 
 

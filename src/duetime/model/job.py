@@ -65,6 +65,7 @@ class JobDraft(NamedTuple):
     labels: bytes | None
     unique_key: str | None
     retry_of: UUID | None
+    gate: str | None = None  # jobs with the same one share a limit and take turns with those of other gates
 
 
 class Claimed(NamedTuple):
@@ -89,6 +90,7 @@ class Claimed(NamedTuple):
     checkpoint: bytes | None
     tenant: str
     begun: bool = False  # among orphans: its worker had announced that it starts
+    gate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class Job:
     labels: bytes | None
     unique_key: str | None
     retry_of: UUID | None
+    gate: str | None
     state: State
     attempt: int
     failures: int
