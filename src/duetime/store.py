@@ -306,8 +306,8 @@ class Store(Protocol):
 
     async def fire(self, firings: Sequence[Firing]) -> int:
         """For each firing whose schedule still has that version and cursor and is not paused: store its fires (skipped ones
-        straight into the past), move cursor, last_fire_time and runs. A fire whose id is stored already is left alone.
-        Answers how many firings were applied; emits hints for jobs due soon."""
+        straight into the past) with the draft's gate, move cursor, last_fire_time and runs. A fire whose id is stored already is
+        left alone. Answers how many firings were applied; emits hints for jobs due soon."""
         ...
 
     # -- nodes and leases ---------------------------------------------------------------------------------------------

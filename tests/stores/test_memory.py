@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,12 +11,13 @@ from hypothesis import settings
 
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, JobDraft, JobFilter
-from duetime.store import Store
+from duetime.model.limit import Rate
+from duetime.store import JobHint, Store
 from duetime.stores.memory import MemoryStore
-from duetime.stores.memory.lanes import FEW_STALE, DueHeap
+from duetime.stores.memory.heap import FEW_STALE, DueHeap
 from duetime.stores.memory.row import Row
 from duetime.testing.conformance import StoreConformance
-from duetime.testing.conformance.drafts import DAY, LANE, TENANT, add, claim_one, job, jobs, joined, of_schedule, request, success
+from duetime.testing.conformance.drafts import DAY, LANE, TENANT, add, bound, claim_one, job, jobs, joined, of_schedule, request, success
 from duetime.testing.conformance.machine import StoreMachine
 
 
@@ -87,6 +89,59 @@ async def test_a_blocked_job_is_judged_when_it_falls_due() -> None:
     assert await store.claim(request(node)) == []
     assert await store.settle([success(row, hand.now) for row in running]) == []
     assert [row.id for row in await store.claim(request(node))] == [later[1].id]
+
+
+async def test_a_rate_is_earned_back_to_the_microsecond() -> None:
+    """A bucket of three that fills by one every twenty seconds."""
+    hand = Hand()
+    store = MemoryStore(hand)
+    node = await joined(store, ttl=DAY)
+    await store.add_jobs(jobs(10, 0, gate="a"))
+    ask = request(node, bounds=(bound(rate=Rate(3, 60 * SECOND)),))
+    assert len(await store.claim(ask)) == 3
+    assert await store.next_due(ask) == hand.now + 20 * SECOND
+    hand.now += 20 * SECOND - 1
+    assert await store.claim(ask) == []
+    hand.now += 1
+    assert await store.next_due(ask) is None  # nothing to wait for
+    assert len(await store.claim(ask)) == 1
+    hand.now += 45 * SECOND
+    assert len(await store.claim(ask)) == 2
+    assert await store.next_due(ask) == hand.now + 15 * SECOND
+
+
+async def test_a_gate_that_becomes_free_is_announced() -> None:
+    store, heard = MemoryStore(), list[object]()
+    node = await joined(store)
+    await store.add_jobs(jobs(3, 0, gate="a"))
+    [first] = await store.claim(request(node, bounds=(bound(most=1),)))
+    store.subscribe(heard.append)
+    assert await store.settle([success(first, 0)]) == []
+    assert heard == [JobHint(LANE.queue, LANE.priority, 0)]
+
+
+@pytest.mark.parametrize("gates", [10, 5_000])
+async def test_what_is_held_up_costs_a_claim_nothing(gates: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gates that are full, out of starts, or not due yet are not looked at again until that has changed."""
+    store, looks = MemoryStore(), Counter[str]()
+    node = await joined(store)
+    now = await store.time()
+    await store.add_jobs([job(now + at // gates * DAY - 1, gate=f"{at % gates}") for at in range(3 * gates)])
+    await store.add_jobs([job(now - 1, gate=f"rated {at % gates}", target="rated") for at in range(2 * gates)])
+    ask = request(node, room=100_000, targets=("task", "rated"), bounds=(bound(most=1), bound(rate=Rate(1, DAY), target="rated")))
+    assert len(await store.claim(ask)) == 2 * gates
+    assert await store.claim(ask) == []
+    look = DueHeap.first
+
+    def counted(heap: DueHeap) -> object:
+        looks["heap"] += 1
+        return look(heap)
+
+    monkeypatch.setattr(DueHeap, "first", counted)
+    await add(store, job(now - 1))
+    assert len(await store.claim(ask)) == 1
+    assert await store.next_due(ask) is not None
+    assert looks["heap"] < 20
 
 
 async def history(drafts: list[JobDraft]) -> list[list[Claimed]]:

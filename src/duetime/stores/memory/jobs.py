@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 from uuid import UUID
 
@@ -11,7 +11,9 @@ from duetime.model.instant import Micros
 from duetime.model.job import JobDraft, State
 from duetime.model.lease import NodeId
 from duetime.model.settle import Settlement
+from duetime.store import DoneHint, Hint, JobHint
 from duetime.stores.memory.lanes import Lanes
+from duetime.stores.memory.quotas import Quotas
 from duetime.stores.memory.row import Row
 
 Key = TypeVar("Key")
@@ -24,9 +26,12 @@ class Jobs:
         self.live: dict[UUID, Row] = {}
         self.past: dict[UUID, Row] = {}
         self.attempts: dict[UUID, list[Attempt]] = {}
-        self.lanes = Lanes()
-        self.queues: dict[str, None] = {}
-        self._by_key: dict[tuple[str, str], UUID] = {}
+        self.marks: dict[UUID, dict[str, UUID]] = {}  # by job and key: the nonce of the call that took it
+        self.quotas = Quotas()
+        self.lanes = Lanes(self.quotas)
+        self.news: list[Hint] = []  # to be told once the verb under way has done its work
+        self._by_key: dict[tuple[str, str], UUID] = {}  # live holders
+        self._with_key: dict[tuple[str, str], dict[UUID, Row]] = {}  # live and past, oldest first
         self._of_schedule: dict[UUID, dict[UUID, Row]] = {}
         self._started: dict[UUID, dict[UUID, Row]] = {}  # by schedule: live rows with attempt > 0
         self._of_node: dict[NodeId, dict[UUID, Row]] = {}
@@ -46,6 +51,15 @@ class Jobs:
 
     def holder(self, tenant: str, unique_key: str | None) -> UUID | None:
         return None if unique_key is None else self._by_key.get((tenant, unique_key))
+
+    def with_key(self, tenant: str, unique_key: str | None) -> Iterator[Row]:
+        """Live and past, youngest first."""
+        return iter(()) if unique_key is None else reversed(self._with_key.get((tenant, unique_key), {}).values())
+
+    def running(self, job_id: UUID, attempt: int) -> Row | None:
+        """The job, if it runs under this attempt number."""
+        row = self.live.get(job_id)
+        return row if row is not None and row.state is State.RUNNING and row.attempt == attempt else None
 
     def of_schedule(self, schedule_id: UUID) -> list[Row]:
         return list(self._of_schedule.get(schedule_id, {}).values())
@@ -68,9 +82,10 @@ class Jobs:
         if (holder := self.holder(draft.tenant, draft.unique_key)) is not None:
             return holder
         row = self.live[draft.id] = Row(draft, now)
-        self.queues[draft.queue] = None
+        self.quotas.know(draft.queue)
         if draft.unique_key is not None:
             self._by_key[draft.tenant, draft.unique_key] = draft.id
+            self._with_key.setdefault((draft.tenant, draft.unique_key), {})[draft.id] = row
         if draft.schedule_id is not None:
             self._of_schedule.setdefault(draft.schedule_id, {})[draft.id] = row
         self.lanes.push(row)
@@ -78,7 +93,7 @@ class Jobs:
 
     def add_skipped(self, draft: JobDraft, reason: str, now: Micros) -> None:
         if not self.stored(draft.id):
-            self.queues[draft.queue] = None
+            self.quotas.know(draft.queue)
             self.past[draft.id] = Row(draft, now, State.SKIPPED, finished_at=now, error=reason)
 
     def start(self, row: Row, node: NodeId, now: Micros) -> None:
@@ -86,6 +101,7 @@ class Jobs:
         self.unqueue(row)
         row.state, row.node, row.claimed_at = State.RUNNING, node, now
         row.attempt += 1
+        self.quotas.begin(row.draft)
         self._of_node.setdefault(node, {})[row.draft.id] = row
         if row.draft.schedule_id is not None:
             self._started.setdefault(row.draft.schedule_id, {})[row.draft.id] = row
@@ -103,6 +119,13 @@ class Jobs:
         row.draft = row.draft._replace(due_at=due_at, priority=priority)
         self.lanes.push(row)
 
+    def give_up_key(self, row: Row) -> None:
+        tenant, unique_key = row.draft.tenant, row.draft.unique_key
+        assert unique_key is not None
+        del self._by_key[tenant, unique_key]
+        _discard(self._with_key, (tenant, unique_key), row.draft.id)
+        row.draft = row.draft._replace(unique_key=None)
+
     def finish(self, row: Row, state: State, finished_at: Micros, error: str | None) -> list[Row]:
         """Move the row to the past. Answers the jobs that waited for it to finish."""
         freed = self.remove(row)
@@ -115,6 +138,8 @@ class Jobs:
         del self.live[draft.id]
         self.unqueue(row)
         self._leave_node(row)
+        if row.awaited:
+            self.news.append(DoneHint(draft.id))
         if draft.unique_key is not None:
             del self._by_key[draft.tenant, draft.unique_key]
         if draft.schedule_id is None:
@@ -144,11 +169,15 @@ class Jobs:
         )
         self.attempts.setdefault(row.draft.id, []).append(ended)
 
-    def prune(self, before: Micros) -> int:
-        gone = [job_id for job_id, row in self.past.items() if row.finished_at is not None and row.finished_at < before]
-        for job_id in gone:
-            del self.past[job_id]
-            self.attempts.pop(job_id, None)
+    def prune(self, before: Micros, targets: Mapping[str, Micros]) -> int:
+        gone = [row for row in self.past.values() if _finished_before(row, max(before, targets.get(row.draft.target, before)))]
+        for row in gone:
+            draft = row.draft
+            del self.past[draft.id]
+            self.attempts.pop(draft.id, None)
+            self.marks.pop(draft.id, None)
+            if draft.unique_key is not None:
+                _discard(self._with_key, (draft.tenant, draft.unique_key), draft.id)
         return len(gone)
 
     def _unpark(self, schedule_id: UUID) -> list[Row]:
@@ -158,8 +187,16 @@ class Jobs:
         return freed
 
     def _leave_node(self, row: Row) -> None:
-        if row.node is not None:
-            _discard(self._of_node, row.node, row.draft.id)
+        if row.node is None:
+            return
+        _discard(self._of_node, row.node, row.draft.id)
+        self.quotas.end(row.draft)
+        if row.draft.gate is not None:
+            self.news += (JobHint(*turn.owner.lane, 0) for turn in self.lanes.freed(row.draft.gate))
+
+
+def _finished_before(row: Row, moment: Micros) -> bool:
+    return row.finished_at is not None and row.finished_at < moment
 
 
 def _discard(index: dict[Key, dict[UUID, Row]], key: Key, job_id: UUID) -> None:

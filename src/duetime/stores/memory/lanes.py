@@ -1,86 +1,68 @@
-"""Pending jobs in the order in which they fall due: one heap per queue, priority, target and exclusiveness."""
+"""Pending jobs in the order in which they fall due: one heap per queue, priority, target and exclusiveness; gated ones in turns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heapify, heappop, heapreplace
 from itertools import count
 
 from duetime.model.instant import Micros
+from duetime.stores.memory.heap import DueHeap
+from duetime.stores.memory.quotas import Quotas
 from duetime.stores.memory.row import Row
+from duetime.stores.memory.turns import Gates, Turn
 
-Entry = tuple[Micros, int, int, Row]  # due_at, id, ticket, row: unique by its ticket, so rows are never compared
-FEW_STALE = 64
-
-
-class DueHeap:
-    """Entries of rows that left stay behind until they surface: a row's own ticket says which entry counts."""
-
-    def __init__(self) -> None:
-        self._entries: list[Entry] = []
-        self._stale = 0
-
-    def push(self, row: Row, ticket: int) -> None:
-        if self._stale > FEW_STALE and self._stale * 2 > len(self._entries):
-            self._compact()
-        row.ticket = ticket
-        heappush(self._entries, (row.draft.due_at, row.draft.id.int, ticket, row))
-
-    def forget(self, row: Row) -> None:
-        row.ticket = 0
-        self._stale += 1
-
-    def first(self) -> Entry | None:
-        entries = self._entries
-        while entries:
-            entry = entries[0]
-            if entry[3].ticket == entry[2]:
-                return entry
-            heappop(entries)
-            self._stale -= 1
-        return None
-
-    def drop_first(self) -> None:
-        """To be called right after `first`: the entry it answered goes."""
-        heappop(self._entries)[3].ticket = 0
-
-    def first_after(self, moment: Micros) -> Micros | None:
-        """Goes down the heap only below entries that are due already."""
-        best: Micros | None = None
-        open_positions = [0]
-        while open_positions:
-            position = open_positions.pop()
-            if position >= len(self._entries):
-                continue
-            due_at, _, ticket, row = self._entries[position]
-            if best is not None and due_at >= best:
-                continue
-            if due_at > moment and row.ticket == ticket:
-                best = due_at
-            else:
-                open_positions += (2 * position + 1, 2 * position + 2)
-        return best
-
-    def _compact(self) -> None:
-        self._entries = [entry for entry in self._entries if entry[3].ticket == entry[2]]
-        heapify(self._entries)
-        self._stale = 0
+Name = tuple[str, int]  # queue, priority
 
 
 class Lanes:
-    def __init__(self) -> None:
-        self._heaps: dict[tuple[str, int], dict[tuple[str, bool], DueHeap]] = {}
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
+        self._heaps: dict[Name, dict[tuple[str, bool], DueHeap]] = {}
+        self._gates: dict[Name, dict[str, Gates]] = {}
+        self._waiting: dict[Name, int] = {}  # rows without a gate
+        self._full: dict[str, list[Turn]] = {}
         self._tickets = count(1)
+        self.orders = count(1)  # of turns
+        self.plain_order: dict[Name, int] = {}  # when the jobs without a gate have their next turn
+
+    def waits_in(self, queue: str, priority: int) -> bool:
+        """Whether anything does: most of the lanes a worker asks about are empty."""
+        name = (queue, priority)
+        return self._waiting.get(name, 0) > 0 or any(gates.waiting for gates in self._gates.get(name, {}).values())
 
     def push(self, row: Row) -> None:
+        draft = row.draft
+        if draft.gate is not None:
+            self._gates_of(row).push(row, next(self._tickets))
+            return
         self._heap(row).push(row, next(self._tickets))
+        name = (draft.queue, draft.priority)
+        self._waiting[name] = self._waiting.get(name, 0) + 1
 
     def forget(self, row: Row) -> None:
-        if row.ticket:
-            self._heap(row).forget(row)
+        if not row.ticket:
+            return
+        if row.draft.gate is not None:
+            self._gates_of(row).forget(row)
+            return
+        self._heap(row).forget(row)
+        self._waiting[row.draft.queue, row.draft.priority] -= 1
+
+    def freed(self, gate: str) -> list[Turn]:
+        """A job of this gate runs no more. Answers whoever waited for that."""
+        back = [turn for turn in self._full.pop(gate, ()) if turn.waits_for_a_place()]
+        for turn in back:
+            turn.owner.bring_back(turn)
+        return back
+
+    def gated(self, queue: str, priority: int) -> dict[str, Gates]:
+        """By target."""
+        return self._gates.get((queue, priority), {})
 
     def drain(self, queue: str, priority: int, targets: frozenset[str], exclusive: bool, until: Micros) -> Iterator[Row]:
-        """Takes rows out, oldest due first. The caller starts each, or pushes it again once it has stopped draining."""
+        """Takes rows without a gate out, oldest due first. The caller starts each, or pushes it again once it has stopped draining."""
+        name = (queue, priority)
         heads = [(first, heap) for heap in self._wanted(queue, priority, targets, exclusive) if (first := heap.first())]
         heapify(heads)
         while heads and heads[0][0][0] <= until:
@@ -88,6 +70,7 @@ class Lanes:
             # The caller may have started another row of this heap since its head was read.
             if (entry := heap.first()) is not None and entry == heads[0][0]:
                 heap.drop_first()
+                self._waiting[name] -= 1
                 yield entry[3]
             following = heap.first()
             if following is None:
@@ -95,9 +78,14 @@ class Lanes:
             else:
                 heapreplace(heads, (following, heap))
 
-    def first_after(self, queue: str, priority: int, targets: frozenset[str], moment: Micros) -> Micros | None:
+    def next_due(self, queue: str, priority: int, targets: frozenset[str], moment: Micros) -> Micros | None:
         found = (heap.first_after(moment) for heap in self._wanted(queue, priority, targets, exclusive=True))
         return min((due_at for due_at in found if due_at is not None), default=None)
+
+    def has_due(self, queue: str, priority: int, targets: frozenset[str], moment: Micros) -> bool:
+        heads = [heap.first() for heap in self._wanted(queue, priority, targets, exclusive=True)]
+        gated = (gates for target, gates in self.gated(queue, priority).items() if target in targets)
+        return any(head is not None and head[0] <= moment for head in heads) or any(gates.has_due(moment) for gates in gated)
 
     def _wanted(self, queue: str, priority: int, targets: frozenset[str], exclusive: bool) -> list[DueHeap]:
         lane = self._heaps.get((queue, priority), {})
@@ -110,3 +98,10 @@ class Lanes:
         if key not in lane:
             lane[key] = DueHeap()
         return lane[key]
+
+    def _gates_of(self, row: Row) -> Gates:
+        draft = row.draft
+        lane = self._gates.setdefault((draft.queue, draft.priority), {})
+        if draft.target not in lane:
+            lane[draft.target] = Gates((draft.queue, draft.priority), self._quotas, self.orders, self._full)
+        return lane[draft.target]

@@ -20,6 +20,7 @@ class Row:
     node: NodeId | None = None
     cancel_requested: bool = False
     begun: bool = False
+    awaited: bool = False  # somebody wants to hear when it is final
     checkpoint: bytes | None = None
     progress: bytes | None = None
     claimed_at: Micros | None = None
@@ -81,4 +82,5 @@ def claimed_of(row: Row) -> Claimed:
         row.checkpoint,
         draft.tenant,
         row.begun,
+        draft.gate,
     )

@@ -124,4 +124,5 @@ def _job(schedule: Schedule, fire: Fire) -> JobDraft:
         labels=draft.labels,
         unique_key=None,
         retry_of=None,
+        gate=draft.gate,
     )

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
 from itertools import islice
 from threading import RLock
+from typing import Any, NoReturn
 from uuid import UUID
 
 from duetime.clock import wall_micros
-from duetime.errors import Conflict
+from duetime.errors import ConfigError, Conflict, InvalidInput
 from duetime.model.attempt import Attempt
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter, State
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft
 from duetime.model.settle import Settlement
-from duetime.store import CancelHint, Capabilities, ClaimRequest, Hint, JobHint, Migration, QueueCount, ScheduleHint, Unsubscribe
-from duetime.stores.memory.claiming import Claiming
+from duetime.model.unique import Admission, Rule
+from duetime.store import CancelHint, Capabilities, ClaimRequest, Hint, MarkReply, Migration, Note, QueueCount, Unsubscribe
+from duetime.stores.memory import noting
+from duetime.stores.memory.admitting import admit
+from duetime.stores.memory.claiming import Claiming, next_due
+from duetime.stores.memory.hinting import LOOK_AT_EVERYTHING, cursor_hints, job_hints
 from duetime.stores.memory.jobs import Jobs
 from duetime.stores.memory.nodes import Nodes
 from duetime.stores.memory.row import Row, claimed_of, job_of
@@ -63,8 +69,18 @@ class MemoryStore:
         with self._lock:
             now = self._clock()
             ids = [self._jobs.add(draft, now) for draft in drafts]
-        self._tell(_job_hints(drafts))
+        self._tell(job_hints(drafts))
         return ids
+
+    async def add_unique(self, draft: JobDraft, rule: Rule, again: bool = False) -> Admission:
+        with self._lock:
+            admission = admit(self._jobs, draft, rule, self._clock())
+            moved = self._jobs.live.get(admission.id)
+        self._tell([] if moved is None or admission.conflict == "skipped" else job_hints([moved.draft]))
+        return admission
+
+    def guest(self, connection: Any) -> NoReturn:
+        raise InvalidInput("connection", "jobs in memory have no database whose transaction they could join: leave it out in tests")
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
         with self._lock:
@@ -97,7 +113,7 @@ class MemoryStore:
                 return CancelReply.FINAL
             if row.node is None:
                 freed = self._jobs.finish(row, State.CANCELLED, self._clock(), reason)
-                reply, hints = CancelReply.CANCELLED, _job_hints(waiting.draft for waiting in freed)
+                reply, hints = CancelReply.CANCELLED, job_hints(waiting.draft for waiting in freed)
             else:
                 row.cancel_requested = True
                 reply, hints = CancelReply.REQUESTED, [CancelHint(row.node, job_id)]
@@ -111,7 +127,7 @@ class MemoryStore:
                 return False
             draft = row.draft
             self._jobs.move(row, draft.due_at if due_at is None else due_at, draft.priority if priority is None else priority)
-        self._tell(_job_hints([row.draft]))
+        self._tell(job_hints([row.draft]))
         return True
 
     async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
@@ -124,7 +140,7 @@ class MemoryStore:
                 raise Conflict(f"job {holder} holds the unique key {draft.unique_key!r}: wait for it to finish, or cancel it")
             row.disposition = "retried"
             self._jobs.add(draft, self._clock())
-        self._tell(_job_hints([draft]))
+        self._tell(job_hints([draft]))
         return True
 
     async def discard_job(self, tenant: str, job_id: UUID) -> bool:
@@ -148,21 +164,19 @@ class MemoryStore:
 
     async def next_due(self, request: ClaimRequest) -> Micros | None:
         with self._lock:
-            moment, targets = self._clock() + request.prefetch, frozenset(request.targets)
-            found = [self._jobs.lanes.first_after(lane.queue, lane.priority, targets, moment) for lane in request.lanes]
-        return min((due_at for due_at in found if due_at is not None), default=None)
+            return next_due(self._jobs, request, self._clock())
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
         refused: list[UUID] = []
         freed: list[Row] = []
         with self._lock:
             for decision in settlements:
-                row = self._jobs.live.get(decision.id)
-                if row is not None and row.state is State.RUNNING and row.attempt == decision.attempt:
+                row = self._jobs.running(decision.id, decision.attempt)
+                if row is not None:
                     freed += write(self._jobs, row, decision)
                 elif not was_written(self._jobs, decision):
                     refused.append(decision.id)
-        self._tell(_job_hints(row.draft for row in freed))
+        self._tell(job_hints(row.draft for row in freed))
         return refused
 
     async def held(self, node: NodeId) -> list[Claimed]:
@@ -171,22 +185,44 @@ class MemoryStore:
 
     async def begin(self, job_id: UUID, attempt: int) -> bool:
         with self._lock:
-            row = self._jobs.live.get(job_id)
-            if row is None or row.state is not State.RUNNING or row.attempt != attempt:
-                return False
-            row.begun = True
-            return True
+            row = self._jobs.running(job_id, attempt)
+            if row is not None:
+                row.begun = True
+            return row is not None
 
-    async def queues(self) -> list[str]:
+    async def save(self, notes: Sequence[Note]) -> list[UUID]:
         with self._lock:
-            return sorted(self._jobs.queues)
+            return noting.save(self._jobs, notes)
+
+    async def mark(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
+        with self._lock:
+            return noting.mark(self._jobs, job_id, attempt, key, nonce)
+
+    async def transact(self) -> NoReturn:
+        raise ConfigError("the memory store has no transactions: a task that needs ctx.connection needs sqlite:/// or postgresql://")
+
+    async def await_job(self, job_id: UUID) -> bool:
+        with self._lock:
+            row = self._jobs.live.get(job_id)
+            if row is not None:
+                row.awaited = True
+            return row is not None
+
+    async def queues(self) -> list[Queue]:
+        with self._lock:
+            return [queue for _, queue in sorted(self._jobs.quotas.queues.items())]
+
+    async def set_queue(self, queue: Queue) -> None:
+        with self._lock:
+            self._jobs.quotas.queues[queue.name] = queue
+        self._tell([LOOK_AT_EVERYTHING])
 
     # -- schedules ----------------------------------------------------------------------------------------------------
     async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
         with self._lock:
             schedule = self._schedules.put(draft, next_fire_time, expect_version, self._clock())
         if schedule is not None:
-            self._tell(_cursor_hints(schedule))
+            self._tell(cursor_hints(schedule))
         return schedule
 
     async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
@@ -199,7 +235,9 @@ class MemoryStore:
 
     async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
         with self._lock:
-            return self._schedules.pause(tenant, name, note, self._clock())
+            schedule = self._schedules.pause(tenant, name, note, self._clock())
+        self._tell(())
+        return schedule
 
     async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
         with self._lock:
@@ -207,12 +245,14 @@ class MemoryStore:
             if schedule is None or not schedule.paused:
                 return schedule
             schedule = self._schedules.resume(schedule, next_fire_time, self._clock())
-        self._tell(_cursor_hints(schedule))
+        self._tell(cursor_hints(schedule))
         return schedule
 
     async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
         with self._lock:
-            return self._schedules.remove(tenant, name, self._clock())
+            schedule = self._schedules.remove(tenant, name, self._clock())
+        self._tell(())
+        return schedule
 
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         with self._lock:
@@ -222,7 +262,7 @@ class MemoryStore:
         with self._lock:
             now = self._clock()
             applied = [drafts for firing in firings if (drafts := self._schedules.fire(firing, now)) is not None]
-        self._tell(_job_hints(draft for drafts in applied for draft in drafts))
+        self._tell(job_hints(draft for drafts in applied for draft in drafts))
         return len(applied)
 
     # -- nodes and leases ---------------------------------------------------------------------------------------------
@@ -265,10 +305,11 @@ class MemoryStore:
             return self._nodes.leases()
 
     # -- upkeep and hints ---------------------------------------------------------------------------------------------
-    async def prune(self, before: Micros) -> int:
+    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         with self._lock:
             self._nodes.forget(before)
-            return self._jobs.prune(before)
+            self._jobs.quotas.forget_idle(self._clock())
+            return self._jobs.prune(before, targets or {})
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
         with self._lock:
@@ -285,28 +326,16 @@ class MemoryStore:
                 self._listeners = self._listeners[:at] + self._listeners[at + 1 :]
 
     def _tell(self, hints: Iterable[Hint]) -> None:
-        """Outside the lock: a listener may call the store."""
-        for hint in hints:
+        """These, and what the jobs themselves have to tell. Outside the lock: a listener may call the store."""
+        with self._lock:
+            news, self._jobs.news = self._jobs.news, []
+        for hint in (*hints, *news):
             for listener in self._listeners:
                 listener(hint)
 
     def _undisposed(self, tenant: str, job_id: UUID) -> Row | None:
         row = self._jobs.find(tenant, job_id)
         return row if row is not None and row.state is State.DEAD and row.disposition is None else None
-
-
-def _job_hints(drafts: Iterable[JobDraft]) -> list[Hint]:
-    """One per lane, with its earliest due time."""
-    earliest: dict[tuple[str, int], Micros] = {}
-    for draft in drafts:
-        lane = (draft.queue, draft.priority)
-        if lane not in earliest or draft.due_at < earliest[lane]:
-            earliest[lane] = draft.due_at
-    return [JobHint(queue, priority, due_at) for (queue, priority), due_at in earliest.items()]
-
-
-def _cursor_hints(schedule: Schedule) -> list[Hint]:
-    return [] if schedule.next_fire_time is None else [ScheduleHint(schedule.next_fire_time)]
 
 
 def _count(queue: str, rows: list[Row], now: Micros) -> QueueCount:

@@ -17,25 +17,35 @@ from __future__ import annotations
 
 import pytest
 
-_TESTS = "changing claiming exclusive firing hints holding leases life nodes racing reading schedules settling submitting upkeep"
-pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in (*_TESTS.split(), "drafts", "ledger", "machine")))
+_TESTS = (
+    "awaiting changing claiming exclusive firing gates hints holding leases life nodes notes queues racing rates reading schedules "
+    "settling submitting transactions unique upkeep"
+)
+pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in (*_TESTS.split(), "drafts", "frame", "ledger", "machine", "tools")))
 
 # pytest must hear of these modules before they are imported: hence E402.
 from duetime.testing.conformance import (  # noqa: E402
+    awaiting,
     changing,
     claiming,
     exclusive,
     firing,
+    gates,
     hints,
     holding,
     leases,
     life,
     nodes,
+    notes,
+    queues,
     racing,
+    rates,
     reading,
     schedules,
     settling,
     submitting,
+    transactions,
+    unique,
     upkeep,
 )
 
@@ -46,6 +56,8 @@ class StoreConformance(
     life.LifeConformance,
     submitting.SubmitConformance,
     submitting.UniqueKeyConformance,
+    unique.AdmissionConformance,
+    unique.AdmissionRaceConformance,
     reading.LookupConformance,
     reading.ListingConformance,
     reading.CountConformance,
@@ -56,12 +68,27 @@ class StoreConformance(
     claiming.ClaimantConformance,
     claiming.NextDueConformance,
     exclusive.ExclusiveConformance,
+    gates.GateConformance,
+    gates.GatedExclusiveConformance,
+    gates.TurnConformance,
+    gates.GateRaceConformance,
+    rates.RateConformance,
+    rates.NextStartConformance,
+    queues.QueueConformance,
+    queues.QueuePauseConformance,
+    queues.QueueLimitConformance,
+    queues.QueueRateConformance,
     settling.SettleConformance,
     settling.FencingConformance,
     settling.RepeatConformance,
     settling.AttemptConformance,
     holding.HeldConformance,
     holding.BeginConformance,
+    notes.NoteConformance,
+    notes.MarkConformance,
+    awaiting.AwaitConformance,
+    transactions.TransactionConformance,
+    transactions.GuestConformance,
     schedules.ScheduleConformance,
     schedules.VersionConformance,
     schedules.PauseConformance,
@@ -75,6 +102,7 @@ class StoreConformance(
     nodes.OrphanConformance,
     leases.LeaseConformance,
     upkeep.PruneConformance,
+    upkeep.TargetPruneConformance,
     upkeep.ForgetConformance,
     racing.RaceConformance,
     hints.HintConformance,

@@ -43,7 +43,14 @@ class ClaimConformance:
 
     async def test_the_worker_sees_the_whole_job(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
-        details = {"schedule_id": new_id(0), "schedule": "nightly", "policies": b"{1}", "target_spec": b"{2}", "payload": b"{3}"}
+        details = {
+            "schedule_id": new_id(0),
+            "schedule": "nightly",
+            "policies": b"{1}",
+            "target_spec": b"{2}",
+            "payload": b"{3}",
+            "gate": "gate",
+        }
         draft = await add(store, job(now - 1, fire_time=now - HOUR, **details))
         claimed = await claim_one(store, node)
         expected = Claimed(
@@ -65,6 +72,7 @@ class ClaimConformance:
             target_spec=b"{2}",
             checkpoint=None,
             tenant=TENANT,
+            gate="gate",
         )
         assert claimed == expected
 

@@ -12,6 +12,7 @@ from duetime.model.ids import SEGMENTS, Ids, fire_id
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Job, JobDraft, State
 from duetime.model.lease import NodeDraft, NodeId
+from duetime.model.limit import Bound, Rate
 from duetime.model.schedule import Fire, Firing, Missed, Schedule, ScheduleDraft
 from duetime.model.settle import Settlement
 from duetime.model.when import Every
@@ -89,14 +90,22 @@ async def expired(store: Store) -> NodeId:
 
 async def lapsed(store: Store) -> None:
     """Until a lease of one microsecond taken before this call has ended."""
-    start = await store.time()
-    while await store.time() <= start + 1:
+    await passed(store, await store.time() + 2)
+
+
+async def passed(store: Store, moment: Micros) -> None:
+    """Until the store's clock has reached this instant, which must not be far."""
+    while await store.time() < moment:
         pass
 
 
 def request(node: NodeId, *lanes: Lane, **changes: Any) -> ClaimRequest:
     plain = ClaimRequest(node=node, lanes=lanes or (LANE,), targets=(TARGET,), room=100, prefetch=0)
     return replace(plain, **changes)
+
+
+def bound(most: int | None = None, rate: Rate | None = None, target: str = TARGET) -> Bound:
+    return Bound(target, most, rate)
 
 
 async def claim_one(store: Store, node: NodeId, **changes: Any) -> Claimed:

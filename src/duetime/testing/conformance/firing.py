@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from duetime.model.job import JobDraft, JobFilter, State
+from duetime.model.limit import Queue
 from duetime.model.schedule import Fire
 from duetime.store import Store
 from duetime.testing.conformance.drafts import (
@@ -33,7 +34,14 @@ from duetime.testing.conformance.drafts import (
 class FireConformance:
     async def test_jobs_take_after_their_schedule(self, store: Store) -> None:
         now = await store.time()
-        details: dict[str, Any] = {"target": "@http", "target_spec": b"{1}", "payload": b"\x00\xff", "policies": b"{2}", "labels": b"{3}"}
+        details: dict[str, Any] = {
+            "target": "@http",
+            "target_spec": b"{1}",
+            "payload": b"\x00\xff",
+            "policies": b"{2}",
+            "labels": b"{3}",
+            "gate": "gate",
+        }
         draft = schedule(queue="billing", priority=9, overlap="queue", owner="owner", **details)
         made = await put(store, draft, now)
         fire = Fire(new_id(now), now, now + 7, None)
@@ -56,7 +64,7 @@ class FireConformance:
         )
         assert tuple(getattr(found, name) for name in expected._fields) == expected
         assert (found.state, found.attempt, found.node) == (State.PENDING, 0, None)
-        assert await store.queues() == ["billing"]
+        assert await store.queues() == [Queue("billing")]
 
     async def test_the_cursor_moves_with_them(self, store: Store) -> None:
         now = await store.time()

@@ -10,7 +10,10 @@ from duetime.model.job import CancelReply, Claimed, Job, JobDraft, State
 from duetime.model.lease import NodeId
 from duetime.model.schedule import Fire, Schedule
 from duetime.model.settle import Settlement
+from duetime.model.unique import Admission, OnConflict, Rule
 from duetime.testing.conformance.drafts import job
+
+MOST_OF_A_GATE = 2
 
 
 class Ledger:
@@ -20,6 +23,9 @@ class Ledger:
         self.final: dict[UUID, State] = {}
         self.held: dict[UUID, Claimed] = {}
         self.disposed: set[UUID] = set()
+        self.saves = 0
+        self._checkpoints: dict[UUID, bytes] = {}
+        self._marks: set[tuple[UUID, str]] = set()
         self._holders: dict[tuple[UUID, int], NodeId] = {}
         self._ever: list[Claimed] = []
         self._attempts: dict[UUID, int] = {}
@@ -40,14 +46,40 @@ class Ledger:
         if fire.skip_reason is not None:
             self.end(fire.id, State.SKIPPED)
 
+    def admit(self, draft: JobDraft, rule: Rule) -> Admission:
+        """What must become of a unique job, and that it becomes so."""
+        holder = next((each for each in self.drafts.values() if each.unique_key == draft.unique_key and self.lives(each.id)), None)
+        if holder is not None and holder.id in self.held:
+            if State.RUNNING in rule.states:
+                return Admission(holder.id, "skipped")
+            self.drafts[holder.id] = holder._replace(unique_key=None)
+        elif holder is not None and rule.on_conflict is not OnConflict.REPLACE:
+            return Admission(holder.id, "skipped" if rule.on_conflict is OnConflict.SKIP else "rescheduled")
+        elif holder is not None:
+            self.end(holder.id, State.CANCELLED)
+            self.accept(draft)
+            return Admission(draft.id, "replaced")
+        self.accept(draft)
+        return Admission(draft.id)
+
+    def save(self, row: Claimed, checkpoint: bytes) -> None:
+        self.saves += 1
+        self._checkpoints[row.id] = checkpoint
+
+    def mark(self, job_id: UUID, key: str) -> bool:
+        """Whether this is the first time."""
+        known = (job_id, key) in self._marks
+        self._marks.add((job_id, key))
+        return not known
+
     def shares_key(self, holder: UUID, draft: JobDraft) -> None:
         assert draft.unique_key is not None
         assert self.drafts[holder].unique_key == draft.unique_key
-        assert self._live(holder), "a finished job held a unique key"
+        assert self.lives(holder), "a finished job held a unique key"
 
     def start(self, row: Claimed, node: NodeId) -> None:
         """I5: a token has one holder, and tokens only rise."""
-        assert self._live(row.id), "a job that is final or gone was claimed"
+        assert self.lives(row.id), "a job that is final or gone was claimed"
         assert row.id not in self.held, "claimed while it runs"
         assert (row.id, row.attempt) not in self._holders, "one token, two holders"
         assert row.attempt > self._attempts.get(row.id, 0)
@@ -64,13 +96,13 @@ class Ledger:
 
     def end(self, job_id: UUID, state: State) -> None:
         """I3: final once."""
-        assert self._live(job_id), "ended twice"
+        assert self.lives(job_id), "ended twice"
         self.final[job_id] = state
 
     def withdraw(self, schedule_id: UUID, now: Micros) -> None:
         for draft in self.drafts.values():
             ahead = draft.schedule_id == schedule_id and draft.fire_time > now
-            if ahead and self._live(draft.id) and draft.id not in self._attempts:
+            if ahead and self.lives(draft.id) and draft.id not in self._attempts:
                 self.gone.add(draft.id)
 
     def forget(self, job_id: UUID) -> None:
@@ -88,7 +120,11 @@ class Ledger:
             assert row.state.final == (row.id in self.final), f"{row.id} is {row.state}"
             assert self.final.get(row.id, row.state) is row.state, "a final state changed"
             assert row.attempt == self._attempts.get(row.id, 0)
+            assert row.checkpoint == self._checkpoints.get(row.id), "a checkpoint was lost, or written by somebody late"
+            assert row.unique_key == self.drafts[row.id].unique_key
         self._one_at_a_time(found)
+        of_gate = Counter(row.gate for row in found if row.state is State.RUNNING and row.gate is not None)
+        assert max(of_gate.values(), default=0) <= MOST_OF_A_GATE, "too many of one gate"
 
     def most_completions(self) -> int:
         return max(self._completions.values(), default=0)
@@ -132,5 +168,5 @@ class Ledger:
             return CancelReply.FINAL
         return CancelReply.REQUESTED if job_id in self.held else CancelReply.CANCELLED
 
-    def _live(self, job_id: UUID) -> bool:
+    def lives(self, job_id: UUID) -> bool:
         return job_id in self.drafts and job_id not in self.gone and job_id not in self.final

@@ -10,26 +10,21 @@ Bind it by overriding `open_store` (and `teardown`, if there is something to cle
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Coroutine
 from dataclasses import replace
-from typing import Any, TypeVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from duetime.model.attempt import Ending
 from duetime.model.instant import Micros
-from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter, State
+from duetime.model.job import CancelReply, Claimed, Job, State
 from duetime.model.lease import NodeId
 from duetime.model.schedule import Firing, Schedule
 from duetime.model.settle import Settlement
-from duetime.store import Lane, Store
 from duetime.testing.conformance.drafts import (
     DAY,
     HOUR,
-    QUEUE,
     TENANT,
     ended,
     expired,
@@ -37,41 +32,20 @@ from duetime.testing.conformance.drafts import (
     job,
     joined,
     loss,
-    new_id,
     request,
     schedule,
 )
-from duetime.testing.conformance.ledger import Ledger
+from duetime.testing.conformance.frame import PRIORITIES
+from duetime.testing.conformance.tools import ToolRules
 
-PRIORITIES = (9, 5)
 NAMES = ("one", "two")
 FAR_AHEAD = 400 * DAY
 picks = st.integers(min_value=0, max_value=99)
 overlaps = st.sampled_from([None, "skip", "queue", "cancel_previous"])
 outcomes = st.sampled_from(["success", "death", "cancelled", "retry", "retry later", "release"])
-Answer = TypeVar("Answer")
 
 
-class StoreMachine(RuleBasedStateMachine):
-    def __init__(self) -> None:
-        super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.store = self.open_store()
-        self.ledger = Ledger()
-        self.workers: list[NodeId] = []
-        self.steps: list[Firing] = []
-        self.hand_schedules = [new_id(0), new_id(0)]
-
-    def open_store(self) -> Store:
-        """A store on fresh, migrated data. Coroutines of it run on `self.loop`, by way of `self.run`."""
-        raise NotImplementedError
-
-    def run(self, verb: Coroutine[Any, Any, Answer]) -> Answer:
-        return self.loop.run_until_complete(verb)
-
-    def now(self) -> Micros:
-        return self.run(self.store.time())
-
+class StoreMachine(ToolRules):
     @initialize(waiting=st.integers(0, 4), held=st.integers(0, 2))
     def two_workers_join(self, waiting: int, held: int) -> None:
         """Some work is there already, or most sequences would find nothing to claim."""
@@ -98,13 +72,6 @@ class StoreMachine(RuleBasedStateMachine):
         draft = self.ledger.any_draft(pick)
         if draft.id not in self.ledger.gone:
             assert self.run(self.store.add_jobs([draft], again=True)) == [draft.id]
-
-    def add(self, draft: JobDraft) -> None:
-        [answer] = self.run(self.store.add_jobs([draft]))
-        if answer == draft.id:
-            self.ledger.accept(draft)
-        else:
-            self.ledger.shares_key(answer, draft)
 
     @precondition(lambda self: self.ledger.drafts)
     @rule(pick=picks)
@@ -141,15 +108,6 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(worker=st.integers(0, 1), room=st.integers(1, 4), ahead=st.booleans(), sweep=st.booleans())
     def claim(self, worker: int, room: int, ahead: bool, sweep: bool) -> None:
         self.claim_for(self.workers[worker], room, 6 * HOUR if ahead else 0, sweep)
-
-    def claim_for(self, node: NodeId, room: int, prefetch: Micros, sweep: bool = True) -> None:
-        lanes = [Lane(QUEUE, priority, 0 if sweep else self.now() - DAY) for priority in PRIORITIES]
-        claimed = self.run(self.store.claim(request(node, *lanes, room=room, prefetch=prefetch, sweep=sweep)))
-        assert len(claimed) <= room
-        until = self.now() + prefetch
-        for row in claimed:
-            assert row.due_at <= until, "claimed early"
-            self.ledger.start(row, node)
 
     @precondition(lambda self: self.ledger.held)
     @rule(pick=picks)
@@ -303,9 +261,6 @@ class StoreMachine(RuleBasedStateMachine):
             if found.finished_at is not None and found.finished_at < before:
                 self.ledger.forget(job_id)
 
-    def listed(self) -> list[Job]:
-        return self.run(self.store.list_jobs(JobFilter(TENANT), 10_000))
-
     @invariant()
     def the_store_agrees_with_the_ledger(self) -> None:
         found = self.listed()
@@ -323,6 +278,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def finish_everything(self) -> None:
         node = self.run(joined(self.store))
+        self.set_pause(False)
         for _ in range(len(self.ledger.drafts) + 2):
             for row in list(self.ledger.held.values()):
                 decision = self.decide(row, "success")

@@ -78,6 +78,7 @@ class ScheduleConformance:
             "queue": "billing",
             "priority": 9,
             "overlap": "skip",
+            "gate": "gate",
             "missed": Missed("all", within="6h", max=3),
             "jitter": 5,
             "start_at": now,

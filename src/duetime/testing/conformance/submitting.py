@@ -8,6 +8,7 @@ import pytest
 
 from duetime.model.instant import LATEST, SECOND
 from duetime.model.job import Job, JobFilter, State
+from duetime.model.limit import Queue
 from duetime.store import Store
 from duetime.testing.conformance.drafts import (
     DAY,
@@ -71,6 +72,7 @@ class SubmitConformance:
             labels=b'{"a":"b"}',
             unique_key="key",
             retry_of=new_id(0),
+            gate="gate",
         )
         found = await stored(store, (await add(store, draft)).id)
         assert tuple(getattr(found, name) for name in draft._fields) == draft
@@ -78,11 +80,11 @@ class SubmitConformance:
     @pytest.mark.parametrize("text", AWKWARD)
     async def test_any_text_is_kept(self, store: Store, text: str) -> None:
         now = await store.time()
-        draft = job(now, tenant=text, queue=text, target=text, owner=text, unique_key=text, schedule=text)
+        draft = job(now, tenant=text, queue=text, target=text, owner=text, unique_key=text, schedule=text, gate=text)
         await add(store, draft)
         found = await stored(store, draft.id, tenant=text)
-        assert (found.tenant, found.queue, found.target, found.owner, found.unique_key, found.schedule) == (text,) * 6
-        assert await store.queues() == [text]
+        assert (found.tenant, found.queue, found.target, found.owner, found.unique_key, found.schedule, found.gate) == (text,) * 7
+        assert await store.queues() == [Queue(text)]
         [listed] = await store.list_jobs(JobFilter(text, queue=text, owner=text, schedule=text, target=text), 10)
         assert listed == found
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from duetime.model.job import JobFilter, State
 from duetime.model.lease import NodeId
-from duetime.store import Store
+from duetime.model.limit import Queue
+from duetime.store import MarkReply, Note, Store
 from duetime.testing.conformance.drafts import (
     DAY,
     HOUR,
@@ -21,6 +22,7 @@ from duetime.testing.conformance.drafts import (
     jobs,
     joined,
     known,
+    new_id,
     put,
     request,
     retry,
@@ -76,7 +78,7 @@ class PruneConformance:
         assert await store.settle([success(row, now - 3 * DAY) for row in claimed]) == []
         await store.prune(now - DAY)
         assert await store.list_jobs(JobFilter(TENANT), 10) == []
-        assert await store.queues() == [QUEUE]
+        assert await store.queues() == [Queue(QUEUE)]
 
     async def test_nothing_to_prune(self, store: Store) -> None:
         assert await store.prune(await store.time()) == 0
@@ -104,6 +106,54 @@ class PruneConformance:
         assert await store.settle([retry(claimed, now, now - 10 * DAY)]) == []
         await store.prune(now - DAY)
         assert (await claim_one(store, node)).attempt == 2
+
+
+class TargetPruneConformance:
+    """Some targets have a retention of their own, shorter than the rest."""
+
+    async def test_jobs_of_a_target_go_sooner(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        soon = await finished(store, node, job(now, target="chatty"), now - 2 * HOUR)
+        late = await finished(store, node, job(now, target="chatty"), now - HOUR // 2)
+        kept = await finished(store, node, job(now), now - 2 * HOUR)
+        gone = await finished(store, node, job(now), now - 10 * DAY)
+        assert await store.prune(now - 5 * DAY, {"chatty": now - HOUR}) >= 1
+        assert {found.id for found in await store.list_jobs(JobFilter(TENANT), 10)} == {late.id, kept.id}
+        assert await store.get_job(TENANT, soon.id) is None
+        assert await store.get_job(TENANT, gone.id) is None
+
+    async def test_an_instant_earlier_than_the_general_one_keeps_nothing(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        old = await finished(store, node, job(now, target="chatty"), now - 8 * DAY)
+        await store.prune(now - 5 * DAY, {"chatty": now - 20 * DAY})
+        assert await store.get_job(TENANT, old.id) is None
+
+    async def test_several_targets_have_instants_of_their_own(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        drafts = {target: await finished(store, node, job(now, target=target), now - 3 * HOUR) for target in ("a", "b", "c")}
+        await store.prune(now - 5 * DAY, {"a": now - 2 * HOUR, "b": now - 4 * HOUR})
+        assert {found.target for found in await store.list_jobs(JobFilter(TENANT), 10)} == {"b", "c"}
+        assert await store.get_job(TENANT, drafts["a"].id) is None
+
+    async def test_their_attempts_and_marks_go_with_them(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        draft = job(now - DAY, target="chatty")
+        for _ in range(2):
+            claimed = await started(store, node, draft)
+            assert claimed.attempt == 1
+            assert await store.mark(claimed.id, 1, "mail", new_id(1)) is MarkReply.TAKEN
+            assert await store.save([Note(claimed.id, 1, b"so far", None)]) == []
+            assert await store.settle([death(claimed, now - 2 * HOUR)]) == []
+            await store.prune(now - 5 * DAY, {"chatty": now - HOUR})
+            assert await store.list_attempts(draft.id) == []
+
+    async def test_live_jobs_of_a_target_stay(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        running = await started(store, node, job(now - 300 * DAY, target="chatty"))
+        waiting = await add(store, job(now - 300 * DAY, target="chatty"))
+        await store.prune(now - DAY, {"chatty": now})
+        assert (await stored(store, running.id)).state is State.RUNNING
+        assert (await stored(store, waiting.id)).state is State.PENDING
 
 
 class ForgetConformance:
