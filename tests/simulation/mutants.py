@@ -16,11 +16,11 @@ from uuid import UUID
 from duetime.clock import Follower
 from duetime.engine import claimer, planner
 from duetime.engine.claimer import Claimer, Sweeper
-from duetime.engine.commands import Submitter
 from duetime.engine.heart import Heart, InlineHeart
 from duetime.engine.loop import Loop
 from duetime.engine.reaper import Reaper
 from duetime.engine.settler import Settler
+from duetime.engine.submitter import Submitter
 from duetime.engine.worker import Worker
 from duetime.errors import StoreError
 from duetime.model import schedule as schedule_model

@@ -6,6 +6,7 @@ import pytest
 
 from duetime.testing.simulation import run_seed
 from duetime.testing.simulation.invariants.verdict import Violation
+from tests.simulation import tool_mutants
 from tests.simulation.mutants import MUTANTS
 
 pytestmark = pytest.mark.slow
@@ -22,4 +23,4 @@ def test_a_broken_variant_is_caught(name: str) -> None:
 
 
 def test_there_are_enough_of_them() -> None:
-    assert len(MUTANTS) >= 25
+    assert len(MUTANTS) >= 25 + len(tool_mutants.__all__)

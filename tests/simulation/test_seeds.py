@@ -30,12 +30,12 @@ def test_the_histories_are_worth_checking() -> None:
     found = survey(range(2_000, 2_120), workers=2)
     assert found.unvisited == []
     assert found.totals["jobs"] > 2_000
-    for event in ("NodeFenced", "NodesBuried", "JobsRecovered", "SettlementsRefused"):
+    for event in ("NodeFenced", "NodesBuried", "JobsRecovered", "SettlementsRefused", "save refused", "mark refused", "commit refused"):
         assert found.events[event] > 0, event
-    for ending in ("failed", "timed_out", "lost", "released"):
+    for ending in ("failed", "timed_out", "lost", "released", "snoozed"):
         assert found.transitions["running", f"settle {ending}, again"] > 0, ending
     for ending in ("succeeded", "cancelled", "failed", "lost"):
         assert found.transitions["running", f"settle {ending}"] > 0, ending
-    for event in ("cancel_job", "overlap skip", "put_schedule", "pause_schedule", "remove_schedule"):
+    for event in ("cancel_job", "overlap skip", "put_schedule", "pause_schedule", "remove_schedule", "add_unique", "give up key"):
         assert found.transitions["pending", event] > 0, event
     assert found.transitions["none", "skip"] > 0

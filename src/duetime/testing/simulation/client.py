@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any, TypeVar
@@ -15,11 +16,13 @@ from duetime.errors import DuetimeError, StoreUnavailable
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, to_datetime
 from duetime.model.job import Delivery, JobDraft, JobFilter, Overlap, State
+from duetime.model.limit import Queue
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed, ScheduleDraft
+from duetime.model.unique import LIVE, OnConflict, Rule
 from duetime.model.when import At, Cron, Every, When
 from duetime.store import Store
-from duetime.testing.simulation.tasks import KINDS, LONGEST, SAFE_KINDS
+from duetime.testing.simulation.tasks import KEEPING_KINDS, KINDS, LIMITED_KINDS, LONGEST, SAFE_KINDS
 
 TENANT = "default"
 QUEUES = ("default", "default", "mail", "reports")
@@ -58,15 +61,34 @@ class Client:
     async def submit(self) -> None:
         now = await self._commands.now()
         new = self._new_job(now)
-        draft = job_draft(self._ids, TENANT, new, _defaults(new.task), now)
+        draft = self._gated(job_draft(self._ids, TENANT, new, _defaults(new.task), now))
         stored = await self._insist(lambda: self._commands.submit(draft))
         self._acknowledged(stored, draft)
         self._submitted.append(stored)
 
+    async def submit_unique(self) -> None:
+        """By a rule of its own: what is there may be skipped, replaced, rescheduled, or give up its key."""
+        now = await self._commands.now()
+        new = self._new_job(now)._replace(unique_key=f"key-{self._chance.randrange(3)}")
+        draft = self._gated(job_draft(self._ids, TENANT, new, _defaults(new.task), now))
+        states = LIVE if self._chance.random() < 0.7 else LIVE - {State.RUNNING}
+        rule = Rule(states, self._chance.choice((None, SECOND)), self._chance.choice(list(OnConflict)))
+        again = iter((False, True, True, True))
+        admission = await self._insist(lambda: self._store.add_unique(draft, rule, next(again)))
+        self._acknowledged(admission.id, draft)
+
+    async def pause_queue(self) -> None:
+        if self.deadly:
+            queue = self._chance.choice(QUEUES)
+            await self._insist(lambda: self._store.set_queue(Queue(queue, paused=True)))
+            await asyncio.sleep(self._chance.random())
+            await self._insist(lambda: self._store.set_queue(Queue(queue)))
+
     async def submit_many(self) -> None:
         now = await self._commands.now()
-        news = [self._new_job(now) for _ in range(self._chance.randint(2, 6))]
-        drafts = job_drafts(self._ids, TENANT, [(new, _defaults(new.task)) for new in news], now)
+        flood = self._chance.choice(LIMITED_KINDS) if self._chance.random() < 0.5 else None
+        news = [self._new_job(now, flood) for _ in range(self._chance.randint(2, 8))]
+        drafts = [self._gated(draft) for draft in job_drafts(self._ids, TENANT, [(new, _defaults(new.task)) for new in news], now)]
         for stored, draft in zip(await self._insist(lambda: self._commands.submit_many(drafts)), drafts, strict=True):
             self._acknowledged(stored, draft)
 
@@ -106,9 +128,10 @@ class Client:
         self._acknowledged(await self._commands.trigger_schedule(TENANT, name), None)
 
     # -- choices ------------------------------------------------------------------------------------------------------
-    def _new_job(self, now: int) -> NewJob:
+    def _new_job(self, now: int, kind: str | None = None) -> NewJob:
         chance = self._chance
-        kind = "deadly" if self.deadly and chance.random() < 0.03 else chance.choice(SAFE_KINDS)
+        kinds = KEEPING_KINDS if chance.random() < 0.25 else SAFE_KINDS
+        kind = kind or ("deadly" if self.deadly and chance.random() < 0.03 else chance.choice(kinds))
         key = f"key-{chance.randrange(3)}" if chance.random() < 0.15 else None
         retry = Retry(chance.randint(1, 2), "300ms", 2.0, "1s") if chance.random() < 0.1 else None
         draw = chance.random()
@@ -117,8 +140,12 @@ class Client:
         queue, priority = chance.choice(QUEUES), chance.choice((1, 5, 5, 9))
         return NewJob(kind, self._payload(kind), at, delay, priority, queue, key, retry=retry)
 
+    def _gated(self, draft: JobDraft) -> JobDraft:
+        """As a registered task with a limit names its gates."""
+        return draft._replace(gate=f"{draft.target}/{self._chance.randrange(2)}") if draft.target in LIMITED_KINDS else draft
+
     def _payload(self, kind: str) -> dict[str, Any]:
-        most = LONGEST / SECOND / 2 if kind in ("long", "stubborn") else 0.3
+        most = LONGEST / SECOND / 2 if KINDS[kind].long else 0.3
         return {"seconds": round(most * self._chance.random(), 3), "failures": self._chance.choice((0, 1, 1, 2))}
 
     def _schedule(self, now: int) -> ScheduleDraft:
@@ -134,7 +161,8 @@ class Client:
             "queue": chance.choice(QUEUES),
         }
         name = chance.choice(NAMES)
-        return schedule_draft(self._ids, TENANT, name, kind, self._when(now), _defaults(kind), now, options)
+        draft = schedule_draft(self._ids, TENANT, name, kind, self._when(now), _defaults(kind), now, options)
+        return replace(draft, gate=f"{kind}/0") if kind in LIMITED_KINDS else draft
 
     def _when(self, now: int) -> When:
         chance = self._chance
@@ -165,6 +193,6 @@ def _defaults(kind: str) -> Defaults:
 
 _ASKS = (
     Client.submit, Client.submit_many, Client.cancel, Client.retry_dead, Client.put, Client.pause, Client.resume, Client.remove,
-    Client.trigger,
+    Client.trigger, Client.submit_unique, Client.pause_queue,
 )  # fmt: skip
-_WEIGHTS = (38, 4, 8, 4, 22, 7, 9, 3, 7)
+_WEIGHTS = (38, 4, 8, 4, 22, 7, 9, 3, 7, 6, 2)

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from random import Random
 
 from duetime.engine.failpoint import FAILPOINTS
+from duetime.model.instant import SECOND
 from duetime.testing.simulation.loop import NOBODY
 from duetime.testing.simulation.processes import Host, Weather
 from duetime.testing.simulation.world import CLIENT, World
 
+LONGEST_ON_ITS_WAY = 3 * SECOND
 CALM = Weather(lost_hints=0.05, doubled_hints=0.05)
 FAULT_KINDS = (
-    "kill", "kill_at", "kill_all", "pause", "stop", "owner_gone", "lossy", "slow", "store_crash", "kill_client", "partition", "blackout",
+    "kill", "kill_at", "kill_all", "pause", "stop", "owner_gone", "overtaken", "lossy", "slow", "store_crash", "kill_client", "partition",
+    "blackout",
 )  # fmt: skip
 MIXED_KINDS = tuple(kind for kind in FAULT_KINDS if kind != "blackout")  # after which there is nothing left to strike
 
@@ -76,6 +79,7 @@ class Nemesis:
             "pause": self._pause,
             "stop": self._stop,
             "owner_gone": self._owner_gone,
+            "overtaken": self._overtaken,
             "lossy": self._lossy,
             "slow": self._slow,
             "store_crash": self._store_crash,
@@ -121,6 +125,15 @@ class Nemesis:
         if node is not None:
             self._world.hosts[victim].disturb(self._world.now())
             self._world.execute(self._world.store.leave, None, node)
+
+    async def _overtaken(self, victim: str) -> None:
+        """What its tasks say is long on its way, and meanwhile somebody declares the node dead: others are told to do the same work."""
+        host = self._world.hosts[victim]
+        self._for_a_while(host, Weather(tardy=0.8))
+        host.disturb(self._world.now() + LONGEST_ON_ITS_WAY)
+        await asyncio.sleep(0.2 + 0.3 * self._chance.random())
+        if self._world.hosts[victim] is host and not host.gone:
+            await self._owner_gone(victim)
 
     async def _lossy(self, victim: str) -> None:
         name = self._chance.choice((victim, CLIENT))
@@ -174,4 +187,5 @@ def _copy(weather: Weather) -> Weather:
         weather.latency,
         weather.stalls,
         weather.stall,
+        weather.tardy,
     )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft, State
 from duetime.model.lease import NodeId
 from duetime.model.settle import Settlement
+from duetime.stores.memory.hinting import job_hints
 from duetime.stores.memory.jobs import Jobs
 from duetime.stores.memory.nodes import Nodes
 from duetime.stores.memory.row import Row
 from duetime.stores.memory.schedules import Schedules
+from duetime.stores.memory.settling import write
 from duetime.stores.memory.store import MemoryStore
+from duetime.testing.simulation.effects import Write
 from duetime.testing.simulation.invariants.jobs import JobInvariants
 
 
@@ -57,9 +61,17 @@ class Journal(Jobs):
             self._watcher.withdrawn(row)
         return freed
 
-    def prune(self, before: Micros) -> int:
+    def move(self, row: Row, due_at: Micros, priority: int) -> None:
+        super().move(row, due_at, priority)
+        self._watcher.moved(row)
+
+    def give_up_key(self, row: Row) -> None:
+        self._watcher.gave_up_key(row)
+        super().give_up_key(row)
+
+    def prune(self, before: Micros, targets: Mapping[str, Micros]) -> int:
         known = list(self.past)
-        count = super().prune(before)
+        count = super().prune(before, targets)
         self._watcher.pruned([job_id for job_id in known if job_id not in self.past])
         return count
 
@@ -70,12 +82,23 @@ class SimulatedStore(MemoryStore):
     def __init__(self, clock: Callable[[], Micros], watcher: JobInvariants) -> None:
         super().__init__(clock)
         self._jobs = Journal(watcher)
+        self.effects: Counter[UUID] = Counter()  # what tasks wrote in transactions that were committed, by job
         self._nodes = Nodes(self._jobs)
         self._schedules = Schedules(self._jobs)
 
     @property
     def jobs(self) -> Jobs:
         return self._jobs
+
+    async def commit(self, settlement: Settlement, writes: tuple[Write, ...]) -> bool:
+        with self._lock:
+            row = self._jobs.running(settlement.id, settlement.attempt)
+            if row is None:
+                return False
+            freed = write(self._jobs, row, settlement)
+            self.effects[settlement.id] += len(writes)
+        self._tell(job_hints(waiting.draft for waiting in freed))
+        return True
 
     def ahead(self, schedule_id: UUID, now: Micros) -> list[JobDraft]:
         """Planned fires of this schedule that have not started and lie ahead."""

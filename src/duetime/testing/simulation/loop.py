@@ -13,6 +13,7 @@ from enum import Enum
 from heapq import heappop, heappush
 from random import Random
 from typing import Any, NoReturn, TypeVarTuple, Unpack
+from warnings import catch_warnings, simplefilter
 
 from duetime.model.instant import SECOND, Micros
 
@@ -188,13 +189,15 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def close(self) -> None:
         """Unwind what was killed or is unfinished, so that nothing is left to be collected later."""
         super().close()
-        for task in self._tasks:
-            task._log_destroy_pending = False  # type: ignore[attr-defined]  # the C task's switch, unknown to typeshed
-            if not task.done():
-                _unwind(task.get_coro())
-            elif not task.cancelled():
-                task.exception()  # seen: asyncio need not complain
-        self._tasks.clear()
+        with catch_warnings():
+            simplefilter("ignore", RuntimeWarning)  # what a killed process would have awaited next is never awaited
+            for task in self._tasks:
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # the C task's switch, unknown to typeshed
+                if not task.done():
+                    _unwind(task.get_coro())
+                elif not task.cancelled():
+                    task.exception()  # seen: asyncio need not complain
+            self._tasks.clear()
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> NoReturn:  # type: ignore[override]  # always raises
         raise RuntimeError("threads are not allowed in a simulation")

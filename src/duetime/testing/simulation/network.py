@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 from uuid import UUID
 
-from duetime.errors import StoreUnavailable
+from duetime.errors import InvalidInput, StoreUnavailable
 from duetime.model.attempt import Attempt
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft
 from duetime.model.settle import Settlement
-from duetime.store import Capabilities, ClaimRequest, Hint, Migration, QueueCount, Store, Unsubscribe
+from duetime.model.unique import Admission, Rule
+from duetime.store import Capabilities, ClaimRequest, Hint, MarkReply, Migration, Note, QueueCount, Store, Unsubscribe
+from duetime.testing.simulation.effects import RemoteTransaction, Write
 from duetime.testing.simulation.loop import NOBODY, SimulationLoop
 from duetime.testing.simulation.processes import Host
 
 Answer = TypeVar("Answer")
 Verb = Callable[..., Coroutine[Any, Any, Answer]]
+OF_ATTEMPTS = ("commit", "mark", "save")  # said by a task while it runs
 GIVE_UP_AFTER = 0.8  # seconds until a caller whose request or reply was lost stops waiting
+
+
+class CommittingStore(Store, Protocol):
+    async def commit(self, settlement: Settlement, writes: tuple[Write, ...]) -> bool:
+        """The end of a transaction in which a task wrote: its writes and the settlement, or neither."""
+        ...
 
 
 class Backend(Protocol):
@@ -31,7 +41,7 @@ class Backend(Protocol):
     down: bool
 
     @property
-    def store(self) -> Store: ...
+    def store(self) -> CommittingStore: ...
 
     def now(self) -> Micros: ...
 
@@ -59,7 +69,8 @@ class Wire:
             self._later(GIVE_UP_AFTER * self._random(), self._fail, reply, "the request was lost")
             return reply
         lost = draw < weather.lost_requests + weather.lost_replies
-        self._later(self._delay(), self._arrive, verb, arguments, reply, lost, self._backend.crashes)
+        delay = self._delay() if verb.__name__ not in OF_ATTEMPTS else self._delay_of_attempts()
+        self._later(delay, self._arrive, verb, arguments, reply, lost, self._backend.crashes)
         return reply
 
     def _arrive(self, verb: Verb[Answer], arguments: tuple[Any, ...], reply: asyncio.Future[Answer], lost: bool, crashes: int) -> None:
@@ -92,6 +103,10 @@ class Wire:
             return weather.stall * self._random()
         return weather.latency * self._random()
 
+    def _delay_of_attempts(self) -> float:
+        tardy = self._host.weather.tardy
+        return 0.5 + 2 * self._random() if tardy and self._random() < tardy else self._delay()
+
     def _later(self, delay: float, callback: Callable[..., None], *arguments: Any) -> None:
         self._loop.call_later(delay, callback, *arguments, context=NOBODY)
 
@@ -111,9 +126,9 @@ class Wire:
 class RemoteStore:
     """The store as one process sees it."""
 
-    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=False)
+    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=False, transactions=True)
 
-    def __init__(self, wire: Wire, store: Store) -> None:
+    def __init__(self, wire: Wire, store: CommittingStore) -> None:
         self._wire = wire
         self._store = store
 
@@ -134,6 +149,12 @@ class RemoteStore:
 
     async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
         return await self._wire.call(self._store.add_jobs, drafts, again)
+
+    async def add_unique(self, draft: JobDraft, rule: Rule, again: bool = False) -> Admission:
+        return await self._wire.call(self._store.add_unique, draft, rule, again)
+
+    def guest(self, connection: Any) -> NoReturn:
+        raise InvalidInput("connection", "a simulated store has no connections that somebody else could own")
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
         return await self._wire.call(self._store.get_job, tenant, job_id)
@@ -174,8 +195,24 @@ class RemoteStore:
     async def begin(self, job_id: UUID, attempt: int) -> bool:
         return await self._wire.call(self._store.begin, job_id, attempt)
 
-    async def queues(self) -> list[str]:
+    async def save(self, notes: Sequence[Note]) -> list[UUID]:
+        return await self._wire.call(self._store.save, notes)
+
+    async def mark(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
+        return await self._wire.call(self._store.mark, job_id, attempt, key, nonce)
+
+    async def transact(self) -> RemoteTransaction:
+        await self._wire.call(self._store.time)  # it begins where the store is, or not at all
+        return RemoteTransaction(lambda settlement, writes: self._wire.call(self._store.commit, settlement, writes))
+
+    async def await_job(self, job_id: UUID) -> bool:
+        return await self._wire.call(self._store.await_job, job_id)
+
+    async def queues(self) -> list[Queue]:
         return await self._wire.call(self._store.queues)
+
+    async def set_queue(self, queue: Queue) -> None:
+        await self._wire.call(self._store.set_queue, queue)
 
     async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
         return await self._wire.call(self._store.put_schedule, draft, next_fire_time, expect_version)
@@ -228,8 +265,8 @@ class RemoteStore:
     async def leases(self) -> list[Lease]:
         return await self._wire.call(self._store.leases)
 
-    async def prune(self, before: Micros) -> int:
-        return await self._wire.call(self._store.prune, before)
+    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
+        return await self._wire.call(self._store.prune, before, targets)
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
         return self._wire.subscribe(listener)

@@ -23,6 +23,7 @@ class Weather:
     latency: float = 0.002  # seconds, the most each way on most calls
     stalls: float = 0.0  # share of calls that take up to `stall` seconds each way
     stall: float = 0.0
+    tardy: float = 0.0  # share of what running attempts have to say that arrives seconds later
 
 
 class Host:

@@ -32,6 +32,9 @@ class Recorder:
         self.events: Counter[str] = Counter()
         self.failpoints: Counter[str] = Counter()
         self.transitions: Counter[tuple[str, str]] = Counter()
+        self.on_checkpoint: Callable[[UUID, int], None] = lambda job_id, step: None
+        self.on_resume: Callable[[UUID, int], None] = lambda job_id, step: None
+        self.on_once: Callable[[UUID, str], None] = lambda job_id, key: None
         self.on_start: Callable[[UUID, int, Process], None] = lambda job_id, attempt, process: None
 
     @property
@@ -66,6 +69,25 @@ class Recorder:
             return
         self.ends[ending] += 1
         self.note(f"{process.name} ends {job_id} attempt {attempt}: {ending}")
+
+    def resumed(self, job_id: UUID, step: int) -> None:
+        if self._lives():
+            self.note(f"{job_id} goes on from {step}")
+            self.on_resume(job_id, step)
+
+    def checkpointed(self, job_id: UUID, step: int) -> None:
+        """The task was told that it is kept."""
+        if self._lives():
+            self.on_checkpoint(job_id, step)
+
+    def did_once(self, job_id: UUID, key: str) -> None:
+        if self._lives():
+            self.note(f"{job_id} does {key}")
+            self.on_once(job_id, key)
+
+    def _lives(self) -> bool:
+        process = current_process()
+        return process is not None and not process.dead
 
     def acknowledge(self, job_id: UUID) -> None:
         self.acknowledged[job_id] = self._now()

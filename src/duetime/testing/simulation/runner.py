@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from duetime.engine import commands, heart, perform, planner, reaper, settler, worker
+from duetime.engine import commands, conclusion, desk, heart, perform, planner, reaper, settler, worker
 from duetime.engine.options import ROLES, NodeOptions
 from duetime.model.instant import SECOND
+from duetime.model.limit import Queue
 from duetime.testing.simulation.client import TENANT
 from duetime.testing.simulation.faults import Nemesis, draw_plan
 from duetime.testing.simulation.invariants.ending import check_healthy, check_quiet
@@ -24,7 +25,7 @@ FAULTS_SECONDS = 9.0
 RECOVERY_SECONDS = 4.5
 HEALTHY_SECONDS = 3.5
 QUIET_SECONDS = 5.0
-_MODULES_WITH_FAILPOINTS = (commands, heart, perform, planner, reaper, settler, worker)
+_MODULES_WITH_FAILPOINTS = (commands, conclusion, desk, heart, perform, planner, reaper, settler, worker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,9 @@ async def _history(world: World) -> None:
     await nemesis.run(FAULTS_SECONDS)
     nemesis.heal()
     world.client.deadly = False
+    _resume_queues(world)
     await asyncio.sleep(RECOVERY_SECONDS)
+    _resume_queues(world)  # a request to pause one may have been on its way for long
     healthy_since = world.now()
     await asyncio.sleep(HEALTHY_SECONDS)
     check_healthy(world.checker, world.store, healthy_since, world.now())
@@ -110,6 +113,12 @@ async def _history(world: World) -> None:
             world.execute(world.store.pause_schedule, None, TENANT, plan.draft.name, "the end")
     await asyncio.sleep(QUIET_SECONDS)
     check_quiet(world.checker, world.store, list(world.hosts.values()), world.now())
+
+
+def _resume_queues(world: World) -> None:
+    for queue in world.store.jobs.quotas.queues.values():
+        if queue.paused:
+            world.execute(world.store.set_queue, None, Queue(queue.name))
 
 
 def _draw_fleet(chance: Random) -> dict[str, NodeSpec]:

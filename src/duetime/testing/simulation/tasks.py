@@ -12,13 +12,16 @@ from duetime.invoker import Context, Policies
 from duetime.invokers.task import Signature, TaskHandler
 from duetime.model.instant import SECOND
 from duetime.model.job import Delivery
+from duetime.model.limit import Limit
 from duetime.model.retry import Retry
+from duetime.model.verdict import Snooze
 from duetime.testing.simulation.recorder import Recorder
 
 Body = Callable[[Context, dict[str, Any]], Awaitable[Any]]
 
 RETRY = Retry(max_attempts=3, first_delay="400ms", multiplier=2.0, max_delay="1s")
 TIMEOUT = SECOND // 2
+STEPS = 4
 LONGEST = 3 * SECOND  # no task of the simulation runs longer than this when left alone
 _left_behind: ContextVar[str] = ContextVar("left_behind")
 
@@ -32,6 +35,8 @@ class Kind:
     always_fails: bool = False
     deadly: bool = False
     quick: bool = False  # fit for a schedule that queues
+    long: bool = False  # may outlive a lease
+    limit: Limit | None = None
 
 
 def _policies(timeout: int | None = None, delivery: Delivery = Delivery.AT_LEAST_ONCE) -> Policies:
@@ -43,18 +48,26 @@ KINDS = {
     for kind in (
         Kind("instant", _policies(), quick=True),
         Kind("sleeper", _policies(), quick=True),
-        Kind("long", _policies()),
+        Kind("long", _policies(), long=True),
         Kind("flaky", _policies(), quick=True),
         Kind("failing", _policies(), always_fails=True),
-        Kind("stubborn", _policies()),
+        Kind("stubborn", _policies(), long=True),
         Kind("slow", _policies(timeout=TIMEOUT)),
         Kind("exiting", _policies(), quick=True),
         Kind("cancelling", _policies(), quick=True),
         Kind("leaky", _policies(), quick=True),
         Kind("once", _policies(delivery=Delivery.AT_MOST_ONCE)),
         Kind("deadly", _policies(), deadly=True),
+        Kind("gated", _policies(), quick=True, limit=Limit(2, per="customer")),
+        Kind("rated", _policies(), quick=True, limit=Limit(rate="4/1s", per="customer")),
+        Kind("steps", _policies(), long=True),
+        Kind("marked", _policies(), long=True),
+        Kind("banking", _policies(), long=True),
+        Kind("snoozing", _policies(), quick=True),
     )
 }
+KEEPING_KINDS = ("steps", "marked", "banking")  # they have something written down while they run
+LIMITED_KINDS = tuple(name for name, kind in KINDS.items() if kind.limit is not None)
 SAFE_KINDS = tuple(name for name, kind in KINDS.items() if not kind.deadly)
 
 
@@ -74,7 +87,7 @@ def _handler(kind: Kind, recorder: Recorder, die: Callable[[], None]) -> TaskHan
         finally:
             recorder.ended(context.job_id, context.attempt, ending)
 
-    return TaskHandler(body, Signature(kind.name, body), kind.policies, _no_threads)
+    return TaskHandler(body, Signature(kind.name, body), kind.policies, _no_threads, limit=kind.limit)
 
 
 async def _act(name: str, context: Context, payload: dict[str, Any], recorder: Recorder, die: Callable[[], None]) -> Any:
@@ -82,31 +95,64 @@ async def _act(name: str, context: Context, payload: dict[str, Any], recorder: R
     match name:
         case "instant":
             return {"attempt": context.attempt}
-        case "sleeper" | "long" | "once":
+        case "sleeper" | "long" | "once" | "gated" | "rated":
             await asyncio.sleep(seconds)
-        case "flaky":
-            await asyncio.sleep(seconds)
-            _fail_first(recorder.starts_of(context.job_id), payload, ValueError("not yet"))
-        case "failing":
-            raise ValueError("never")
         case "stubborn":
             await _ignore_cancellation(seconds)
         case "slow":
             await asyncio.sleep(2 * TIMEOUT / SECOND)
-        case "exiting":
-            _fail_first(recorder.starts_of(context.job_id), payload, SystemExit(3))
-        case "cancelling":
-            _fail_first(recorder.starts_of(context.job_id), payload, asyncio.CancelledError())
         case "leaky":
             _left_behind.set(str(context.job_id))
         case "deadly":
             await asyncio.sleep(seconds)
             die()
+        case "steps":
+            await _walk(context, seconds, recorder)
+        case _:
+            return await _act_badly_at_first(name, context, payload, recorder)
     return None
 
 
-def _fail_first(starts: int, payload: dict[str, Any], problem: BaseException) -> None:
-    if starts <= int(payload.get("failures", 0)):
+async def _act_badly_at_first(name: str, context: Context, payload: dict[str, Any], recorder: Recorder) -> Any:
+    """Those that fail, or put off their work, before they succeed."""
+    seconds, bad = float(payload.get("seconds", 0.0)), recorder.starts_of(context.job_id) <= int(payload.get("failures", 0))
+    match name:
+        case "flaky":
+            await asyncio.sleep(seconds)
+            _fail(ValueError("not yet"), bad)
+        case "failing":
+            _fail(ValueError("never"))
+        case "exiting":
+            _fail(SystemExit(3), bad)
+        case "cancelling":
+            _fail(asyncio.CancelledError(), bad)
+        case "marked":
+            await asyncio.sleep(seconds)
+            if await context.once("mail"):
+                recorder.did_once(context.job_id, "mail")
+            _fail(ValueError("after the mail"), bad)
+        case "banking":
+            await context.connection.execute("add", 1)
+            await asyncio.sleep(seconds)
+            _fail(ValueError("rolled back"), bad)
+        case "snoozing" if bad:
+            return Snooze("200ms")
+    return None
+
+
+async def _walk(context: Context, seconds: float, recorder: Recorder) -> None:
+    """Step by step, from the last checkpoint on."""
+    done = int(context.last_checkpoint or 0)
+    recorder.resumed(context.job_id, done)
+    for step in range(done + 1, STEPS + 1):
+        await asyncio.sleep(seconds / STEPS)
+        await context.progress(step, STEPS)
+        await context.checkpoint(step)
+        recorder.checkpointed(context.job_id, step)
+
+
+def _fail(problem: BaseException, really: bool = True) -> None:
+    if really:
         raise problem
 
 

@@ -58,6 +58,8 @@ def _states_after(draft: JobDraft, counts: Counts, cancel_requested: bool, decis
             return {State.SUCCEEDED}
         case Ending.CANCELLED:
             return {State.CANCELLED} if cancel_requested else set()
+        case Ending.SNOOZED:
+            return {State.PENDING, State.CANCELLED} if cancel_requested else {State.PENDING}
         case Ending.RELEASED if not once or decision.started_at is None:
             return {State.PENDING, State.CANCELLED} if cancel_requested else {State.PENDING}
     spent = counts[0] >= most_failures(draft) if ending is not Ending.LOST else counts[1] >= LOSSES_OF_POISON

@@ -7,6 +7,7 @@ from typing import Any
 
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply
+from duetime.store import MarkReply
 from duetime.testing.simulation.invariants.fires import FireInvariants
 from duetime.testing.simulation.invariants.jobs import JobInvariants
 from duetime.testing.simulation.invariants.nodes import NodeInvariants
@@ -37,6 +38,8 @@ class Checker:
         match verb:
             case "claim" | "settle" | "add_jobs":
                 self.recorder.note(f"{transaction.host.name if transaction.host else '-'} {verb} {len(answer)} of {_size(arguments[0])}")
+            case "add_unique" | "save" | "mark" | "commit" | "set_queue":
+                self._end_of_tool_verb(transaction, answer)
             case "time" | "next_due" | "queues" | "due_schedules" | "nodes" | "orphans" | "get_job" | "list_jobs" | "hint" | "held":
                 return
             case "cancel_job":
@@ -48,6 +51,21 @@ class Checker:
                 self._end_of_schedule_verb(transaction, store, answer)
             case _:
                 self._end_of_node_verb(transaction, answer, now)
+
+    def _end_of_tool_verb(self, transaction: Transaction, answer: Any) -> None:
+        arguments, tools = transaction.arguments, self.jobs.tools
+        self.recorder.note(f"{transaction.host.name if transaction.host else '-'} {transaction.verb} {answer}")
+        refused = answer is False or answer is MarkReply.REFUSED or (transaction.verb == "save" and answer)
+        self.recorder.events[f"{transaction.verb} {'refused' if refused else 'done'}"] += 1
+        match transaction.verb:
+            case "save":
+                tools.saved(arguments[0], answer)
+            case "mark" if answer is MarkReply.TAKEN:
+                tools.marked(*arguments)
+            case "commit" if answer:
+                tools.committed(arguments[0])
+            case "set_queue":
+                tools.said(arguments[0])
 
     def _end_of_schedule_verb(self, transaction: Transaction, store: SimulatedStore, answer: Any) -> None:
         verb, arguments, now = transaction.verb, transaction.arguments, transaction.now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from duetime.model.codec import decode
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import State
@@ -22,7 +23,7 @@ SETTLED = 4 * SECOND  # a job due this long ago has run, retries included, or wa
 def check_healthy(checker: Checker, store: SimulatedStore, since: Micros, now: Micros) -> None:
     """At the end of a time without faults in which schedules went on firing."""
     for job_id, known in checker.jobs.jobs.items():
-        if known.draft.overlap is None and since <= known.draft.due_at < now - PUNCTUAL:
+        if known.draft.overlap is None and known.draft.gate is None and since <= known.draft.due_at < now - PUNCTUAL:
             starts = checker.recorder.starts.get(job_id)
             began = starts[0].at if starts else None
             in_time = known.state.final if began is None else began <= known.draft.due_at + PUNCTUAL
@@ -58,6 +59,7 @@ def _stuck(checker: Checker, known: Known, now: Micros) -> str | None:
         return None
     rivals = [other for other in checker.jobs.live.values() if other.draft.schedule_id == known.draft.schedule_id and other is not known]
     waits_its_turn = known.draft.overlap is not None and any(other.attempt > 0 for other in rivals)
+    waits_its_turn = waits_its_turn or checker.jobs.tools.busy(known.draft.gate)
     return None if waits_its_turn else f"it is due since {(now - known.due_at) / SECOND:.1f}s and has not started"
 
 
@@ -75,8 +77,18 @@ def _check_records(checker: Checker, store: SimulatedStore) -> None:
         checker.verdict.require(row.attempt == checker.jobs.claims[job_id], "I9", f"job {job_id}: attempts differ from claims")
         impossible = known.state is State.SUCCEEDED and KINDS[known.draft.target].always_fails
         checker.verdict.require(not impossible, "I9", f"job {job_id} always fails and succeeded")
+        _check_kept(checker, store, row)
     for job_id in checker.recorder.acknowledged:
         checker.verdict.require(job_id in checker.jobs.jobs, "I1", f"job {job_id} was acknowledged and is missing")
+
+
+def _check_kept(checker: Checker, store: SimulatedStore, row: Row) -> None:
+    job_id, kept = row.draft.id, int(decode(row.checkpoint or b"0"))
+    known = checker.jobs.tools.checkpoint_of(job_id)
+    checker.verdict.require(kept == known, "I6", f"job {job_id} has checkpoint {kept}, {known} was saved last")
+    if row.draft.target == "banking":
+        expected, found = int(row.state is State.SUCCEEDED), store.effects[job_id]
+        checker.verdict.require(found == expected, "I17", f"job {job_id} is {row.state} and its writes are there {found} times")
 
 
 def _agrees(row: Row, known: Known) -> bool:

@@ -15,6 +15,7 @@ from duetime.stores.memory.row import Row
 from duetime.testing.simulation.invariants.accounting import check_settlement, delivery_of
 from duetime.testing.simulation.invariants.fires import FireInvariants
 from duetime.testing.simulation.invariants.nodes import NodeInvariants
+from duetime.testing.simulation.invariants.tools import ToolInvariants
 from duetime.testing.simulation.invariants.transaction import Transaction
 from duetime.testing.simulation.invariants.verdict import Verdict
 from duetime.testing.simulation.loop import Process
@@ -40,6 +41,8 @@ class Known:
     cancel_requested: bool = False
     begun: bool = False  # its worker announced the start of this attempt
     holders: dict[int, tuple[NodeId, Micros]] = field(default_factory=dict)  # attempt -> node, due_at when it was claimed
+    key_given_up: bool = False
+    moved: bool = False  # somebody gave it another time, which may be before the one asked for at first
     recorded: int = 0  # attempts that ended badly and must be on record
 
 
@@ -52,6 +55,7 @@ class JobInvariants:
         self._started: dict[UUID, dict[UUID, None]] = {}  # by schedule: live jobs with attempt > 0
         self._keys: dict[tuple[str, str], UUID] = {}
         self._ran: set[tuple[UUID, int]] = set()
+        self.tools = ToolInvariants(verdict, recorder, self.runs_under)
         self.jobs: dict[UUID, Known] = {}
         self.live: dict[UUID, Known] = {}
         self.transaction = Transaction("none", None, (), 0)
@@ -89,6 +93,7 @@ class JobInvariants:
         self._verdict.require(self._nodes.may_hold(row.node, now), "I7", f"node {row.node} got job {row.draft.id} without a valid lease")
         self._verdict.require(known.due_at <= now + PREFETCH, "I4", f"job {row.draft.id} was claimed long before it is due")
         self._check_alone(row)
+        self.tools.claimed(row.draft, now)
         known.state, known.attempt, known.node, known.begun = State.RUNNING, row.attempt, row.node, False
         known.holders[row.attempt] = (row.node, known.due_at)
         self.claims[row.draft.id] += 1
@@ -98,6 +103,7 @@ class JobInvariants:
     def put_back(self, row: Row, decision: Settlement) -> None:
         known = self._known(row, f"settle {decision.ending}, again")
         self._check_decision(known, decision)
+        self.tools.released(known.draft)
         self._verdict.require(
             (row.failures, row.losses) == (decision.failures, decision.losses), "I9", f"job {row.draft.id} forgot failures or losses"
         )
@@ -110,11 +116,14 @@ class JobInvariants:
         event = f"settle {decision.ending}" if decision else "overlap skip" if self.transaction.verb == "claim" else self.transaction.verb
         known = self._known(row, event)
         match self.transaction.verb:
-            case "settle" if decision is not None:
+            case "settle" | "commit" if decision is not None:
                 self._check_decision(known, decision)
                 known.recorded += _is_recorded(decision)
             case "cancel_job":
                 self._verdict.require(known.state is State.PENDING, "I6", f"job {row.draft.id} was cancelled under its worker's feet")
+            case "add_unique":
+                replaced = known.state is State.PENDING and state is State.CANCELLED and (row.error or "").startswith("replaced by job ")
+                self._verdict.require(replaced, "I15", f"job {row.draft.id} was replaced while {known.state}")
             case "claim":
                 blocked = known.state is State.PENDING and known.attempt == 0 and self._in_the_way(row) is not None
                 legal = blocked and known.draft.overlap == Overlap.SKIP and state is State.SKIPPED
@@ -122,6 +131,7 @@ class JobInvariants:
             case verb:
                 self._verdict.violate("I6", f"{verb} ended job {row.draft.id}")
         known.state, known.node, known.failures, known.losses = state, None, row.failures, row.losses
+        self.tools.released(known.draft)
         self._leave(known)
 
     def withdrawn(self, row: Row) -> None:
@@ -137,16 +147,31 @@ class JobInvariants:
         del self.jobs[row.draft.id]
         self._fires.withdrawn(known.draft)
 
+    def moved(self, row: Row) -> None:
+        known = self._known(row, self.transaction.verb)
+        self._verdict.require(known.state is State.PENDING, "I6", f"job {row.draft.id} was moved while {known.state}")
+        known.due_at, known.moved = row.draft.due_at, True
+
+    def gave_up_key(self, row: Row) -> None:
+        known = self._known(row, "give up key")
+        self._verdict.require(self.transaction.verb == "add_unique", "I15", f"job {row.draft.id} lost its key by {self.transaction.verb}")
+        assert known.draft.unique_key is not None
+        del self._keys[known.draft.tenant, known.draft.unique_key]
+        known.key_given_up = True
+
     def pruned(self, job_ids: list[UUID]) -> None:
         for job_id in job_ids:
             self._verdict.require(self.jobs[job_id].state.final, "I1", f"job {job_id} was pruned before its end")
 
     def announced(self, job_id: UUID, attempt: int, accepted: bool) -> None:
-        known = self.jobs.get(job_id)
-        current = known is not None and known.state is State.RUNNING and known.attempt == attempt
+        known, current = self.jobs.get(job_id), self.runs_under(job_id, attempt)
         self._verdict.require(accepted is current, "I6", f"job {job_id} attempt {attempt} was announced: {accepted}, it is {current}")
         if known is not None and accepted:
             known.begun = True
+
+    def runs_under(self, job_id: UUID, attempt: int) -> bool:
+        known = self.jobs.get(job_id)
+        return known is not None and known.state is State.RUNNING and known.attempt == attempt
 
     # -- replies ------------------------------------------------------------------------------------------------------
     def cancel_was_requested(self, job_id: UUID) -> None:
@@ -168,7 +193,7 @@ class JobInvariants:
         node, due_at = known.holders[attempt]
         self._verdict.require((job_id, attempt) not in self._ran, "I5", f"job {job_id} attempt {attempt} starts twice")
         self._ran.add((job_id, attempt))
-        early = max(due_at, known.draft.fire_time) - now
+        early = (due_at if known.moved else max(due_at, known.draft.fire_time)) - now
         self._verdict.require(early <= EARLY, "I4", f"job {job_id} starts {early} microseconds early")
         self._verdict.require(self._nodes.may_start(node, now), "I7", f"{process.name} starts job {job_id} after its lease ended")
         self._verdict.require(
@@ -215,7 +240,7 @@ class JobInvariants:
     def _leave(self, known: Known) -> None:
         draft = known.draft
         del self.live[draft.id]
-        if draft.unique_key is not None:
+        if draft.unique_key is not None and not known.key_given_up:
             del self._keys[draft.tenant, draft.unique_key]
         if draft.schedule_id in self._started:
             self._started[draft.schedule_id].pop(draft.id, None)

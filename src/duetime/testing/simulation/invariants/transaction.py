@@ -22,4 +22,5 @@ class Transaction:
         self.arguments = arguments
         self.now = now
         self.clock = clock
-        self.decisions: dict[UUID, Settlement] = {decision.id: decision for decision in arguments[0]} if verb == "settle" else {}
+        settled = arguments[0] if verb == "settle" else arguments[:1] if verb == "commit" else ()
+        self.decisions: dict[UUID, Settlement] = {decision.id: decision for decision in settled}
