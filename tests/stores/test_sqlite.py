@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from duetime.errors import ConfigError, NotOpen, SchemaTooNew, StoreError, StoreFull, StoreUnavailable
+from duetime.model.instant import SECOND
 from duetime.model.job import JobFilter, State
 from duetime.store import CancelHint, Store
 from duetime.stores import from_url
@@ -193,7 +194,22 @@ class TestFile:
         ("statement", "parameters", "uses"),
         [
             ("claimable", 4, "jobs_due"),
-            ("claimable_exclusive", 4, "jobs_exclusive"),
+            ("claimable_exclusive", 5, "jobs_exclusive"),
+            ("let_wait", 3, "jobs_gated (queue=? AND priority=? AND due_at<?)"),
+            ("waiting_gates", 5, "jobs_waiting (queue=? AND priority=? AND target=? AND gate>?)"),
+            ("waiting_lanes", 0, "jobs_waiting (queue=? AND priority=? AND target>?)"),
+            ("waiting_jobs", 7, "jobs_waiting (queue=? AND priority=? AND target=? AND gate=? AND due_at<?)"),
+            ("first_waiting_jobs", 6, "jobs_waiting (queue=? AND priority=? AND target=? AND gate=? AND due_at<?)"),
+            ("first_waiting_jobs", 6, "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"),
+            ("upcoming_gated", 4, "jobs_gated (queue=? AND priority=? AND due_at<?)"),
+            ("running_by_gate", 0, "jobs_gate"),
+            ("running_in_queue", 2, "jobs_node"),
+            ("live_holder", 2, "jobs_unique (tenant=? AND unique_key=?)"),
+            ("past_holder", 4, "history_unique (tenant=? AND unique_key=? AND created_at>?)"),
+            ("was_replaced", 3, "history_unique (tenant=? AND unique_key=?)"),
+            ("past_window", 4, "history_finished"),
+            ("vanished", 1, "SEARCH j USING COVERING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+            ("get_past", 2, "SEARCH g USING PRIMARY KEY (job_id=?)"),
             ("settle_final", 9, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
             ("settle_delete", 2, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
             ("orphans", 1, "jobs_node"),
@@ -284,6 +300,25 @@ class TestWriter:
         assert await store.prune(now + 1) == 25
         assert [left.id for left in await store.list_jobs(JobFilter(TENANT), 10)] == [kept.id]
 
+    async def test_targets_with_a_retention_of_their_own(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The past is looked through in windows, and what was looked through is not looked through again."""
+        monkeypatch.setattr(upkeep, "WINDOW", 4)
+        monkeypatch.setattr(upkeep, "BATCH", 3)
+        now, node = await store.time(), await joined(store)
+        for at in range(30):
+            await finished(store, node, job(now, target=("chatty", "quiet")[at % 2], gate="a"), now - DAY)
+        assert await store.prune(now - 5 * DAY, {"chatty": now - HOUR, "unused": now, "kept": now - 9 * DAY}) == 15
+        assert {left.target for left in await store.list_jobs(JobFilter(TENANT), 100)} == {"quiet"}
+        assert store._retention.start({"chatty": now}) == (now - HOUR - upkeep.LATE, 0)
+        late = await finished(store, node, job(now, target="chatty"), now - HOUR - SECOND)
+        assert await store.prune(now - 5 * DAY, {"chatty": now - HOUR}) == 1
+        assert await store.get_job(TENANT, late.id) is None
+        tables = ("marks", "past_gates", "attempts")
+        counts = await store._read(
+            lambda session: [session.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables]
+        )
+        assert counts == [0, 15, 0]
+
     async def test_a_job_that_was_finished_does_not_start_over(self, store: SqliteStore) -> None:
         """A3: the same drafts again, long after their reply was lost, in a batch that has new ones, too."""
         now, node = await store.time(), await joined(store)
@@ -296,7 +331,7 @@ class TestWriter:
 class TestHints:
     async def test_only_what_matters_raises_the_pulse(self, store: SqliteStore, second_store: SqliteStore, path: Path) -> None:
         connection = connect(path)
-        pulse = Pulse(connection, lambda: store._writer.pulses)
+        pulse = Pulse(connection, lambda: store._writer.pulses, store._awaited)
         now, node = await store.time(), await joined(second_store)
         await second_store.beat(node, HOUR)
         await add(second_store, job(now + DAY))

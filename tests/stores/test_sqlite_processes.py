@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,12 @@ from uuid import UUID
 
 import pytest
 
-from duetime.model.job import JobFilter, State
+from duetime.model.job import Claimed, JobFilter, State
 from duetime.model.lease import NodeId
-from duetime.store import Hint, JobHint
+from duetime.store import DoneHint, Hint, JobHint
 from duetime.stores.sqlite import SqliteStore
 from duetime.stores.sqlite.connection import connect
-from duetime.testing.conformance.drafts import TENANT, joined
+from duetime.testing.conformance.drafts import TENANT, add, job, jobs, joined, loss, started
 
 PATIENCE = 60.0
 
@@ -53,6 +55,38 @@ class TestProcesses:
         assert heard[0] == JobHint("*", 0, 0)
         unsubscribe()
         assert store._listeners._watcher is None
+
+    async def test_the_end_of_an_awaited_job_in_another_process_is_heard(self, store: SqliteStore, path: Path) -> None:
+        """Only of jobs somebody waits for; and of one that ends before anybody listens."""
+        node, now = await joined(store), await store.time()
+        early, awaited, other = [await started(store, node, job(now)) for _ in range(3)]
+        assert await store.await_job(early.id)
+        await settled_elsewhere(path, early)
+        heard, woken = list[Hint](), asyncio.Event()
+
+        def listen(hint: Hint) -> None:
+            if isinstance(hint, DoneHint):
+                heard.append(hint)
+                woken.set()
+
+        store.subscribe(listen)
+        await asyncio.wait_for(woken.wait(), PATIENCE)
+        woken.clear()
+        assert await store.await_job(awaited.id)
+        await settled_elsewhere(path, other)
+        await settled_elsewhere(path, awaited)
+        await asyncio.wait_for(woken.wait(), PATIENCE)
+        assert heard == [DoneHint(early.id), DoneHint(awaited.id)]
+        assert not store._awaited
+
+    async def test_a_freed_gate_is_heard_in_another_process(self, store: SqliteStore, path: Path) -> None:
+        node, now = await joined(store), await store.time()
+        running = await started(store, node, job(now, gate="a"))
+        await add(store, job(now, gate="a"))
+        woken = asyncio.Event()
+        store.subscribe(lambda hint: woken.set() if hint == JobHint("*", 0, 0) else None)
+        await settled_elsewhere(path, running)
+        await asyncio.wait_for(woken.wait(), PATIENCE)
 
     async def test_owner_gone(self, store: SqliteStore, path: Path) -> None:
         """A8: the kernel lets go of a dead process's lock, so nobody waits for its lease."""
@@ -160,6 +194,109 @@ class TestProcesses:
         assert set(acknowledged) <= present
         assert (await asyncio.to_thread(_integrity, path)) == "ok"
 
+    @pytest.mark.slow
+    async def test_checkpoints_and_marks_survive_kills(self, store: SqliteStore, path: Path) -> None:
+        """A17: each process goes on from the last checkpoint anybody was told of, and nothing marked is done twice."""
+        body = """
+            me = await joined(store)
+            for gone in await store.bury(me):
+                pass
+            await store.settle([loss(row, await store.time()) for row in await store.orphans(10)])
+            [claimed] = await store.claim(request(me))
+            step = int(claimed.checkpoint or 0)
+            print("from", step, flush=True)
+            while True:
+                step += 1
+                reply = await store.mark(claimed.id, claimed.attempt, str(step), new_id(0))
+                if reply is MarkReply.TAKEN:
+                    print("did", step, flush=True)
+                assert await store.save([Note(claimed.id, claimed.attempt, str(step).encode(), b"")]) == []
+                print("saved", step, flush=True)
+        """
+        await add(store, job(await store.time()))
+        saved, did = 0, list[int]()
+        for kill in range(10):
+            process = script(path, body)
+            lines = [await asyncio.to_thread(read_line, process) for _ in range(4 + 3 * kill)]
+            process.kill()
+            words = ("".join(lines) + await asyncio.to_thread(read_rest, process)).split()
+            said = list(zip(words[::2], map(int, words[1::2]), strict=True))
+            assert said[0][0] == "from"
+            assert saved <= said[0][1] <= saved + 1
+            saved = max([saved, *(step for word, step in said if word == "saved")])
+            did += [step for word, step in said if word == "did"]
+        assert saved > 20
+        assert len(did) == len(set(did))
+        # A kill between the commit of a mark and the word about it is the only reason why one may be missing.
+        assert len(did) >= max(did) - 10
+
+    @pytest.mark.slow
+    async def test_effects_exactly_once_while_workers_are_killed(self, store: SqliteStore, path: Path) -> None:
+        """Each job adds 1 to a balance in its own transaction; workers die at any moment, and the sum is exact."""
+        number = 1_000
+        connection = sqlite3.connect(path)
+        connection.execute("CREATE TABLE accounts (balance INTEGER NOT NULL)")
+        connection.execute("INSERT INTO accounts VALUES (0)")
+        connection.commit()
+        connection.close()
+        now, me = await store.time(), await joined(store)
+        await store.add_jobs(jobs(number, now - 1_000_000))
+        body = """
+            node = await joined(store)
+            while claimed := await store.claim(request(node, room=5)):
+                for row in claimed:
+                    transaction = await store.transact()
+                    await transaction.connection.execute("UPDATE accounts SET balance = balance + $1", 1)
+                    print("about to", flush=True)
+                    await transaction.finish(success(row, await store.time()))
+        """
+        kills = 0
+        while await store.count_jobs():
+            processes = [script(path, body) for _ in range(2)]
+            for position, process in enumerate(processes):
+                assert process.stdout is not None
+                for _ in range(2 + 7 * (kills + position)):
+                    await asyncio.to_thread(process.stdout.readline)
+                process.kill()
+                await asyncio.to_thread(read_rest, process)
+                kills += 1
+            await store.bury(me)
+            assert await store.settle([loss(row, await store.time()) for row in await store.orphans(100)]) == []
+        connection = sqlite3.connect(path)
+        assert connection.execute("SELECT balance FROM accounts").fetchone() == (number,)
+        connection.close()
+        listed = await store.list_jobs(JobFilter(TENANT), 1_000)
+        assert Counter(found.state for found in listed) == {State.SUCCEEDED: number}
+        assert kills > 4
+        assert max(found.attempt for found in listed) > 1, "no kill met a job that ran"
+
+    @pytest.mark.slow
+    async def test_c7_limits_hold_over_processes(self, store: SqliteStore, path: Path) -> None:
+        """Three processes, ten gates of two places each; who runs when is recorded outside the store, by files."""
+        number = 300
+        now, places = await store.time(), path.with_name("places")
+        places.mkdir()
+        await store.add_jobs([job(now - 1_000_000 + at, gate=f"{at % 10}") for at in range(number)])
+        body = f"""
+            node, empty = await joined(store), 0
+            while empty < 50:
+                claimed = await store.claim(request(node, room=4, bounds=(bound(most=2),)))
+                for row in claimed:
+                    Path({str(places)!r}, f"{{row.gate}}-{{row.id}}").touch()
+                    running = [name for name in os.listdir({str(places)!r}) if name.startswith(f"{{row.gate}}-")]
+                    assert len(running) <= 2, running
+                for row in claimed:
+                    Path({str(places)!r}, f"{{row.gate}}-{{row.id}}").unlink()
+                await store.settle([success(row, now) for row in claimed])
+                empty = 0 if claimed else empty + 1
+        """.replace("success(row, now)", "success(row, row.due_at)")
+        processes = [script(path, body) for _ in range(3)]
+        for process in processes:
+            await asyncio.to_thread(process.communicate)
+        assert [process.returncode for process in processes] == [0] * 3
+        listed = await store.list_jobs(JobFilter(TENANT), 1_000)
+        assert Counter(found.state for found in listed) == {State.SUCCEEDED: number}
+
     def test_d5_full_disk(self, path: Path) -> None:
         """Nothing acknowledged is lost, nothing is half-written, small things fit where large ones do not, and room helps."""
         body = """
@@ -191,8 +328,10 @@ SCRIPT = """
 import asyncio, os, resource, signal, sys
 from pathlib import Path
 from duetime.errors import StoreError, StoreFull
+from duetime.model.lease import NodeId
 from duetime.stores.sqlite import SqliteStore
-from duetime.testing.conformance.drafts import add, job, jobs, joined, request, success
+from duetime.store import MarkReply, Note
+from duetime.testing.conformance.drafts import add, bound, job, jobs, joined, loss, new_id, request, success
 
 async def main():
     store = SqliteStore(Path(sys.argv[1]))
@@ -201,6 +340,22 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+async def settled_elsewhere(path: Path, claimed: Claimed) -> None:
+    body = f"""
+        [row] = [row for row in await store.held(NodeId({claimed_by(path, claimed)})) if str(row.id) == "{claimed.id}"]
+        await store.settle([success(row, await store.time())])
+    """
+    with script(path, body) as process:
+        assert await asyncio.to_thread(process.wait, PATIENCE) == 0
+
+
+def claimed_by(path: Path, claimed: Claimed) -> int:
+    connection = connect(path)
+    node = connection.execute("SELECT node FROM jobs WHERE id = ?", (claimed.id.bytes,)).fetchone()[0]
+    connection.close()
+    return int(node)
 
 
 class Script(subprocess.Popen[str]):

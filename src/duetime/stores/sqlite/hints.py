@@ -10,6 +10,7 @@ from threading import Event, Thread
 
 from duetime.model.lease import NodeId
 from duetime.store import CancelHint, Hint, JobHint, ScheduleHint, Unsubscribe
+from duetime.stores.sqlite.awaited import Awaited
 from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.rows import uuid_of
 from duetime.stores.sqlite.session import Session
@@ -26,9 +27,10 @@ Listener = Callable[[Hint], None]
 class Listeners:
     """Each is called on the event loop on which it subscribed. The watcher runs only while there are any."""
 
-    def __init__(self, path: Path, own_pulses: Callable[[], int]) -> None:
+    def __init__(self, path: Path, own_pulses: Callable[[], int], awaited: Awaited) -> None:
         self._path = path
         self._own_pulses = own_pulses
+        self._awaited = awaited
         self._by_loop: dict[asyncio.AbstractEventLoop, tuple[Listener, ...]] = {}
         self._watcher: Watcher | None = None
 
@@ -36,7 +38,7 @@ class Listeners:
         loop = asyncio.get_running_loop()
         self._by_loop = {**self._by_loop, loop: (*self._by_loop.get(loop, ()), listener)}
         if self._watcher is None:
-            self._watcher = Watcher(self._path, self._own_pulses, self.tell)
+            self._watcher = Watcher(self._path, self._own_pulses, self._awaited, self.tell)
         return lambda: self._remove(loop, listener)
 
     def tell(self, hints: Sequence[Hint]) -> None:
@@ -69,10 +71,11 @@ class Listeners:
 class Pulse:
     """Whether another process wrote something to wake up for; asked on one connection, again and again."""
 
-    def __init__(self, connection: sqlite3.Connection, own_pulses: Callable[[], int]) -> None:
+    def __init__(self, connection: sqlite3.Connection, own_pulses: Callable[[], int], awaited: Awaited) -> None:
         self._session = Session(connection)
         self._own_pulses = own_pulses
-        self._version = self._data_version()
+        self._awaited = awaited
+        self._version: int | None = None  # so that the first look finds what ended before there was anybody to see it
         self._foreign = self._foreign_pulses()
 
     def look(self) -> tuple[Hint, ...]:
@@ -81,11 +84,12 @@ class Pulse:
         if version == self._version:
             return ()
         self._version = version
+        done = self._awaited.vanished(self._session) if self._awaited else []
         foreign = self._foreign_pulses()
         if foreign <= self._foreign:
-            return ()
+            return tuple(done)
         self._foreign = foreign
-        return (*LOOK_AT_EVERYTHING, *self._cancels())
+        return (*LOOK_AT_EVERYTHING, *self._cancels(), *done)
 
     def _data_version(self) -> int:
         return int(self._session.connection.execute("PRAGMA data_version").fetchone()[0])
@@ -101,9 +105,10 @@ class Pulse:
 class Watcher:
     """A thread that feels the pulse and tells what it finds."""
 
-    def __init__(self, path: Path, own_pulses: Callable[[], int], tell: Callable[[Sequence[Hint]], None]) -> None:
+    def __init__(self, path: Path, own_pulses: Callable[[], int], awaited: Awaited, tell: Callable[[Sequence[Hint]], None]) -> None:
         self._path = path
         self._own_pulses = own_pulses
+        self._awaited = awaited
         self._tell = tell
         self._watching = Event()
         self._stop = Event()
@@ -126,7 +131,7 @@ class Watcher:
     def _watch(self) -> None:
         connection = connect(self._path)
         try:
-            pulse = Pulse(connection, self._own_pulses)
+            pulse = Pulse(connection, self._own_pulses, self._awaited)
             self._watching.set()
             looks_in_vain = 0
             while not self._stop.wait(BUSY_SECONDS if looks_in_vain < LOOKS_UNTIL_QUIET else QUIET_SECONDS):

@@ -14,12 +14,13 @@ from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Job, JobDraft
 from duetime.model.lease import NodeId
 from duetime.store import CancelHint, Hint, JobHint, QueueCount
-from duetime.stores.sqlite.rows import attempt_of, draft_rows, job_of, uuid_of
+from duetime.stores.sqlite.rows import attempt_of, draft_rows, gated_rows, job_of, uuid_of
 from duetime.stores.sqlite.session import Row, Session, Transaction
 from duetime.stores.sqlite.settling import tell_freed
 
 _id = itemgetter(0)
 _lane_and_due = itemgetter(6, 7, 5)
+_GATE = 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,11 @@ class Addition:
 
 
 def add(transaction: Transaction, drafts: Sequence[JobDraft], known_queues: Collection[str]) -> list[UUID]:
-    stored = transaction.change_many("add_job", _not_past(transaction, draft_rows(drafts, transaction.now)))
+    plain = [draft for draft in drafts if draft[_GATE] is None]
+    stored = transaction.change_many("add_job", _not_past(transaction, draft_rows(plain, transaction.now)))
+    if len(plain) < len(drafts):
+        gated = [draft for draft in drafts if draft[_GATE] is not None]
+        stored += transaction.change_many("add_gated_job", _not_past(transaction, gated_rows(gated, transaction.now)))
     hints = job_hints(drafts)
     note_queues(transaction, {hint.queue for hint in hints}, known_queues)
     transaction.tell(hints)
@@ -51,7 +56,7 @@ def add(transaction: Transaction, drafts: Sequence[JobDraft], known_queues: Coll
 
 def _not_past(transaction: Transaction, rows: list[Row]) -> list[Row]:
     """Without those that came back after they had been finished: their ids would start all over."""
-    if not transaction.value("past_between", (min(map(_id, rows)), max(map(_id, rows)))):
+    if not rows or not transaction.value("past_between", (min(map(_id, rows)), max(map(_id, rows)))):
         return rows
     return [row for row in rows if not transaction.value("is_past", row[:1])]
 
@@ -93,8 +98,8 @@ def attempts(session: Session, job_id: UUID) -> list[Attempt]:
 
 def count(session: Session, now: Micros) -> list[QueueCount]:
     counts: dict[str, list[int]] = {}
-    for statement, parameters in (("count_pending", (now,)), ("count_exclusive", (now,)), ("count_running", ())):
-        for queue, *numbers in session.all(statement, parameters):
+    for statement in ("count_pending", "count_exclusive", "count_gated", "count_waiting", "count_running"):
+        for queue, *numbers in session.all(statement, () if statement == "count_running" else (now,)):
             before = counts.get(queue, [0, 0, 0])
             counts[queue] = [int(known + found) for known, found in zip(before, numbers, strict=True)]
     return [QueueCount(queue, *numbers) for queue, numbers in sorted(counts.items())]
@@ -117,7 +122,9 @@ def cancel(transaction: Transaction, tenant: str, job_id: UUID, reason: str) -> 
 
 def end_unstarted(transaction: Transaction, job_id: bytes, state: str, reason: str) -> None:
     transaction.change("end_unstarted", (job_id, state, transaction.now, reason))
+    transaction.change("keep_gate", (job_id,))
     transaction.change("delete_unstarted", (job_id,))
+    transaction.ended.append((job_id,))
 
 
 def change(transaction: Transaction, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:

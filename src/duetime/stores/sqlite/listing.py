@@ -8,7 +8,7 @@ from uuid import UUID
 
 from duetime.model.instant import Micros
 from duetime.model.job import FINAL, Job, JobFilter, State
-from duetime.stores.sqlite.rows import job_of, text_of
+from duetime.stores.sqlite.rows import STATES, job_of, text_of
 from duetime.stores.sqlite.session import STATEMENTS, Row, Session
 
 _ID, _FIRE_TIME = 0, 4
@@ -48,5 +48,5 @@ def _conditions(wanted: JobFilter, before: tuple[Micros, UUID] | None) -> Iterat
 def _values(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> dict[str, Any]:
     values: dict[str, Any] = {name: getattr(wanted, name) for name in _EQUAL}
     before_time, before_id = (None, None) if before is None else (before[0], before[1].bytes)
-    states = None if wanted.states is None else text_of(sorted(wanted.states))
+    states = None if wanted.states is None else text_of([name for name, state in STATES.items() if state in wanted.states])
     return {**values, "tenant": wanted.tenant, "limit": limit, "states": states, "before_time": before_time, "before_id": before_id}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duetime.model.instant import Micros
+from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.stores.sqlite.locks import NodeLocks
 from duetime.stores.sqlite.rows import lease_of, node_of, text_of, uuid_of
 from duetime.stores.sqlite.session import Row, Session, Transaction
+
+LONG_WAIT = SECOND // 10
 
 
 def join(transaction: Transaction, draft: NodeDraft, ttl: Micros, locks: NodeLocks) -> NodeId:
@@ -36,7 +38,9 @@ def suspects(session: Session, me: NodeId, now: Micros, locks: NodeLocks) -> lis
 
 
 def bury(transaction: Transaction, me: NodeId, locks: NodeLocks) -> list[NodeId]:
-    gone = suspects(transaction, me, transaction.now, locks)
+    # When we had to wait for the lock, so had they who wanted to renew their leases: this time only the certain ones, next time all.
+    now = transaction.now if transaction.waited < LONG_WAIT else 0
+    gone = suspects(transaction, me, now, locks)
     return [node for node in gone if transaction.change("declare_dead", (node,)) == 1]
 
 

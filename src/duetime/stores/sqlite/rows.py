@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 from uuid import UUID, SafeUUID
@@ -17,6 +17,8 @@ from duetime.model.schedule import Missed, Schedule, ScheduleDraft
 from duetime.model.when import When
 from duetime.stores.sqlite.session import Row
 
+# Pending jobs with a gate have states of their own in the file.
+STATES = {**{str(state): state for state in State}, "gated": State.PENDING, "waiting": State.PENDING}
 _new, _set, _unknown, _int = object.__new__, object.__setattr__, SafeUUID.unknown, int.from_bytes
 
 
@@ -45,16 +47,27 @@ def draft_rows(drafts: Iterable[JobDraft], now: Micros) -> list[Row]:
     ]
 
 
+def gated_rows(drafts: Sequence[JobDraft], now: Micros) -> list[Row]:
+    """Parameters of `add_gated_job`."""
+    return [(*row, draft.gate, _gated_state(draft, now)) for draft, row in zip(drafts, draft_rows(drafts, now), strict=True)]
+
+
+def _gated_state(draft: JobDraft, now: Micros) -> str:
+    """Why, says the second migration."""
+    if draft.overlap is not None:
+        return "pending"
+    return "waiting" if draft.due_at <= now else "gated"
+
+
 def claimed_of(row: Row) -> Claimed:
     schedule_id = row[11]
-    return Claimed._make(
-        (uuid_of(row[0]), *row[1:10], row[10] == 1, None if schedule_id is None else uuid_of(schedule_id), *row[12:18], row[18] == 1)
-    )
+    schedule_id = None if schedule_id is None else uuid_of(schedule_id)
+    return Claimed._make((uuid_of(row[0]), *row[1:10], row[10] == 1, schedule_id, *row[12:18], row[18] == 1, row[19]))
 
 
 def job_of(row: Row) -> Job:
-    draft = (uuid_of(row[0]), row[1], _maybe_uuid(row[2]), *row[3:16], _maybe_uuid(row[16]))
-    progress: Row = (State(row[17]), *row[18:22], row[22] == 1, *row[23:])
+    draft = (uuid_of(row[0]), row[1], _maybe_uuid(row[2]), *row[3:16], _maybe_uuid(row[16]), row[17])
+    progress: Row = (STATES[row[18]], *row[19:23], row[23] == 1, *row[24:])
     return Job(*draft, *progress)
 
 
@@ -94,6 +107,7 @@ def schedule_row(draft: ScheduleDraft, segment: int, next_fire_time: Micros | No
         draft.max_runs,
         draft.owner,
         draft.labels,
+        draft.gate,
         segment,
         next_fire_time,
         now,

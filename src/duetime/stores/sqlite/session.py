@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from duetime.model.instant import SECOND, Micros
 from duetime.store import Hint, JobHint
@@ -19,10 +19,16 @@ Row = tuple[Any, ...]
 Parameters = Sequence[Any]
 
 
+class Connection(Protocol):
+    """What a session needs of one."""
+
+    def execute(self, statement: str, parameters: Any = ..., /) -> sqlite3.Cursor: ...
+
+
 class Session:
     __slots__ = ("connection",)
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
     def all(self, name: str, parameters: Parameters = ()) -> list[Row]:
@@ -43,17 +49,26 @@ class Session:
         """As `change`, for each of these rows."""
         return sum(self.connection.execute(statement, values).rowcount for statement, values in pieces(STATEMENTS[name], rows))
 
+    def all_many(self, name: str, rows: Sequence[Parameters]) -> list[Row]:
+        """As `all`, for each of these rows."""
+        found: list[Row] = []
+        for statement, values in pieces(STATEMENTS[name], rows):
+            found += self.connection.execute(statement, values).fetchall()
+        return found
+
 
 class Transaction(Session):
     """A session that may write. `now` is the store's clock for everything in it."""
 
-    __slots__ = ("hints", "now", "pulse", "queues")
+    __slots__ = ("ended", "hints", "now", "pulse", "queues", "waited")
 
-    def __init__(self, connection: sqlite3.Connection, now: Micros) -> None:
+    def __init__(self, connection: Connection, now: Micros, waited: Micros = 0) -> None:
         super().__init__(connection)
         self.now = now
+        self.waited = waited  # for the write lock
         self.hints: list[Hint] = []
         self.queues: set[str] = set()  # names it stored
+        self.ended: list[Row] = []  # of jobs that became final; the first column is the id
         self.pulse = False  # other processes should look
 
     def tell(self, hints: Iterable[Hint]) -> None:

@@ -9,32 +9,60 @@ from duetime.model.attempt import Ending
 from duetime.model.job import State
 from duetime.model.settle import Settlement
 from duetime.store import JobHint
+from duetime.stores.sqlite import gates, queues
 from duetime.stores.sqlite.session import SOON, Row, Transaction
 
 
 def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[UUID]:
     """Answers the ids that were refused."""
+    written = write(transaction, settlements)
+    return [] if written == len(settlements) else [decision.id for decision in settlements if not _was_written(transaction, decision)]
+
+
+def write(transaction: Transaction, settlements: Sequence[Settlement]) -> int:
+    """Answers how many of these jobs still ran under that attempt; the others are left alone."""
+    [(exclusive, gated, limited)] = transaction.all("settle_with_care")
+    if limited:
+        queues.tell_freed(transaction, [(decision.id.bytes, decision.attempt) for decision in settlements])
     transaction.change_many("record_attempt", [_attempt_row(decision) for decision in settlements if _ended_badly(decision)])
     final = [_final_row(decision) for decision in settlements if decision.state is not State.PENDING]
     written = transaction.change_many("settle_final", final)
-    transaction.change_many("settle_delete", [row[:2] for row in final])
-    written += sum(_try_again(transaction, decision) for decision in settlements if decision.state is State.PENDING)
-    if final:
-        tell_freed(transaction)
-    return [] if written == len(settlements) else [decision.id for decision in settlements if not _was_written(transaction, decision)]
+    freed = _delete(transaction, [row[:2] for row in final], gated)
+    moved = [row for decision in settlements if decision.state is State.PENDING for row in _try_again(transaction, decision)]
+    transaction.ended += final
+    if final and exclusive:
+        _tell_freed(transaction)
+    if gated:
+        gates.tell_freed(transaction, [*freed, *(gate for *_, gate in moved if gate is not None)])
+    return written + len(moved)
 
 
 def tell_freed(transaction: Transaction) -> None:
     """Whoever waited for the end of an earlier job of its schedule may have a chance now."""
     if transaction.value("any_exclusive"):
-        transaction.tell([JobHint(*row) for row in transaction.all("freed", (transaction.now + SOON,))])
+        _tell_freed(transaction)
 
 
-def _try_again(transaction: Transaction, decision: Settlement) -> int:
+def _tell_freed(transaction: Transaction) -> None:
+    transaction.tell([JobHint(*row) for row in transaction.all("freed", (transaction.now + SOON,))])
+
+
+def _delete(transaction: Transaction, final: list[Row], gated: bool) -> list[str]:
+    """Answers the gates they held; history does not know them."""
+    if not gated:
+        transaction.change_many("settle_delete", final)
+        return []
+    held = [row for row in transaction.all_many("settle_delete_gated", final) if row[1] is not None]
+    transaction.change_many("keep_gates", held)
+    return [gate for _, gate in held]
+
+
+def _try_again(transaction: Transaction, decision: Settlement) -> list[Row]:
+    """Answers lane, due time and gate of the job, if it ran under that attempt."""
     parameters = (decision.id.bytes, decision.attempt, decision.due_at, decision.failures, decision.losses, decision.error)
-    moved = transaction.one("settle_again", parameters)
-    transaction.tell([] if moved is None else [JobHint(*moved)])
-    return 0 if moved is None else 1
+    moved = transaction.all("settle_again", parameters)
+    transaction.tell([JobHint(*row[:3]) for row in moved])
+    return moved
 
 
 def _was_written(transaction: Transaction, decision: Settlement) -> bool:

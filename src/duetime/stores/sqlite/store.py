@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
-from duetime.clock import wall_micros
+from duetime.clock import monotonic_micros, wall_micros
 from duetime.errors import NotOpen
 from duetime.model.attempt import Attempt
-from duetime.model.instant import Micros
+from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft
 from duetime.model.settle import Settlement
-from duetime.store import Capabilities, ClaimRequest, Hint, Migration, QueueCount, Unsubscribe
-from duetime.stores.sqlite import claiming, jobs, listing, location, locks, nodes, schedules, schema, settling, upkeep
+from duetime.model.unique import Admission, Rule
+from duetime.store import Capabilities, ClaimRequest, Guest, Hint, JobHint, MarkReply, Migration, Note, QueueCount, Unsubscribe
+from duetime.store import Transaction as TransactionOfTask
+from duetime.stores.sqlite import (
+    claiming,
+    guest,
+    jobs,
+    listing,
+    location,
+    locks,
+    nodes,
+    noting,
+    queues,
+    schedules,
+    schema,
+    settling,
+    task_connection,
+    uniqueness,
+    upkeep,
+)
+from duetime.stores.sqlite.awaited import Awaited
+from duetime.stores.sqlite.gates import Cursors
 from duetime.stores.sqlite.hints import Listeners
+from duetime.stores.sqlite.holding import Holder, HoldingThread
 from duetime.stores.sqlite.reader import Reader
 from duetime.stores.sqlite.rows import claimed_of
 from duetime.stores.sqlite.session import Session, Transaction
@@ -27,22 +49,28 @@ from duetime.stores.sqlite.thread import ServingThread
 from duetime.stores.sqlite.writer import Writer
 
 Answer = TypeVar("Answer")
+TOLD_WITHIN = SECOND // 20
 NOT_OPEN = "the SQLite store is not open: await open() first"
 
 
 class SqliteStore:
     """One file. The clock is this machine's, and so are all its users."""
 
-    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=locks.AVAILABLE)
+    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=locks.AVAILABLE, transactions=True)
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer = Writer(path, self._committed)
         self._writing: ServingThread[Transaction] | None = None
         self._reading: ServingThread[Session] | None = None
-        self._listeners = Listeners(path, lambda: self._writer.pulses)
+        self._holding: HoldingThread | None = None
+        self._awaited = Awaited()
+        self._listeners = Listeners(path, lambda: self._writer.pulses, self._awaited)
         self._locks = locks.NodeLocks(path)
         self._queues: set[str] = set()  # names known to be stored
+        self._cursors: Cursors = {}
+        self._settled_at: Micros = 0
+        self._retention = upkeep.Retention()
 
     @staticmethod
     def from_url(url: str) -> SqliteStore:
@@ -57,11 +85,11 @@ class SqliteStore:
 
     async def close(self) -> None:
         self._listeners.close()
-        writing, reading, self._writing, self._reading = self._writing, self._reading, None, None
-        if reading is not None:
-            await reading.close()
-        if writing is not None:
-            await writing.close()
+        threads: list[ServingThread[Any] | None] = [self._holding, self._reading, self._writing]
+        self._holding = self._reading = self._writing = None
+        for thread in threads:
+            if thread is not None:
+                await thread.close()
         self._locks.close()
 
     async def migrate(self) -> Migration:
@@ -77,6 +105,12 @@ class SqliteStore:
     # -- jobs: what callers ask for -----------------------------------------------------------------------------------
     async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
         return await self._write(jobs.Addition(drafts, self._queues)) if drafts else []
+
+    async def add_unique(self, draft: JobDraft, rule: Rule, again: bool = False) -> Admission:
+        return await self._write(lambda transaction: uniqueness.admit(transaction, draft, rule, self._queues))
+
+    def guest(self, connection: Any) -> Guest:
+        return guest.guest_of(connection, self._path, self._queues)
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
         return await self._read(lambda session: jobs.get(session, tenant, job_id))
@@ -104,14 +138,18 @@ class SqliteStore:
 
     # -- jobs: what workers ask for -----------------------------------------------------------------------------------
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        rows = await self._write(lambda transaction: claiming.claim(transaction, request))
+        rows = await self._write(lambda transaction: claiming.claim(transaction, request, self._cursors))
         return [claimed_of(row) for row in rows]
 
     async def next_due(self, request: ClaimRequest) -> Micros | None:
         return await self._read(lambda session: claiming.next_due(session, request, wall_micros()))
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
-        return await self._write(lambda transaction: settling.settle(transaction, settlements)) if settlements else []
+        if not settlements:
+            return []
+        refused = await self._write(lambda transaction: settling.settle(transaction, settlements))
+        self._settled_at = monotonic_micros()
+        return refused
 
     async def held(self, node: NodeId) -> list[Claimed]:
         return [claimed_of(row) for row in await self._read(lambda session: nodes.held(session, node))]
@@ -119,8 +157,31 @@ class SqliteStore:
     async def begin(self, job_id: UUID, attempt: int) -> bool:
         return await self._write(lambda transaction: transaction.change("begin", (job_id.bytes, attempt)) == 1)
 
-    async def queues(self) -> list[str]:
-        return await self._read(lambda session: [name for (name,) in session.all("queues")])
+    async def save(self, notes: Sequence[Note]) -> list[UUID]:
+        return await self._write(lambda transaction: noting.save(transaction, notes)) if notes else []
+
+    async def mark(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
+        return await self._write(lambda transaction: noting.mark(transaction, job_id, attempt, key, nonce))
+
+    async def transact(self) -> TransactionOfTask:
+        if self._writing is None:
+            raise NotOpen(NOT_OPEN)
+        if self._holding is None:
+            self._holding = HoldingThread(Holder(self._path, self._committed))
+        return await task_connection.begin(self._holding)
+
+    async def await_job(self, job_id: UUID) -> bool:
+        self._awaited.add(job_id)  # before it is looked for: it may end at any time
+        live: bool = await self._read(lambda session: session.value("is_live", (job_id.bytes,)) == 1)
+        if not live:
+            self._awaited.discard(job_id)
+        return live
+
+    async def queues(self) -> list[Queue]:
+        return await self._read(queues.known)
+
+    async def set_queue(self, queue: Queue) -> None:
+        await self._write(lambda transaction: queues.set_queue(transaction, queue))
 
     # -- schedules ----------------------------------------------------------------------------------------------------
     async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
@@ -179,12 +240,21 @@ class SqliteStore:
         return await self._read(nodes.leases)
 
     # -- upkeep and hints ---------------------------------------------------------------------------------------------
-    async def prune(self, before: Micros) -> int:
-        await self._write(lambda transaction: transaction.change("prune_nodes", (before,)))
+    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
+        await self._write(partial(upkeep.begin, before=before))
         total, batch = 0, upkeep.BATCH
         while batch == upkeep.BATCH:
             batch = await self._write(partial(upkeep.prune, before=before))
             total += batch
+        return total + await self._prune_targets({target: instant for target, instant in (targets or {}).items() if instant > before})
+
+    async def _prune_targets(self, instants: Mapping[str, Micros]) -> int:
+        total, start = 0, self._retention.start(instants)
+        while start is not None:
+            ids, start = await self._read(partial(upkeep.of_targets, instants=instants, start=start))
+            for at in range(0, len(ids), upkeep.BATCH):
+                total += await self._write(partial(upkeep.forget, ids=ids[at : at + upkeep.BATCH]))
+        self._retention.done(instants)
         return total
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
@@ -193,11 +263,16 @@ class SqliteStore:
         return self._listeners.add(listener)
 
     async def hint(self, hints: Sequence[Hint]) -> None:
-        await self._write(lambda transaction: transaction.tell(hints))
+        """A worker that has settled says once more, less precisely, what the settlement told already; that would cost another commit."""
+        since, self._settled_at = monotonic_micros() - self._settled_at, 0
+        if since > TOLD_WITHIN or not all(isinstance(hint, JobHint) for hint in hints):
+            await self._write(lambda transaction: transaction.tell(hints))
 
     def _committed(self, served: list[Transaction]) -> None:
-        """On the writer's thread, after the commit."""
+        """On the thread that wrote, after the commit."""
         hints = [hint for transaction in served for hint in transaction.hints]
+        if self._awaited:
+            hints += self._awaited.ended(row for transaction in served for row in transaction.ended)
         if hints:
             self._listeners.tell(hints)
         for transaction in served:

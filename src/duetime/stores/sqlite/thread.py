@@ -74,13 +74,16 @@ class ServingThread(Generic[Given]):
     def _run(self) -> None:
         open_for_more = True
         while open_for_more:
-            taken = [self._waiting.get()]
+            taken = [self._next()]
             taken += [self._waiting.get() for _ in range(self._waiting.qsize())]
             requests = [request for request in taken if request is not None]
             open_for_more = len(requests) == len(taken)
             if requests:
                 self._serve(requests)
         self._server.close()
+
+    def _next(self) -> Request[Given] | None:
+        return self._waiting.get()
 
     def _serve(self, requests: list[Request[Given]]) -> None:
         try:

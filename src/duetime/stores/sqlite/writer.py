@@ -8,14 +8,15 @@ from pathlib import Path
 from threading import Event
 
 from duetime.clock import monotonic_micros, wall_micros
-from duetime.model.instant import SECOND
+from duetime.model.instant import SECOND, Micros
 from duetime.stores.sqlite import faults
-from duetime.stores.sqlite.connection import BUSY_MILLISECONDS, connect
+from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.jobs import Addition
 from duetime.stores.sqlite.session import Transaction
 from duetime.stores.sqlite.thread import Request
+from duetime.stores.sqlite.turnstile import Turnstile, turnstile_of
 
-BUSY_LIMIT = BUSY_MILLISECONDS * 1_000
+BUSY_LIMIT = 8 * SECOND  # longer than a task may hold the lock
 # SQLite's own waiting grows to 100 ms between looks, which a busy neighbour easily outlasts; at this pace nobody starves.
 BUSY_PAUSE_SECONDS = 0.001
 LONGEST_TURN = SECOND // 10  # after this a transaction takes no more work: others want to write, too
@@ -29,6 +30,7 @@ class Writer:
 
     def __init__(self, path: Path, committed: Callable[[list[Transaction]], None]) -> None:
         self._path = path
+        self._turnstile = turnstile_of(path)
         self._committed = committed
         self._connection: sqlite3.Connection | None = None
         self._pause = Event()
@@ -48,8 +50,9 @@ class Writer:
         """One transaction; answers how many groups have their outcome now."""
         pulses = self.pulses
         try:
-            connection = self._begin()
-            served = self._perform(connection, groups)
+            asked_at = monotonic_micros()
+            connection = begin_immediate(self._open, self._pause, self._turnstile)
+            served = self._perform(connection, groups, monotonic_micros() - asked_at)
             self._commit(connection, served)
         except Exception as problem:
             self.pulses = pulses
@@ -59,25 +62,16 @@ class Writer:
         self._committed(served)
         return len(served)
 
-    def _begin(self) -> sqlite3.Connection:
-        give_up_at = monotonic_micros() + BUSY_LIMIT
-        while True:
-            try:
-                if self._connection is None:
-                    self._connection = connect(self._path, busy_milliseconds=0)
-                self._connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as problem:
-                if not faults.is_busy(problem) or monotonic_micros() > give_up_at:
-                    raise
-                self._pause.wait(BUSY_PAUSE_SECONDS)
-            else:
-                return self._connection
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = connect(self._path, busy_milliseconds=0)
+        return self._connection
 
-    def _perform(self, connection: sqlite3.Connection, groups: list[Requests]) -> list[Transaction]:
+    def _perform(self, connection: sqlite3.Connection, groups: list[Requests], waited: Micros) -> list[Transaction]:
         now, stop_at = wall_micros(), monotonic_micros() + LONGEST_TURN
         served: list[Transaction] = []
         for group in groups:
-            served.append(Transaction(connection, now))
+            served.append(Transaction(connection, now, waited))
             _work(served[-1], group)
             if monotonic_micros() > stop_at:
                 break
@@ -109,6 +103,28 @@ class Writer:
             self.close()
         if faults.breaks_connection(problem):
             self.close()
+
+
+def begin_immediate(opened: Callable[[], sqlite3.Connection], pause: Event, turnstile: Turnstile) -> sqlite3.Connection:
+    """Wait for the write lock, in sight of those of this process who could let us through."""
+    give_up_at, waiting = monotonic_micros() + BUSY_LIMIT, False
+    try:
+        while True:
+            try:
+                connection = opened()
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as problem:
+                if not faults.is_busy(problem) or monotonic_micros() > give_up_at:
+                    raise
+            else:
+                return connection
+            if not waiting:
+                turnstile.enter()
+                waiting = True
+            pause.wait(BUSY_PAUSE_SECONDS)
+    finally:
+        if waiting:
+            turnstile.leave()
 
 
 def _grouped(requests: Requests) -> list[Requests]:

@@ -1,14 +1,21 @@
 -- From pending to running. Lanes travel as JSON [[queue, priority, low], ...], targets as a JSON list.
+-- A candidate is its row id, then the columns of a model.job.Claimed.
 
 -- name: may_claim
-SELECT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND dead = 0 AND lease_until > ?2);
+-- Whether the node may, and whether anything is there that has to be looked at with care. Parameters: node, now.
+SELECT
+  EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND dead = 0 AND lease_until > ?2),
+  EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_exclusive WHERE state = 'pending' AND overlap IS NOT NULL),
+  EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_waiting WHERE state = 'waiting')
+    OR EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_gated WHERE state = 'gated'),
+  EXISTS (SELECT 1 FROM queues INDEXED BY queues_ruled WHERE paused = 1 OR most IS NOT NULL OR rate_count IS NOT NULL);
 
 -- name: claimable
 -- CROSS JOIN keeps the loops in this order: lane by lane, each from its oldest due row, and the LIMIT stops both.
 -- Parameters: lanes, targets, until, room.
 SELECT
-  j.rowid, l.key, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
-  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun
+  j.rowid, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
+  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun, NULL
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_due
 WHERE j.state = 'pending' AND j.overlap IS NULL
   AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]')
@@ -17,17 +24,18 @@ WHERE j.state = 'pending' AND j.overlap IS NULL
 LIMIT ?4;
 
 -- name: any_exclusive
-SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'pending' AND overlap IS NOT NULL);
+SELECT EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_exclusive WHERE state = 'pending' AND overlap IS NOT NULL);
 
 -- name: claimable_exclusive
--- Those nobody stands in the way of. Several may be of one schedule: the caller takes its oldest fire.
+-- Those nobody stands in the way of, with or without a gate. Several may be of one schedule: the caller takes its oldest fire.
+-- Parameters: lanes, targets, until, limit, whether with a gate.
 SELECT
-  j.rowid, l.key, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
-  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun
+  j.rowid, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
+  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun, j.gate
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_exclusive
 WHERE j.state = 'pending' AND j.overlap IS NOT NULL
   AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at <= ?3
-  AND j.target IN (SELECT value FROM json_each(?2))
+  AND j.target IN (SELECT value FROM json_each(?2)) AND (j.gate IS NOT NULL) = ?5
   AND NOT EXISTS (SELECT 1 FROM jobs AS s WHERE s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id)
 LIMIT ?4;
 
@@ -47,8 +55,13 @@ WHERE j.state = 'pending' AND j.overlap IS NOT NULL
   AND (j.overlap = 'skip' OR (j.overlap = 'cancel_previous' AND s.cancel_requested = 0));
 
 -- name: next_due
--- Parameters: lanes, targets, after which instant.
-SELECT min(due_at) FROM (
+-- Of jobs without a gate; and whether there are any with one, and any queue with rules. Parameters: lanes, targets, after which instant.
+SELECT
+  min(due_at),
+  EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_waiting WHERE state = 'waiting')
+    OR EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_gated WHERE state = 'gated'),
+  EXISTS (SELECT 1 FROM queues INDEXED BY queues_ruled WHERE paused = 1 OR most IS NOT NULL OR rate_count IS NOT NULL)
+FROM (
   SELECT (
     SELECT j.due_at FROM jobs AS j INDEXED BY jobs_due
     WHERE j.state = 'pending' AND j.overlap IS NULL
@@ -64,4 +77,24 @@ SELECT min(due_at) FROM (
       AND j.target IN (SELECT value FROM json_each(?2))
     ORDER BY j.due_at LIMIT 1
   ) FROM json_each(?1) AS l
+);
+
+-- name: any_due
+-- Whether a job of these lanes is due, whatever holds it up. Parameters: lanes, targets, now.
+SELECT EXISTS (
+  SELECT 1 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_due
+  WHERE j.state = 'pending' AND j.overlap IS NULL AND j.queue = json_extract(l.value, '$[0]')
+    AND j.priority = json_extract(l.value, '$[1]') AND j.due_at <= ?3 AND j.target IN (SELECT value FROM json_each(?2))
+) OR EXISTS (
+  SELECT 1 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_exclusive
+  WHERE j.state = 'pending' AND j.overlap IS NOT NULL AND j.queue = json_extract(l.value, '$[0]')
+    AND j.priority = json_extract(l.value, '$[1]') AND j.due_at <= ?3 AND j.target IN (SELECT value FROM json_each(?2))
+) OR EXISTS (
+  SELECT 1 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_gated
+  WHERE j.state = 'gated' AND j.queue = json_extract(l.value, '$[0]')
+    AND j.priority = json_extract(l.value, '$[1]') AND j.due_at <= ?3 AND j.target IN (SELECT value FROM json_each(?2))
+) OR EXISTS (
+  SELECT 1 FROM json_each(?1) AS l CROSS JOIN json_each(?2) AS t CROSS JOIN jobs AS j INDEXED BY jobs_waiting
+  WHERE j.state = 'waiting' AND j.queue = json_extract(l.value, '$[0]')
+    AND j.priority = json_extract(l.value, '$[1]') AND j.target = t.value
 );

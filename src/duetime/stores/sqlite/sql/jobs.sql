@@ -1,11 +1,20 @@
 -- What callers ask of jobs.
 
 -- name: add_job
--- Parameters: a draft in its own order, then now. A repeated id and a held unique key are left alone; the row count tells.
+-- Rows: a draft without a gate in its own order, then now. A repeated id and a held unique key are left alone; the row count tells.
 INSERT INTO jobs (
   id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
   unique_key, retry_of, created_at
 ) VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO NOTHING
+ON CONFLICT (tenant, unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
+
+-- name: add_gated_job
+-- Rows: as add_job, then gate and state.
+INSERT INTO jobs (
+  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
+  unique_key, retry_of, created_at, gate, state
+) VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING
 ON CONFLICT (tenant, unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
 
@@ -22,24 +31,18 @@ SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1) OR EXISTS (SELECT 1 FROM histor
 -- name: holder_of_key
 SELECT id FROM jobs WHERE tenant = ?1 AND unique_key = ?2;
 
--- name: add_queue
-INSERT INTO queues (name) VALUES (?1) ON CONFLICT (name) DO NOTHING;
-
--- name: queues
-SELECT name FROM queues ORDER BY name;
-
 -- name: get_live
 SELECT
   id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+  unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
   NULL, NULL, NULL, error, NULL
 FROM jobs WHERE tenant = ?1 AND id = ?2;
 
 -- name: get_past
 SELECT
   id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
-  started_at, finished_at, result, error, disposition
+  unique_key, retry_of, (SELECT g.gate FROM past_gates AS g WHERE g.job_id = history.id), state, attempt, failures, losses, node, cancel_requested,
+  checkpoint, progress, created_at, claimed_at, started_at, finished_at, result, error, disposition
 FROM history WHERE tenant = ?1 AND id = ?2;
 
 -- name: list_attempts
@@ -51,6 +54,12 @@ SELECT queue, count(*), total(due_at <= ?1), 0 FROM jobs WHERE state = 'pending'
 
 -- name: count_exclusive
 SELECT queue, count(*), total(due_at <= ?1), 0 FROM jobs WHERE state = 'pending' AND overlap IS NOT NULL GROUP BY queue;
+
+-- name: count_gated
+SELECT queue, count(*), total(due_at <= ?1), 0 FROM jobs INDEXED BY jobs_gated WHERE state = 'gated' GROUP BY queue;
+
+-- name: count_waiting
+SELECT queue, count(*), total(due_at <= ?1), 0 FROM jobs INDEXED BY jobs_waiting WHERE state = 'waiting' GROUP BY queue;
 
 -- name: count_running
 SELECT queue, 0, 0, count(*) FROM jobs WHERE node IS NOT NULL GROUP BY queue;
@@ -73,8 +82,9 @@ DELETE FROM jobs WHERE id = ?1 AND state <> 'running';
 UPDATE jobs SET cancel_requested = 1 WHERE id = ?1;
 
 -- name: change_job
-UPDATE jobs SET due_at = coalesce(?3, due_at), priority = coalesce(?4, priority)
-WHERE tenant = ?1 AND id = ?2 AND state = 'pending'
+UPDATE jobs SET due_at = coalesce(?3, due_at), priority = coalesce(?4, priority),
+  state = CASE WHEN state = 'waiting' THEN 'gated' ELSE state END
+WHERE tenant = ?1 AND id = ?2 AND state <> 'running'
 RETURNING queue, priority, due_at;
 
 -- name: dispose_job

@@ -3,15 +3,15 @@
 -- name: list_live
 SELECT
   id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+  unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
   NULL, NULL, NULL, error, NULL
 FROM jobs WHERE tenant = :tenant;
 
 -- name: list_past
 SELECT
   id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
-  started_at, finished_at, result, error, disposition
+  unique_key, retry_of, (SELECT g.gate FROM past_gates AS g WHERE g.job_id = history.id), state, attempt, failures, losses, node, cancel_requested,
+  checkpoint, progress, created_at, claimed_at, started_at, finished_at, result, error, disposition
 FROM history WHERE tenant = :tenant;
 
 -- name: list_if_states

@@ -10,6 +10,10 @@ UPDATE nodes SET lock_file = ?2 WHERE id = ?1;
 -- name: beat
 UPDATE nodes SET lease_until = ?2 WHERE id = ?1 AND dead = 0;
 
+-- name: spare_leases
+-- For a time in which nobody could renew them.
+UPDATE nodes SET lease_until = lease_until + ?1 WHERE dead = 0;
+
 -- name: cancels_of
 SELECT id FROM jobs WHERE node = ?1 AND cancel_requested = 1;
 
@@ -26,13 +30,13 @@ FROM nodes AS n ORDER BY n.id;
 -- name: orphans
 SELECT
   j.id, j.attempt, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses, j.cancel_requested,
-  j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun
+  j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun, j.gate
 FROM nodes AS n CROSS JOIN jobs AS j WHERE n.dead = 1 AND j.node = n.id LIMIT ?1;
 
 -- name: held
 SELECT
   id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested,
-  schedule_id, schedule, overlap, policies, target_spec, checkpoint, tenant, begun
+  schedule_id, schedule, overlap, policies, target_spec, checkpoint, tenant, begun, gate
 FROM jobs WHERE node = ?1;
 
 -- name: is_alive

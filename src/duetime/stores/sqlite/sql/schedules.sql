@@ -3,20 +3,23 @@
 -- name: get_schedule
 SELECT
   id, tenant, name, version, segment, paused, pause_note, next_fire_time, last_fire_time, runs, created_at, updated_at, fires_when,
-  target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at, max_runs, owner, labels
+  target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at, max_runs, owner, labels,
+  gate
 FROM schedules WHERE tenant = ?1 AND name = ?2;
 
 -- name: list_schedules
 SELECT
   id, tenant, name, version, segment, paused, pause_note, next_fire_time, last_fire_time, runs, created_at, updated_at, fires_when,
-  target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at, max_runs, owner, labels
+  target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at, max_runs, owner, labels,
+  gate
 FROM schedules WHERE tenant = ?1 AND (?2 IS NULL OR name > ?2) ORDER BY name LIMIT ?3;
 
 -- name: due_schedules
 -- Parameters: JSON list of segments, until, limit.
 SELECT
   id, tenant, name, version, segment, paused, pause_note, next_fire_time, last_fire_time, runs, created_at, updated_at, fires_when,
-  target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at, max_runs, owner, labels
+  target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at, max_runs, owner, labels,
+  gate
 FROM schedules INDEXED BY schedules_due
 WHERE paused = 0 AND next_fire_time <= ?2 AND segment IN (SELECT value FROM json_each(?1))
 ORDER BY next_fire_time, id LIMIT ?3;
@@ -24,15 +27,15 @@ ORDER BY next_fire_time, id LIMIT ?3;
 -- name: insert_schedule
 INSERT INTO schedules (
   id, tenant, name, fires_when, target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at,
-  max_runs, owner, labels, segment, next_fire_time, created_at, updated_at, version, paused, runs
-) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?21, 1, 0, 0);
+  max_runs, owner, labels, gate, segment, next_fire_time, created_at, updated_at, version, paused, runs
+) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?22, 1, 0, 0);
 
 -- name: replace_schedule
--- Parameters: as insert_schedule, of which 1 and 19 go unused: the id stays, and with it the segment.
+-- Parameters: as insert_schedule, of which 1 and 20 go unused: the id stays, and with it the segment.
 UPDATE schedules SET
   fires_when = ?4, target = ?5, target_spec = ?6, payload = ?7, policies = ?8, queue = ?9, priority = ?10, overlap = ?11, missed = ?12,
-  jitter = ?13, start_at = ?14, end_at = ?15, max_runs = ?16, owner = ?17, labels = ?18, next_fire_time = ?20, updated_at = ?21,
-  version = version + 1
+  jitter = ?13, start_at = ?14, end_at = ?15, max_runs = ?16, owner = ?17, labels = ?18, gate = ?19, next_fire_time = ?21,
+  updated_at = ?22, version = version + 1
 WHERE tenant = ?2 AND name = ?3;
 
 -- name: pause_schedule
@@ -46,7 +49,7 @@ DELETE FROM schedules WHERE id = ?1;
 
 -- name: withdraw_jobs
 -- Jobs that have not started and whose fire lies ahead.
-DELETE FROM jobs WHERE schedule_id = ?1 AND attempt = 0 AND state = 'pending' AND fire_time > ?2;
+DELETE FROM jobs WHERE schedule_id = ?1 AND attempt = 0 AND state <> 'running' AND fire_time > ?2;
 
 -- name: record_withdrawal
 -- Parameters: id, now, how many were withdrawn. The last fire is then the latest that can no longer be taken back.
@@ -65,12 +68,12 @@ RETURNING queue, priority;
 -- The schedule's own row gives the job everything but its instants.
 INSERT INTO jobs (
   id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  created_at
+  created_at, gate, state
 )
 WITH fires (schedule_id, id, fire_time, due_at, now) AS (VALUES /* rows */ (?, ?, ?, ?, ?))
 SELECT
   f.id, s.tenant, s.id, s.name, f.fire_time, f.due_at, s.queue, s.priority, s.overlap, s.target, s.target_spec, s.payload, s.policies,
-  s.owner, s.labels, f.now
+  s.owner, s.labels, f.now, s.gate, CASE WHEN s.gate IS NULL OR s.overlap IS NOT NULL THEN 'pending' ELSE 'gated' END
 FROM fires AS f CROSS JOIN schedules AS s
 WHERE s.id = f.schedule_id AND NOT EXISTS (SELECT 1 FROM history AS h WHERE h.id = f.id)
 ON CONFLICT (id) DO NOTHING;

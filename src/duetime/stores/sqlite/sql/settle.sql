@@ -4,6 +4,13 @@
 -- name: begin
 UPDATE jobs SET begun = 1 WHERE id = ?1 AND attempt = ?2 AND state = 'running';
 
+-- name: settle_with_care
+-- Whether an end may be news to somebody: to jobs of its schedule, behind its gate, in its queue.
+SELECT
+  EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_exclusive WHERE state = 'pending' AND overlap IS NOT NULL),
+  EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_gate WHERE gate IS NOT NULL AND node IS NOT NULL),
+  EXISTS (SELECT 1 FROM queues INDEXED BY queues_ruled WHERE most IS NOT NULL);
+
 -- name: settle_final
 -- A decision sent twice in one batch is written once; the row count tells how many were.
 INSERT INTO history
@@ -21,12 +28,19 @@ DELETE FROM jobs WHERE rowid IN (
   SELECT j.rowid FROM decided AS d CROSS JOIN jobs AS j WHERE j.id = d.id AND j.attempt = d.attempt AND j.state = 'running'
 );
 
+-- name: settle_delete_gated
+-- As settle_delete, and answers which gates they held.
+DELETE FROM jobs WHERE rowid IN (
+  WITH decided (id, attempt) AS (VALUES /* rows */ (?, ?))
+  SELECT j.rowid FROM decided AS d CROSS JOIN jobs AS j WHERE j.id = d.id AND j.attempt = d.attempt AND j.state = 'running'
+) RETURNING id, gate;
+
 -- name: settle_again
 -- Parameters: id, attempt, due_at, failures, losses, error.
-UPDATE jobs SET state = 'pending', due_at = ?3, failures = ?4, losses = ?5, error = coalesce(?6, error), node = NULL, claimed_at = NULL,
-  begun = 0
+UPDATE jobs SET state = CASE WHEN gate IS NULL OR overlap IS NOT NULL THEN 'pending' ELSE 'gated' END, due_at = ?3,
+  failures = ?4, losses = ?5, error = coalesce(?6, error), node = NULL, claimed_at = NULL, begun = 0
 WHERE id = ?1 AND attempt = ?2 AND state = 'running'
-RETURNING queue, priority, due_at;
+RETURNING queue, priority, due_at, gate;
 
 -- name: record_attempt
 INSERT INTO attempts
@@ -38,7 +52,7 @@ ON CONFLICT (job_id, attempt) DO NOTHING;
 -- name: was_settled
 -- Whether this very decision was written before and still stands. Parameters: id, attempt, state, due_at.
 SELECT EXISTS (SELECT 1 FROM history WHERE id = ?1 AND attempt = ?2 AND state = ?3)
-  OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND attempt = ?2 AND state = ?3 AND due_at = ?4);
+  OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND attempt = ?2 AND state <> 'running' AND ?3 = 'pending' AND due_at = ?4);
 
 -- name: freed
 -- Lanes in which an exclusive job is due and nobody stands in its way any more.

@@ -1,0 +1,56 @@
+"""Unique jobs: one of their kind, or what the caller wants done with the one that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+from duetime.model.job import JobDraft, State
+from duetime.model.unique import Admission, OnConflict, Rule
+from duetime.stores.sqlite import jobs
+from duetime.stores.sqlite.rows import text_of, uuid_of
+from duetime.stores.sqlite.session import Transaction
+from duetime.stores.sqlite.settling import tell_freed
+
+
+def admit(transaction: Transaction, draft: JobDraft, rule: Rule, known_queues: Collection[str]) -> Admission:
+    assert draft.unique_key is not None
+    reason = f"replaced by job {draft.id}"
+    if transaction.value("is_stored", (draft.id.bytes,)):  # by an earlier call whose reply was lost
+        replaced = transaction.value("was_replaced", (draft.tenant, draft.unique_key, reason))
+        return Admission(draft.id, "replaced" if replaced else None)
+    earliest = 0 if rule.within is None else transaction.now - rule.within
+    holder = transaction.one("live_holder", (draft.tenant, draft.unique_key))
+    if holder is not None:
+        held_by, running, created_at = holder
+        if created_at >= earliest and (State.RUNNING if running else State.PENDING) in rule.states:
+            return _settle_conflict(transaction, draft, rule, held_by, bool(running), reason, known_queues)
+    if (past := _past_holder(transaction, draft, rule, earliest)) is not None:
+        return Admission(past, "skipped")
+    if holder is not None:
+        transaction.change("give_up_key", (holder[0],))
+    return _store(transaction, draft, known_queues)
+
+
+def _past_holder(transaction: Transaction, draft: JobDraft, rule: Rule, earliest: int) -> UUID | None:
+    final = [state for state in rule.states if state.final]
+    found = transaction.one("past_holder", (draft.tenant, draft.unique_key, text_of(final), earliest)) if final else None
+    return None if found is None else uuid_of(found[0])
+
+
+def _settle_conflict(
+    transaction: Transaction, draft: JobDraft, rule: Rule, holder: bytes, running: bool, reason: str, known_queues: Collection[str]
+) -> Admission:
+    if running or rule.on_conflict is OnConflict.SKIP:
+        return Admission(uuid_of(holder), "skipped")
+    if rule.on_conflict is OnConflict.RESCHEDULE:
+        jobs.change(transaction, draft.tenant, uuid_of(holder), draft.due_at, None)
+        return Admission(uuid_of(holder), "rescheduled")
+    jobs.end_unstarted(transaction, holder, "cancelled", reason)
+    tell_freed(transaction)
+    return _store(transaction, draft, known_queues)._replace(conflict="replaced")
+
+
+def _store(transaction: Transaction, draft: JobDraft, known_queues: Collection[str]) -> Admission:
+    [stored] = jobs.add(transaction, [draft], known_queues)
+    return Admission(stored)
