@@ -12,7 +12,7 @@ from tests.servers.postgres import PostgresServer
 
 NAME = "duetime_shared"
 OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-TABLES = ("jobs", "history", "attempts", "schedules", "queues", "leases", "nodes")
+TABLES = ("jobs", "history", "attempts", "marks", "gates", "schedules", "queues", "leases", "nodes")
 
 
 @pytest.fixture(scope="session")

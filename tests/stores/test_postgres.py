@@ -9,16 +9,23 @@ import pytest
 from duetime.store import Capabilities, Store
 from duetime.stores.postgres import PostgresStore
 from duetime.testing.conformance import StoreConformance
+from duetime.testing.conformance.awaiting import AwaitConformance
 from duetime.testing.conformance.claiming import ClaimConformance
 from duetime.testing.conformance.exclusive import ExclusiveConformance
 from duetime.testing.conformance.firing import FireConformance
+from duetime.testing.conformance.gates import GateConformance, GatedExclusiveConformance, GateRaceConformance, TurnConformance
 from duetime.testing.conformance.hints import HintConformance
 from duetime.testing.conformance.leases import LeaseConformance
 from duetime.testing.conformance.nodes import BeatConformance, BuryConformance
+from duetime.testing.conformance.notes import MarkConformance, NoteConformance
+from duetime.testing.conformance.queues import QueueConformance, QueueLimitConformance, QueuePauseConformance, QueueRateConformance
 from duetime.testing.conformance.racing import RaceConformance
+from duetime.testing.conformance.rates import NextStartConformance, RateConformance
 from duetime.testing.conformance.settling import SettleConformance
 from duetime.testing.conformance.submitting import SubmitConformance, UniqueKeyConformance
-from duetime.testing.conformance.upkeep import PruneConformance
+from duetime.testing.conformance.transactions import TransactionConformance
+from duetime.testing.conformance.unique import AdmissionConformance, AdmissionRaceConformance
+from duetime.testing.conformance.upkeep import PruneConformance, TargetPruneConformance
 from tests.servers.pgbouncer import PgBouncer
 from tests.stores.conftest import NAME
 
@@ -48,15 +55,31 @@ class Bound:
 class TestPostgres(Bound, StoreConformance):
     def test_it_can_do_everything(self) -> None:
         store = PostgresStore.from_url("postgresql://host/database")
-        assert store.capabilities == Capabilities(durable=True, shared=True, hints=True, owner_gone=True)
+        assert store.capabilities == Capabilities(durable=True, shared=True, hints=True, owner_gone=True, transactions=True)
 
 
 class TestBehindPooler(
     Bound,
     SubmitConformance,
     UniqueKeyConformance,
+    AdmissionConformance,
+    AdmissionRaceConformance,
     ClaimConformance,
     ExclusiveConformance,
+    GateConformance,
+    GatedExclusiveConformance,
+    GateRaceConformance,
+    TurnConformance,
+    RateConformance,
+    NextStartConformance,
+    QueueConformance,
+    QueuePauseConformance,
+    QueueLimitConformance,
+    QueueRateConformance,
+    NoteConformance,
+    MarkConformance,
+    AwaitConformance,
+    TransactionConformance,
     SettleConformance,
     RaceConformance,
     FireConformance,
@@ -64,6 +87,7 @@ class TestBehindPooler(
     BuryConformance,
     LeaseConformance,
     PruneConformance,
+    TargetPruneConformance,
     HintConformance,
 ):
     @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND
 from duetime.stores.postgres import PostgresStore
-from duetime.stores.postgres.jobs import _columns as draft_columns
+from duetime.stores.postgres.jobs import columns as draft_columns
 from duetime.stores.postgres.line import Line
 from duetime.stores.postgres.lines import SQL
 from duetime.stores.postgres.schedules import _fire_columns as fire_columns
@@ -23,7 +23,10 @@ from duetime.testing.conformance.drafts import (
     PRIORITY,
     QUEUE,
     TARGET,
+    TENANT,
+    bound,
     firing,
+    job,
     jobs,
     joined,
     put,
@@ -99,7 +102,7 @@ async def test_a_claim_does_not_touch_what_is_not_due(store: PostgresStore, stat
     node, now = await joined(store), await store.time()
     await store.add_jobs([*jobs(MANY, now + DAY), *jobs(MANY, now + DAY, overlap="queue", schedule_id=Ids().new(0)), *jobs(5, now - HOUR)])
     top = await plan(store._lines.claim, statement, 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
-    assert ways(top, "jobs") <= {"jobs_due", "jobs_exclusive", "jobs_schedule", "Tid Scan"}
+    assert ways(top, "jobs") <= {"jobs_due", "jobs_exclusive", "jobs_schedule", "jobs_gated", "jobs_gated_due", "Tid Scan"}
     assert rows_looked_at(top, "jobs") <= 10
     assert top["Shared Hit Blocks"] + top["Shared Read Blocks"] < 5 * FEW_BLOCKS
 
@@ -111,6 +114,84 @@ async def test_a_claim_reads_from_its_bound_on(store: PostgresStore) -> None:
     lane = LANE._replace(low=now - 2 * SECOND)
     top = await plan(store._lines.claim, "claim", 100, node, *([value] for value in lane), 0, [TARGET])
     assert rows_looked_at(top, "jobs") == 6
+
+
+async def blocks_of_gated_claim(store: PostgresStore, node: Any, room: int = 100) -> int:
+    """How many blocks a claim in turns looks at, at most two of a gate running."""
+    values = (room, node, [QUEUE], [PRIORITY], [0], 0, [TARGET], True, [TARGET], [2], [None], [None], False, "", "", 1)
+    top = await plan(store._lines.claim, "claim_in_turns", *values)
+    return int(top["Shared Hit Blocks"] + top["Shared Read Blocks"])
+
+
+async def test_a_claim_in_turns_costs_the_same_beside_many_others(store: PostgresStore, postgres_database: str) -> None:
+    """Jobs of other lanes and targets, ahead in time, without a gate, or behind a full one: none of them is read one by one."""
+    node, now = await joined(store), await store.time()
+    await store.add_jobs([job(now - HOUR + at, gate=f"{at % 10}") for at in range(40)])
+    await store.claim(request(node, room=1, bounds=(bound(most=2),)))
+    alone = await blocks_of_gated_claim(store, node)
+    await store.add_jobs(
+        [
+            *jobs(MANY, now + DAY),
+            *(job(now + DAY + at, gate=f"{at % 10}") for at in range(MANY)),
+            *(job(now + DAY + at, gate=f"ahead {at % 300}") for at in range(MANY)),
+            *(job(now - HOUR, gate=f"{at % 10}", queue="other") for at in range(MANY)),
+            *(job(now - HOUR, gate="elsewhere", target="other") for at in range(MANY)),
+            *jobs(MANY, now - DAY, gate="full"),
+        ]
+    )
+    assert len(await store.claim(request(node, room=1_000, bounds=(bound(most=2),)))) == 21
+    await store.add_jobs([job(now - HOUR + at, gate=f"{at % 10}") for at in range(40)])
+    for row in await store.held(node):
+        if row.gate != "full":
+            await store.settle([success(row, now)])
+    mislead(postgres_database)
+    # Every gate that has anything waiting here is visited once, by one descent of an index: there are three hundred more of them.
+    assert await blocks_of_gated_claim(store, node) < 2 * alone + 310 * 5
+
+
+async def test_a_claim_in_turns_reads_no_more_of_a_flood_than_it_takes(store: PostgresStore) -> None:
+    node, now = await joined(store), await store.time()
+    await store.add_jobs([job(now - HOUR + at, gate=f"{at % 10}") for at in range(200)])
+    few = await blocks_of_gated_claim(store, node)
+    await store.add_jobs([job(now - HOUR + at, gate=f"{at % 10}") for at in range(2 * MANY)])
+    assert await blocks_of_gated_claim(store, node) < 2 * few
+
+
+async def test_settling_gated_jobs_goes_by_the_primary_key_too(store: PostgresStore, postgres_database: str) -> None:
+    """The index of running jobs by gate must not tempt the planner."""
+    node, now = await joined(store), await store.time()
+    await store.add_jobs([job(now - HOUR + at, gate="a") for at in range(200)])
+    decisions = [success(row, now) for row in await store.claim(request(node, room=200))]
+    mislead(postgres_database)
+    columns = list(zip(*decisions, strict=True))
+    for statement, arguments in (
+        ("settle_successes", [columns[0], columns[1], columns[7], columns[8], columns[9]]),
+        ("settle", columns),
+        ("save_notes", [columns[0], columns[1], [b"x"] * 200, [None] * 200]),
+    ):
+        top = await plan(store._lines.note if statement == "save_notes" else store._lines.settle, statement, *arguments)
+        assert ways(top, "jobs") == {"jobs_pkey", "Tid Scan"}, statement
+        assert rows_looked_at(top, "jobs") <= 3 * len(decisions), statement
+
+
+async def test_what_nobody_limits_is_looked_up_in_empty_indexes(store: PostgresStore) -> None:
+    """The price of limits for those who have none: a look into three empty indexes."""
+    node, now = await joined(store), await store.time()
+    await store.add_jobs(jobs(50, now - HOUR))
+    top = await plan(store._lines.claim, "claim_with_exclusive", 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
+    looks = [each for each in nodes(top) if each.get("Relation Name") == "queues" or each.get("Index Name", "").startswith("jobs_gated")]
+    assert {each["Index Name"] for each in looks} <= {"queues_paused", "queues_limited", "jobs_gated", "jobs_gated_due"}
+    assert [each["Actual Rows"] for each in looks] == [0] * 3
+    assert not any("goes_in_turns" in str(each.get("Output", "")) and each["Actual Loops"] for each in nodes(top))
+
+
+async def test_unique_keys_are_looked_up_by_key(store: PostgresStore) -> None:
+    await drained(store, await joined(store))
+    asked = (TENANT, "key", ["succeeded"], None)
+    for statement in ("holder", "finished_holder"):
+        top = await plan(store._lines.submit, statement, *asked)
+        assert not any(each["Node Type"] == "Seq Scan" for each in nodes(top)), statement
+        assert sum(each["Actual Rows"] * each["Actual Loops"] for each in nodes(top)) == 0, statement
 
 
 @pytest.mark.parametrize("statement", ["settle_successes", "settle"])

@@ -16,7 +16,7 @@ from duetime.clock import monotonic_micros, noise, pause
 from duetime.errors import DuetimeError
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import NodeId
-from duetime.store import CancelHint, Hint, JobHint, ScheduleHint, Unsubscribe
+from duetime.store import CancelHint, DoneHint, Hint, JobHint, ScheduleHint, Unsubscribe
 from duetime.stores.postgres.lines import SQL, Lines
 
 CHANNEL = "duetime"
@@ -157,6 +157,8 @@ def encode(hint: Hint) -> str:
             return f"s {moment}"
         case CancelHint(node, job_id):
             return f"c {node} {job_id}"
+        case DoneHint(job_id):
+            return f"d {job_id}"
 
 
 def decode(payload: str) -> Hint | None:
@@ -169,6 +171,8 @@ def decode(payload: str) -> Hint | None:
                 return ScheduleHint(int(moment))
             case ["c", node, job_id]:
                 return CancelHint(NodeId(int(node)), UUID(job_id))
+            case ["d", job_id]:
+                return DoneHint(UUID(job_id))
     except ValueError:
         pass
     return None
@@ -182,6 +186,8 @@ def _key(hint: Hint) -> tuple[object, ...]:
             return ("s",)
         case CancelHint(node, job_id):
             return ("c", node, job_id)
+        case DoneHint(job_id):
+            return ("d", job_id)
 
 
 def _instant(hint: Hint) -> Micros:
@@ -191,5 +197,5 @@ def _instant(hint: Hint) -> Micros:
             return due_at
         case ScheduleHint(moment):
             return moment
-        case CancelHint():
+        case CancelHint() | DoneHint():
             return 0

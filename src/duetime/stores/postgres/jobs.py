@@ -13,11 +13,12 @@ from duetime.model.attempt import Attempt
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Job, JobDraft, JobFilter
 from duetime.model.lease import NodeId
-from duetime.store import CancelHint, JobHint, QueueCount
+from duetime.store import CancelHint, DoneHint, JobHint, QueueCount
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.bell import Bell
 from duetime.stores.postgres.line import PATIENCE
 from duetime.stores.postgres.lines import SQL, Lines
+from duetime.stores.postgres.queues import Queues
 from duetime.stores.postgres.rows import attempt_of, job_of
 
 COPY_FROM = 40  # drafts: fewer are stored quicker by one INSERT
@@ -27,16 +28,16 @@ MOST_RIVALS = 10
 
 
 class Jobs:
-    def __init__(self, lines: Lines, bell: Bell) -> None:
+    def __init__(self, lines: Lines, bell: Bell, queues: Queues) -> None:
         self._lines = lines
         self._bell = bell
-        self._known_queues: set[str] = set()
+        self._queues = queues
 
     # -- storing ------------------------------------------------------------------------------------------------------
     async def add(self, drafts: Sequence[JobDraft], again: bool) -> list[UUID]:
         if not drafts:
             return []
-        await self._record_queues({draft.queue for draft in drafts})
+        await self._queues.record({draft.queue for draft in drafts})
         if len(drafts) == 1:
             return [await self._add_one(drafts[0], again)]
         keyed = [draft for draft in drafts if draft.unique_key is not None]
@@ -48,12 +49,11 @@ class Jobs:
         self._bell.ring(lane_hints(drafts))
         return ids
 
-    async def _record_queues(self, queues: set[str]) -> None:
-        if new := queues - self._known_queues:
-            await self._lines.submit.count(SQL["add_queues"], sorted(new))
-            self._known_queues |= new
-
     async def _add_one(self, draft: JobDraft, again: bool) -> UUID:
+        return draft.id if await self.store(draft, again) else (await self._add_keyed([draft], [draft]))[0]
+
+    async def store(self, draft: JobDraft, again: bool) -> bool:
+        """False when its id is known or its key is taken."""
         notify = self._bell.take_turn()
         statements = iter((SQL["add_job"],) if not again else ())
 
@@ -62,18 +62,16 @@ class Jobs:
             return await connection.fetchrow(next(statements, SQL["add_job_again"]), *draft, notify)
 
         stored = await self._lines.submit.run(work)
-        if stored is None:
-            return (await self._add_keyed([draft], [draft]))[0]
-        if stored["soon"]:
+        if stored is not None and stored["soon"]:
             hints = [JobHint(draft.queue, draft.priority, draft.due_at)]
             if notify:
                 self._bell.tell_here(hints)
             else:
                 self._bell.ring(hints)
-        return draft.id
+        return stored is not None
 
     async def _insert(self, drafts: Sequence[JobDraft]) -> None:
-        await self._lines.submit.count(SQL["add_jobs"], *_columns(drafts))
+        await self._lines.submit.count(SQL["add_jobs"], *columns(drafts))
 
     async def _copy(self, drafts: Sequence[JobDraft]) -> None:
         """COPY cannot leave out what is stored already, so it is for batches of which nothing is: all of them, normally."""
@@ -101,10 +99,10 @@ class Jobs:
             todo = drafts
             answers: dict[UUID, UUID] = {}
             for _ in range(MOST_RIVALS):
-                await connection.execute(SQL["add_jobs"], *_columns(todo))
+                await connection.execute(SQL["add_jobs"], *columns(todo))
                 asked = [draft for draft in keyed if draft.id not in answers]
-                columns = [draft.id for draft in asked], [draft.tenant for draft in asked], [draft.unique_key for draft in asked]
-                answers |= {row["id"]: row["answer"] for row in await connection.fetch(SQL["resolve_jobs"], *columns) if row["answer"]}
+                keys = [draft.id for draft in asked], [draft.tenant for draft in asked], [draft.unique_key for draft in asked]
+                answers |= {row["id"]: row["answer"] for row in await connection.fetch(SQL["resolve_jobs"], *keys) if row["answer"]}
                 todo = [draft for draft in asked if draft.id not in answers]
                 if not todo:
                     return answers
@@ -131,15 +129,14 @@ class Jobs:
     async def count(self) -> list[QueueCount]:
         return [QueueCount(*row) for row in await self._lines.read.fetch(SQL["count_jobs"])]
 
-    async def queues(self) -> list[str]:
-        return [row["name"] for row in await self._lines.read.fetch(SQL["queues"])]
-
     # -- changing -----------------------------------------------------------------------------------------------------
     async def cancel(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
         for _ in range(MOST_RIVALS):
             row = await self._lines.submit.row(SQL["cancel_job"], tenant, job_id, reason)
             if row is not None:
                 reply = CancelReply(row["reply"])
+                if row["awaited"]:
+                    self._bell.ring([DoneHint(job_id)])
                 if reply is CancelReply.REQUESTED:
                     self._bell.ring([CancelHint(NodeId(row["node"]), job_id)])
                 return reply
@@ -157,13 +154,13 @@ class Jobs:
         async def work(connection: Any) -> bool:
             if await connection.fetchval(SQL["dispose_job"], tenant, job_id, "retried") is None:
                 return bool(await connection.fetchval(SQL["revived_before"], tenant, job_id, draft.id))
-            await connection.execute(SQL["add_jobs"], *_columns([draft]))
+            await connection.execute(SQL["add_jobs"], *columns([draft]))
             [row] = await connection.fetch(SQL["resolve_jobs"], [draft.id], [draft.tenant], [draft.unique_key])
             if row["answer"] != draft.id:
                 raise Conflict(f"job {row['answer']} holds the unique key {draft.unique_key!r}: wait for it to finish, or cancel it")
             return True
 
-        await self._record_queues({draft.queue})
+        await self._queues.record({draft.queue})
         revived = await self._lines.submit.run(work, atomic=True)
         if revived:
             self._bell.ring(lane_hints([draft]))
@@ -183,7 +180,7 @@ def lane_hints(drafts: Iterable[JobDraft]) -> list[JobHint]:
     return [JobHint(queue, priority, due_at) for (queue, priority), due_at in earliest.items()]
 
 
-def _columns(drafts: Sequence[JobDraft]) -> list[Any]:
+def columns(drafts: Sequence[JobDraft]) -> list[Any]:
     return [*zip(*drafts, strict=True), *_id_range(drafts)]
 
 

@@ -167,7 +167,7 @@ class Line:
             server_settings={} if pooled else {**BOUNDS, **self._settings, "application_name": f"duetime {self._name}", "timezone": "UTC"},
         )
         try:
-            _watch(connection)
+            watch(connection)
             await (self._transact(connection, _speak_micros) if pooled else _speak_micros(connection))
             if self._on_connect:
                 await self._on_connect(connection)
@@ -209,7 +209,7 @@ async def _speak_micros(connection: Any) -> None:
     )
 
 
-def _watch(connection: Any) -> None:
+def watch(connection: Any) -> None:
     """Have the kernel give up on a peer that no longer acknowledges. Not every platform or socket can."""
     transport = getattr(connection, "_transport", None)
     wire = transport.get_extra_info("socket") if transport is not None else None

@@ -9,6 +9,7 @@ from duetime.model import codec
 from duetime.model.attempt import Attempt, Ending
 from duetime.model.job import Claimed, Job, State
 from duetime.model.lease import Lease, Node
+from duetime.model.limit import Queue, Rate
 from duetime.model.schedule import Missed, Schedule, ScheduleDraft
 from duetime.model.when import When, restore, to_json
 
@@ -38,6 +39,11 @@ def node_of(row: Any) -> Node:
 
 def lease_of(row: Any) -> Lease:
     return Lease(*row)
+
+
+def queue_of(row: Any) -> Queue:
+    name, paused, pause_note, paused_at, most, rate_count, rate_period = row
+    return Queue(name, paused, pause_note, paused_at, most, None if rate_count is None else Rate(rate_count, rate_period))
 
 
 def schedule_of(row: Any) -> Schedule:
@@ -82,6 +88,7 @@ def _draft_of(row: Any) -> ScheduleDraft:
         max_runs=row["max_runs"],
         owner=row["owner"],
         labels=row["labels"],
+        gate=row["gate"],
     )
 
 

@@ -132,6 +132,7 @@ def _definition(draft: ScheduleDraft) -> list[Any]:
         draft.max_runs,
         draft.owner,
         draft.labels,
+        draft.gate,
     ]
 
 

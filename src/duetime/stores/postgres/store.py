@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from duetime.model.attempt import Attempt
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft
 from duetime.model.settle import Settlement
-from duetime.store import Capabilities, ClaimRequest, Hint, Migration, QueueCount, Unsubscribe
+from duetime.model.unique import Admission, Rule
+from duetime.store import (
+    Capabilities,
+    ClaimRequest,
+    Guest,
+    Hint,
+    MarkReply,
+    Migration,
+    Note,
+    QueueCount,
+    Transaction,
+    Unsubscribe,
+)
 from duetime.stores.postgres import upkeep
 from duetime.stores.postgres.address import Address, parse
 from duetime.stores.postgres.bell import Bell
+from duetime.stores.postgres.guests import welcome
 from duetime.stores.postgres.jobs import Jobs
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.nodes import Nodes
+from duetime.stores.postgres.notes import Notes
+from duetime.stores.postgres.queues import Queues
 from duetime.stores.postgres.schedules import Schedules
+from duetime.stores.postgres.transactions import Sessions
+from duetime.stores.postgres.unique import UniqueJobs
 from duetime.stores.postgres.work import Work
 
 
 class PostgresStore:
     def __init__(self, address: Address, *, is_twin: bool = False) -> None:
         direct = not address.pooled
-        self.capabilities = Capabilities(durable=True, shared=True, hints=direct, owner_gone=direct)
+        self.capabilities = Capabilities(durable=True, shared=True, hints=direct, owner_gone=direct, transactions=True)
         self._address = address
         self._is_twin = is_twin
         self._lines = Lines(address)
         self._bell = Bell(self._lines)
-        self._jobs = Jobs(self._lines, self._bell)
+        self._queues = Queues(self._lines, self._bell)
+        self._jobs = Jobs(self._lines, self._bell, self._queues)
+        self._unique = UniqueJobs(self._lines, self._bell, self._jobs, self._queues)
         self._work = Work(self._lines, self._bell)
         self._schedules = Schedules(self._lines, self._bell)
         self._nodes = Nodes(self._lines)
+        self._notes = Notes(self._lines)
+        self._sessions = Sessions(address, self._bell)
+        self._home: Micros | None = None
 
     @classmethod
     def from_url(cls, url: str) -> PostgresStore:
@@ -46,12 +70,14 @@ class PostgresStore:
     # -- life ---------------------------------------------------------------------------------------------------------
     async def open(self) -> None:
         self._lines.reopen()
-        await upkeep.check_schema(self._lines, passing=self._is_twin)
+        self._sessions.reopen()
+        self._home = (await upkeep.check_schema(self._lines, passing=self._is_twin)).home
         self._bell.listen()
 
     async def close(self) -> None:
         await self._bell.close()
         await self._nodes.close()
+        await self._sessions.close()
         await self._lines.close()
 
     async def migrate(self) -> Migration:
@@ -67,6 +93,12 @@ class PostgresStore:
     # -- jobs: what callers ask for -----------------------------------------------------------------------------------
     async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
         return await self._jobs.add(drafts, again)
+
+    async def add_unique(self, draft: JobDraft, rule: Rule, again: bool = False) -> Admission:
+        return await self._unique.add(draft, rule, again)
+
+    def guest(self, connection: Any) -> Guest:
+        return welcome(connection, self._home, self._queues)
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
         return await self._jobs.get(tenant, job_id)
@@ -108,8 +140,23 @@ class PostgresStore:
     async def begin(self, job_id: UUID, attempt: int) -> bool:
         return await self._work.begin(job_id, attempt)
 
-    async def queues(self) -> list[str]:
-        return await self._jobs.queues()
+    async def save(self, notes: Sequence[Note]) -> list[UUID]:
+        return await self._notes.save(notes)
+
+    async def mark(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
+        return await self._notes.mark(job_id, attempt, key, nonce)
+
+    async def transact(self) -> Transaction:
+        return await self._sessions.begin()
+
+    async def await_job(self, job_id: UUID) -> bool:
+        return await self._notes.wait_for(job_id)
+
+    async def queues(self) -> list[Queue]:
+        return await self._queues.all()
+
+    async def set_queue(self, queue: Queue) -> None:
+        await self._queues.set(queue)
 
     # -- schedules ----------------------------------------------------------------------------------------------------
     async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
@@ -165,9 +212,9 @@ class PostgresStore:
         return await self._nodes.leases()
 
     # -- upkeep and hints ---------------------------------------------------------------------------------------------
-    async def prune(self, before: Micros) -> int:
+    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         """Whole days at a time where it can, and so an estimate."""
-        return await upkeep.prune(self._lines, before)
+        return await upkeep.prune(self._lines, before, targets or {})
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
         return self._bell.subscribe(listener)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from duetime.clock import noise, pause
 from duetime.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
@@ -22,24 +23,30 @@ MOST_TRIES = 30
 PLENTY = 60.0  # seconds: retention and migrations may take their time
 
 
-async def check_schema(lines: Lines, passing: bool) -> None:
+class Schema(NamedTuple):
+    version: int  # 0 when there is none at all
+    home: Micros | None  # when its first version was made: no other database has that
+
+
+async def check_schema(lines: Lines, passing: bool) -> Schema:
     """On the line for submitting: whoever opens a store mostly wants to, and finds it connected. A twin only needs a passing look."""
     line = lines.passing() if passing else lines.submit
     try:
-        version = await line.run(_version, atomic=True)
+        schema = await line.run(_schema, atomic=True)
     finally:
         if passing:
             await line.close()
-    if version > len(MIGRATIONS):
-        raise SchemaTooNew(f"the database has schema {version}, this Duetime knows {len(MIGRATIONS)}: upgrade Duetime")
-    if version < len(MIGRATIONS):
-        raise SchemaMissing(f"the database has schema {version}, this Duetime needs {len(MIGRATIONS)}: run `duetime migrate`")
+    if schema.version > len(MIGRATIONS):
+        raise SchemaTooNew(f"the database has schema {schema.version}, this Duetime knows {len(MIGRATIONS)}: upgrade Duetime")
+    if schema.version < len(MIGRATIONS):
+        raise SchemaMissing(f"the database has schema {schema.version}, this Duetime needs {len(MIGRATIONS)}: run `duetime migrate`")
+    return schema
 
 
 async def migrate(lines: Lines) -> Migration:
     line = lines.passing(PLENTY)
     try:
-        before = after = await line.run(_version, atomic=True)
+        before = after = (await line.run(_schema, atomic=True)).version
         while after < len(MIGRATIONS):
             after = await _insist(line, _migrate_once)
         if after > len(MIGRATIONS):
@@ -49,7 +56,7 @@ async def migrate(lines: Lines) -> Migration:
         await line.close()
 
 
-async def prune(lines: Lines, before: Micros) -> int:
+async def prune(lines: Lines, before: Micros, targets: Mapping[str, Micros]) -> int:
     line = lines.passing(PLENTY)
     try:
         gone = 0
@@ -57,17 +64,22 @@ async def prune(lines: Lines, before: Micros) -> int:
             await _insist(line, lambda connection, parent=parent: connection.execute(SQL["add_days"], parent, DAYS_AHEAD))
             dropped = await _insist(line, lambda connection, parent=parent: connection.fetchval(SQL["drop_days"], parent, before))
             gone += dropped if parent == "history" else 0
-        gone += await _prune_rows(line, before)
+        gone += await _prune_rows(line, "prune_jobs", before)
+        for target, moment in targets.items():
+            if moment > before:
+                gone += await _prune_rows(line, "prune_target", moment, target)
+        await line.count(SQL["prune_marks"], before, MOST_ROWS)
+        await line.count(SQL["prune_gates"], MOST_ROWS)
         await line.count(SQL["prune_nodes"], before)
         return gone
     finally:
         await line.close()
 
 
-async def _prune_rows(line: Line, before: Micros) -> int:
+async def _prune_rows(line: Line, statement: str, before: Micros, *more: str) -> int:
     gone = 0
     while gone < MOST_ROWS:
-        part = await line.value(SQL["prune_jobs"], before, ROWS_AT_ONCE)
+        part = await line.value(SQL[statement], before, ROWS_AT_ONCE, *more)
         gone += part
         if part < ROWS_AT_ONCE:
             break
@@ -83,18 +95,18 @@ async def _insist(line: Line, work: Any) -> Any:
     return await line.run(work, atomic=True)
 
 
-async def _version(connection: Any) -> int:
-    """0 when there is no schema at all."""
+async def _schema(connection: Any) -> Schema:
     if not await connection.fetchval(SQL["has_schema"]):
-        return 0
-    return int(await connection.fetchval("SELECT max(version) FROM duetime.schema_version") or 0)
+        return Schema(0, None)
+    row = await connection.fetchrow(SQL["version"])
+    return Schema(row["version"] or 0, row["home"])
 
 
 async def _migrate_once(connection: Any) -> int:
     """One step, under a lock: whoever comes second finds it done. Killed half-way, it leaves nothing."""
     await connection.execute("SET LOCAL lock_timeout = 2000")
     await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
-    version = await _version(connection)
+    version = (await _schema(connection)).version
     if version >= len(MIGRATIONS):
         return version
     if version == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 from uuid import UUID
@@ -13,11 +13,12 @@ from duetime.model.attempt import Ending
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed
 from duetime.model.settle import Settlement
-from duetime.store import CancelHint, ClaimRequest, JobHint
+from duetime.store import CancelHint, ClaimRequest, DoneHint, Hint, JobHint
 from duetime.stores.postgres.bell import Bell
 from duetime.stores.postgres.line import Line
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.rows import claimed_of
+from duetime.stores.postgres.turns import Turns, rates
 
 _due_at, _lane, _ending = itemgetter(4), itemgetter(5, 6), itemgetter(6)
 _ONLY_SUCCESSES = {Ending.SUCCEEDED}
@@ -27,26 +28,26 @@ class Work:
     def __init__(self, lines: Lines, bell: Bell) -> None:
         self._lines = lines
         self._bell = bell
+        self._turns = {False: Turns(), True: Turns()}  # claims and sweeps ask for different lanes
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         if not request.lanes or request.room <= 0:
             return []
         line = self._lines.sweep if request.sweep else self._lines.claim
-        if not request.exclusive:
-            return _in_order(request, await self._take(line, "claim", request))
-        try:
-            rows = await self._take(line, "claim_with_exclusive", request)
-        except asyncpg.UniqueViolationError:
-            # Another node started a job of the same schedule in this very moment. The next claim sees it.
-            rows = await self._take(line, "claim", request)
+        turns = self._turns[request.sweep]
+        in_turns = turns.wanted
+        jobs = await (self._take_in_turns(line, request) if in_turns else self._take(line, request))
         # What was claimed shall not wait for this: the sweep comes by every second.
-        if request.sweep or not rows:
-            await self._hold_back(line, request)
-        return _in_order(request, rows)
+        if (request.sweep or not jobs) and (turns.exclusive_due or not in_turns):
+            must_go_in_turns = await self._hold_back(line, request)
+            if must_go_in_turns and not jobs and not in_turns:
+                jobs = await self._take_in_turns(line, request)
+        return jobs
 
     async def next_due(self, request: ClaimRequest) -> Micros | None:
         queues, priorities, _ = _columns(request)
-        due_at: Micros | None = await self._lines.claim.value(SQL["next_due"], queues, priorities, request.prefetch, request.targets)
+        asked = (queues, priorities, request.prefetch, request.targets, *rates(request))
+        due_at: Micros | None = await self._lines.claim.value(SQL["next_due"], *asked)
         return due_at
 
     async def begin(self, job_id: UUID, attempt: int) -> bool:
@@ -64,30 +65,69 @@ class Work:
             written += await write(once)
         return [] if written == len(settlements) else await self._refused(settlements)
 
-    async def _take(self, line: Line, statement: str, request: ClaimRequest) -> list[Any]:
-        # Not repeated after a lost reply: nobody would know what the first try has claimed.
-        values = (request.room, request.node, *_columns(request), request.prefetch, request.targets)
-        rows: list[Any] = await line.run(lambda connection: connection.fetch(SQL[statement], *values), repeat=False)
-        return rows
+    async def _take(self, line: Line, request: ClaimRequest) -> list[Claimed]:
+        if not request.exclusive:
+            return _in_order(request, await _run_claim(line, "claim", request))
+        try:
+            rows = await _run_claim(line, "claim_with_exclusive", request)
+        except asyncpg.UniqueViolationError:
+            # Another node started a job of the same schedule in this very moment. The next claim sees it.
+            rows = await _run_claim(line, "claim", request)
+        return _in_order(request, rows)
 
-    async def _hold_back(self, line: Line, request: ClaimRequest) -> None:
+    async def _take_in_turns(self, line: Line, request: ClaimRequest) -> list[Claimed]:
+        turns = self._turns[request.sweep]
+        try:
+            return await turns.take(line, request, request.exclusive)
+        except asyncpg.UniqueViolationError:
+            return await turns.take(line, request, exclusive=False)
+
+    async def _hold_back(self, line: Line, request: ClaimRequest) -> bool:
+        """Whether a claim must go in turns. Jobs that run one at a time are judged on the way."""
         queues, priorities, _ = _columns(request)
-        asked = await line.fetch(SQL["hold_back"], request.node, queues, priorities, request.targets)
-        if asked:
-            self._bell.ring([CancelHint(row["node"], row["id"]) for row in asked if row["node"] is not None])
+        targets = request.targets if request.exclusive else ()
+        rows = await line.fetch(SQL["hold_back"], request.node, queues, priorities, targets, request.prefetch)
+        hints: list[Hint] = [
+            DoneHint(row["id"]) if row["node"] is None else CancelHint(row["node"], row["id"]) for row in rows if row["id"] is not None
+        ]
+        if hints:
+            self._bell.ring(hints)
+        return any(row["id"] is None for row in rows)
 
     async def _write_successes(self, settlements: Sequence[Settlement]) -> int:
         columns = list(zip(*settlements, strict=True))
-        return await self._lines.settle.count(SQL["settle_successes"], columns[0], columns[1], columns[7], columns[8], columns[9])
+        written = await self._lines.settle.count(SQL["settle_successes"], columns[0], columns[1], columns[7], columns[8], columns[9])
+        if self._lines.ended:
+            ended, self._lines.ended = self._lines.ended, []
+            self._bell.ring([DoneHint(job_id) for job_id in ended])
+        return written
 
     async def _write(self, settlements: Sequence[Settlement]) -> int:
         rows = await self._lines.settle.fetch(SQL["settle"], *zip(*settlements, strict=True))
-        self._bell.ring([JobHint(row["queue"], row["priority"], row["due_at"]) for row in rows if row["queue"] is not None])
+        self._bell.ring(hints_of(rows))
         return len(rows)
 
     async def _refused(self, settlements: Sequence[Settlement]) -> list[UUID]:
         ids, attempts, states, due, *_ = zip(*settlements, strict=True)
         return [row["id"] for row in await self._lines.settle.fetch(SQL["refused"], ids, attempts, states, due)]
+
+
+def hints_of(settled: Iterable[Any]) -> list[Hint]:
+    """Of those pending again the lane, of those that ended and are waited for the id."""
+    hints: list[Hint] = []
+    for row in settled:
+        if row["queue"] is not None:
+            hints.append(JobHint(row["queue"], row["priority"], row["due_at"]))
+        elif row["awaited"]:
+            hints.append(DoneHint(row["id"]))
+    return hints
+
+
+async def _run_claim(line: Line, statement: str, request: ClaimRequest) -> list[Any]:
+    # Not repeated after a lost reply: nobody would know what the first try has claimed.
+    values = (request.room, request.node, *_columns(request), request.prefetch, request.targets)
+    rows: list[Any] = await line.run(lambda connection: connection.fetch(SQL[statement], *values), repeat=False)
+    return rows
 
 
 def _each_job_once(settlements: Sequence[Settlement]) -> Sequence[Settlement]:

@@ -6,36 +6,36 @@
 -- OFFSET 0 keeps the planner from reading a whole table in order to hash it.
 
 -- name: add_job
--- $1..$17 the draft, $18 whether to notify. Answers a row if it was stored; `soon` says whether listeners want to know.
+-- $1..$18 the draft, $19 whether to notify. Answers a row if it was stored; `soon` says whether listeners want to know.
 INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
-    target, target_spec, payload, policies, owner, labels, unique_key, retry_of)
+    target, target_spec, payload, policies, owner, labels, unique_key, retry_of, gate)
 SELECT $1::uuid, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz, $7::text, $8::smallint, $9::text,
-    $10::text, $11::bytea, $12::bytea, $13::bytea, $14::text, $15::bytea, $16::text, $17::uuid
+    $10::text, $11::bytea, $12::bytea, $13::bytea, $14::text, $15::bytea, $16::text, $17::uuid, $18::text
 ON CONFLICT DO NOTHING
 RETURNING due_at < clock_timestamp() + interval '2 seconds' AS soon,
-    CASE WHEN $18::boolean AND due_at < clock_timestamp() + interval '2 seconds' THEN
+    CASE WHEN $19::boolean AND due_at < clock_timestamp() + interval '2 seconds' THEN
         pg_notify('duetime', format('j %s %s %s', priority, (extract(epoch FROM due_at) * 1000000)::bigint, queue)) END;
 
 -- name: add_job_again
 -- The same when an earlier reply was lost: the job may have finished since.
 INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
-    target, target_spec, payload, policies, owner, labels, unique_key, retry_of)
+    target, target_spec, payload, policies, owner, labels, unique_key, retry_of, gate)
 SELECT $1::uuid, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz, $7::text, $8::smallint, $9::text,
-    $10::text, $11::bytea, $12::bytea, $13::bytea, $14::text, $15::bytea, $16::text, $17::uuid
+    $10::text, $11::bytea, $12::bytea, $13::bytea, $14::text, $15::bytea, $16::text, $17::uuid, $18::text
 WHERE NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = $1
     AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour')
 ON CONFLICT DO NOTHING
 RETURNING due_at < clock_timestamp() + interval '2 seconds' AS soon,
-    CASE WHEN $18::boolean AND due_at < clock_timestamp() + interval '2 seconds' THEN
+    CASE WHEN $19::boolean AND due_at < clock_timestamp() + interval '2 seconds' THEN
         pg_notify('duetime', format('j %s %s %s', priority, (extract(epoch FROM due_at) * 1000000)::bigint, queue)) END;
 
 -- name: add_jobs
--- $1..$17 the drafts, column by column; $18, $19 the least and the greatest of their ids. Answers the ids that were stored.
+-- $1..$18 the drafts, column by column; $19, $20 the least and the greatest of their ids. Answers the ids that were stored.
 INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
-    target, target_spec, payload, policies, owner, labels, unique_key, retry_of)
+    target, target_spec, payload, policies, owner, labels, unique_key, retry_of, gate)
 SELECT x.* FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::smallint[],
-    $9::text[], $10::text[], $11::bytea[], $12::bytea[], $13::bytea[], $14::text[], $15::bytea[], $16::text[], $17::uuid[]) AS x(id)
-WHERE CASE WHEN (SELECT EXISTS (SELECT FROM duetime.history h WHERE h.id >= $18::uuid AND h.id <= $19::uuid
+    $9::text[], $10::text[], $11::bytea[], $12::bytea[], $13::bytea[], $14::text[], $15::bytea[], $16::text[], $17::uuid[], $18::text[]) AS x(id)
+WHERE CASE WHEN (SELECT EXISTS (SELECT FROM duetime.history h WHERE h.id >= $19::uuid AND h.id <= $20::uuid
         AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour'))
     THEN NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = x.id
         AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour' OFFSET 0)
@@ -55,22 +55,16 @@ SELECT x.id, CASE WHEN EXISTS (SELECT FROM duetime.jobs j WHERE j.id = x.id OFFS
     THEN x.id ELSE (SELECT j.id FROM duetime.jobs j WHERE j.tenant = x.tenant AND j.unique_key = x.unique_key) END AS answer
 FROM unnest($1::uuid[], $2::text[], $3::text[]) AS x(id, tenant, unique_key);
 
--- name: add_queues
-INSERT INTO duetime.queues (name) SELECT DISTINCT unnest($1::text[]) ON CONFLICT DO NOTHING;
-
--- name: queues
-SELECT name FROM duetime.queues ORDER BY name;
-
 -- name: live_jobs
 -- The columns of a job in the order of its fields; to be followed by a condition.
 SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner,
-    labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+    labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
     NULL::timestamptz AS started_at, NULL::timestamptz AS finished_at, NULL::bytea AS result, error, NULL::text AS disposition
 FROM duetime.jobs;
 
 -- name: past_jobs
 SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner,
-    labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+    labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
     started_at, finished_at, result, error, disposition
 FROM duetime.history;
 
@@ -87,16 +81,16 @@ FROM duetime.jobs GROUP BY queue ORDER BY queue;
 WITH found AS MATERIALIZED (SELECT ctid AS tid, state FROM duetime.jobs WHERE id = $2 AND tenant = $1 FOR UPDATE),
     ended AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state <> 'running')) RETURNING *),
     kept AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
             checkpoint, progress, created_at, claimed_at, error, finished_at)
         SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, 'cancelled', attempt, failures, losses, node, cancel_requested,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'cancelled', attempt, failures, losses, node, cancel_requested,
             checkpoint, progress, created_at, claimed_at, $3::text, clock_timestamp() FROM ended),
     asked AS (UPDATE duetime.jobs SET cancel_requested = true
         WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state = 'running')) RETURNING node)
-SELECT 'cancelled' AS reply, NULL::bigint AS node FROM ended
-UNION ALL SELECT 'requested', node FROM asked
-UNION ALL SELECT 'final', NULL WHERE EXISTS (SELECT FROM duetime.history WHERE id = $2 AND tenant = $1);
+SELECT 'cancelled' AS reply, NULL::bigint AS node, awaited FROM ended
+UNION ALL SELECT 'requested', node, false FROM asked
+UNION ALL SELECT 'final', NULL, false WHERE EXISTS (SELECT FROM duetime.history WHERE id = $2 AND tenant = $1);
 
 -- name: change_job
 UPDATE duetime.jobs SET due_at = coalesce($3, due_at), priority = coalesce($4, priority)

@@ -3,18 +3,18 @@
 -- Whoever needs both locks the schedule's row before its jobs.
 
 -- name: insert_schedule
--- $1..$17 the definition, $18 segment, $19 next_fire_time. No row when the name is taken.
+-- $1..$18 the definition, $19 segment, $20 next_fire_time. No row when the name is taken.
 INSERT INTO duetime.schedules (id, tenant, name, definition, target, target_spec, payload, policies, queue, priority, overlap, jitter,
-    start_at, end_at, max_runs, owner, labels, segment, next_fire_time)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+    start_at, end_at, max_runs, owner, labels, gate, segment, next_fire_time)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 ON CONFLICT DO NOTHING RETURNING *;
 
 -- name: replace_schedule
--- $1..$16 the definition without its id, $17 next_fire_time, $18 the version expected, or NULL for any.
+-- $1..$17 the definition without its id, $18 next_fire_time, $19 the version expected, or NULL for any.
 UPDATE duetime.schedules SET definition = $3, target = $4, target_spec = $5, payload = $6, policies = $7, queue = $8, priority = $9,
-    overlap = $10, jitter = $11, start_at = $12, end_at = $13, max_runs = $14, owner = $15, labels = $16, next_fire_time = $17,
+    overlap = $10, jitter = $11, start_at = $12, end_at = $13, max_runs = $14, owner = $15, labels = $16, gate = $17, next_fire_time = $18,
     version = version + 1, updated_at = clock_timestamp()
-WHERE tenant = $1 AND name = $2 AND ($18::bigint IS NULL OR version = $18) RETURNING id;
+WHERE tenant = $1 AND name = $2 AND ($19::bigint IS NULL OR version = $19) RETURNING id;
 
 -- name: pause_schedule
 UPDATE duetime.schedules SET paused = true, pause_note = $3, version = version + 1, updated_at = clock_timestamp()
@@ -68,10 +68,10 @@ WITH s AS MATERIALIZED (
     u AS (UPDATE duetime.schedules k
         SET next_fire_time = s.following, runs = s.runs, last_fire_time = greatest(k.last_fire_time, s.latest)
         FROM s WHERE k.ctid = ANY (ARRAY(SELECT tid FROM s)) AND k.id = s.id
-        RETURNING k.id, k.tenant, k.name, k.queue, k.priority, k.overlap, k.target, k.target_spec, k.payload, k.policies, k.owner, k.labels),
+        RETURNING k.id, k.tenant, k.name, k.queue, k.priority, k.overlap, k.target, k.target_spec, k.payload, k.policies, k.owner, k.labels, k.gate),
     f AS MATERIALIZED (
         SELECT y.id, u.tenant, u.id AS schedule_id, u.name AS schedule, y.fire_time, y.due_at, u.queue, u.priority, u.overlap, u.target,
-            u.target_spec, u.payload, u.policies, u.owner, u.labels, y.reason
+            u.target_spec, u.payload, u.policies, u.owner, u.labels, u.gate, y.reason
         FROM unnest($7::uuid[], $8::uuid[], $9::timestamptz[], $10::timestamptz[], $11::text[]) AS y(schedule, id, fire_time, due_at, reason)
         JOIN u ON u.id = y.schedule
         WHERE CASE WHEN (SELECT EXISTS (SELECT FROM duetime.history h WHERE h.id >= $12::uuid AND h.id <= $13::uuid
@@ -80,14 +80,14 @@ WITH s AS MATERIALIZED (
                 AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour' OFFSET 0)
             ELSE true END),
     n AS (INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
-            payload, policies, owner, labels)
+            payload, policies, owner, labels, gate)
         SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
-            payload, policies, owner, labels FROM f WHERE reason IS NULL
+            payload, policies, owner, labels, gate FROM f WHERE reason IS NULL
         ON CONFLICT DO NOTHING RETURNING queue, priority, due_at),
     k AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
-            payload, policies, owner, labels, state, error, finished_at)
+            payload, policies, owner, labels, gate, state, error, finished_at)
         SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
-            payload, policies, owner, labels, 'skipped', reason, clock_timestamp() FROM f
+            payload, policies, owner, labels, gate, 'skipped', reason, clock_timestamp() FROM f
         WHERE reason IS NOT NULL AND NOT EXISTS (SELECT FROM duetime.jobs j WHERE j.id = f.id OFFSET 0)),
     q AS (INSERT INTO duetime.queues (name) SELECT DISTINCT queue FROM f
         WHERE NOT EXISTS (SELECT FROM duetime.queues q WHERE q.name = f.queue) ON CONFLICT DO NOTHING)

@@ -7,18 +7,22 @@
 
 -- name: claim
 -- $1 room, $2 node, $3 queues, $4 priorities, $5 lower bounds, $6 prefetch in microseconds, $7 targets. Jobs that may run side by side.
+-- Nothing at all where jobs with a gate are due or a queue is limited: there `claim_in_turns` decides.
 UPDATE duetime.jobs SET state = 'running', attempt = attempt + 1, node = $2, claimed_at = statement_timestamp()
 WHERE ctid = ANY (ARRAY(
     SELECT c.ctid FROM unnest($3::text[], $4::smallint[], $5::timestamptz[]) AS l(queue, priority, low)
     CROSS JOIN LATERAL (
         SELECT j.ctid FROM duetime.jobs j
-        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.queue = l.queue AND j.priority = l.priority
+        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.gate IS NULL AND j.queue = l.queue AND j.priority = l.priority
             AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
         ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED) c
     WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
+        AND l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
+        AND NOT (((SELECT EXISTS (SELECT FROM duetime.jobs g WHERE g.state = 'pending' AND g.gate IS NOT NULL))
+            OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.goes_in_turns($3, $4, $6)))
     LIMIT $1))
 RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
-    overlap, policies, target_spec, checkpoint, tenant, begun;
+    overlap, policies, target_spec, checkpoint, tenant, begun, gate;
 
 -- name: claim_with_exclusive
 -- The same, and in each lane also jobs that run one at a time per schedule: those in whose way no started job of their schedule is, the
@@ -29,7 +33,7 @@ WHERE ctid = ANY (ARRAY(
     CROSS JOIN LATERAL (
         SELECT alone.ctid FROM (
             SELECT j.ctid FROM duetime.jobs j
-            WHERE j.state = 'pending' AND j.overlap IS NOT NULL AND j.queue = l.queue AND j.priority = l.priority
+            WHERE j.state = 'pending' AND j.overlap IS NOT NULL AND j.gate IS NULL AND j.queue = l.queue AND j.priority = l.priority
                 AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
                 AND NOT EXISTS (SELECT FROM duetime.jobs s WHERE s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id OFFSET 0)
                 AND (j.attempt > 0 OR NOT EXISTS (
@@ -43,17 +47,25 @@ WHERE ctid = ANY (ARRAY(
         UNION ALL
         SELECT beside.ctid FROM (
             SELECT j.ctid FROM duetime.jobs j
-            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.queue = l.queue AND j.priority = l.priority
+            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.gate IS NULL AND j.queue = l.queue AND j.priority = l.priority
                 AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
             ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED) beside) c
     WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
+        AND l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
+        AND NOT (((SELECT EXISTS (SELECT FROM duetime.jobs g WHERE g.state = 'pending' AND g.gate IS NOT NULL))
+            OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.goes_in_turns($3, $4, $6)))
     LIMIT $1))
 RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
-    overlap, policies, target_spec, checkpoint, tenant, begun;
+    overlap, policies, target_spec, checkpoint, tenant, begun, gate;
+
+-- name: claim_in_turns
+-- The same with gates and limited queues: see the function.
+SELECT * FROM duetime.claim_in_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21);
 
 -- name: hold_back
--- $1 node, $2 queues, $3 priorities, $4 targets. Exclusive jobs that are due while an earlier one has started and not finished: `skip` ends
--- as skipped, `cancel_previous` asks the one in its way to stop. Answers the running jobs that were asked.
+-- $1 node, $2 queues, $3 priorities, $4 targets, $5 prefetch in microseconds. Exclusive jobs that are due while an earlier one has started
+-- and not finished: `skip` ends as skipped, `cancel_previous` asks the one in its way to stop. Answers the running jobs that were asked
+-- (with their node), those that ended and are waited for, and a row without an id where a claim must go in turns.
 WITH blocked AS MATERIALIZED (
         SELECT j.tid, j.id, j.overlap, s.id AS in_the_way FROM unnest($2::text[], $3::smallint[]) AS l(queue, priority)
         CROSS JOIN LATERAL (
@@ -63,39 +75,51 @@ WITH blocked AS MATERIALIZED (
             ORDER BY j.due_at LIMIT 1000 FOR UPDATE SKIP LOCKED) j
         CROSS JOIN LATERAL (
             SELECT s.id FROM duetime.jobs s WHERE s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id LIMIT 1) s
-        WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $1 AND NOT dead AND lease_until > statement_timestamp())),
+        WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $1 AND NOT dead AND lease_until > statement_timestamp())
+            AND l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))),
     skipped AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM blocked WHERE overlap = 'skip')) RETURNING *),
     kept AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
             checkpoint, progress, created_at, claimed_at, error, finished_at)
         SELECT k.id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, k.overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, 'skipped', attempt, failures, losses, node, cancel_requested,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'skipped', attempt, failures, losses, node, cancel_requested,
             checkpoint, progress, created_at, claimed_at,
             format('overlap: job %s has started and not finished', b.in_the_way), clock_timestamp()
-        FROM skipped k JOIN blocked b ON b.id = k.id)
-UPDATE duetime.jobs SET cancel_requested = true
-WHERE id = ANY (ARRAY(SELECT in_the_way FROM blocked WHERE overlap = 'cancel_previous')) AND NOT cancel_requested
-RETURNING node, id;
+        FROM skipped k JOIN blocked b ON b.id = k.id),
+    asked AS (UPDATE duetime.jobs SET cancel_requested = true
+        WHERE id = ANY (ARRAY(SELECT in_the_way FROM blocked WHERE overlap = 'cancel_previous')) AND NOT cancel_requested
+        RETURNING node, id)
+SELECT node, id FROM asked
+UNION ALL SELECT NULL, id FROM skipped WHERE awaited
+UNION ALL SELECT NULL, NULL WHERE duetime.goes_in_turns($2, $3, $5);
 
 -- name: next_due
--- $1 queues, $2 priorities, $3 prefetch in microseconds, $4 targets.
-SELECT min(c.due_at) FROM unnest($1::text[], $2::smallint[]) AS l(queue, priority) CROSS JOIN LATERAL (
+-- $1 queues, $2 priorities, $3 prefetch in microseconds, $4 targets; of these $5 have a rate of $6 starts in $7 microseconds.
+SELECT least(min(c.due_at), CASE WHEN cardinality($5::text[]) > 0
+        OR EXISTS (SELECT FROM duetime.queues q WHERE q.limited AND NOT q.paused AND q.name = ANY ($1::text[]))
+    THEN duetime.next_start($1, $2, statement_timestamp() + $3::bigint * interval '1 microsecond', $4, $5, $6, $7) END)
+FROM unnest($1::text[], $2::smallint[]) AS l(queue, priority) CROSS JOIN LATERAL (
     SELECT least(
         (SELECT j.due_at FROM duetime.jobs j
-            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.queue = l.queue AND j.priority = l.priority
+            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.gate IS NULL AND j.queue = l.queue AND j.priority = l.priority
                 AND j.due_at > statement_timestamp() + $3::bigint * interval '1 microsecond' AND j.target = ANY ($4::text[])
             ORDER BY j.due_at LIMIT 1),
         (SELECT j.due_at FROM duetime.jobs j
             WHERE j.state = 'pending' AND j.overlap IS NOT NULL AND j.queue = l.queue AND j.priority = l.priority
                 AND j.due_at > statement_timestamp() + $3::bigint * interval '1 microsecond' AND j.target = ANY ($4::text[])
-            ORDER BY j.due_at LIMIT 1)) AS due_at) c;
+            ORDER BY j.due_at LIMIT 1),
+        (SELECT j.due_at FROM duetime.jobs j
+            WHERE j.state = 'pending' AND j.gate IS NOT NULL AND j.queue = l.queue AND j.priority = l.priority
+                AND j.due_at > '-infinity' AND j.due_at > statement_timestamp() + $3::bigint * interval '1 microsecond' AND j.target = ANY ($4::text[])
+            ORDER BY j.due_at LIMIT 1)) AS due_at) c
+WHERE l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused));
 
 -- name: begin
 UPDATE duetime.jobs SET begun = true WHERE id = $1 AND attempt = $2 AND state = 'running';
 
 -- name: settle_successes
 -- $1 ids, $2 attempts, $3 started, $4 finished (microseconds: they are always near now, where a double is exact), $5 results.
--- The number of rows inserted tells whether any was refused.
+-- The number of rows inserted tells whether any was refused; who waits for one of them is told by a message.
 WITH s AS MATERIALIZED (
         SELECT k.tid, x.id, x.started, x.finished, x.result
         FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[]) AS x(id, attempt, started, finished, result)
@@ -103,16 +127,17 @@ WITH s AS MATERIALIZED (
             SELECT k.ctid AS tid FROM duetime.jobs k WHERE k.id = x.id AND k.attempt = x.attempt AND k.state = 'running' LIMIT 1 FOR UPDATE) k),
     d AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM s)) RETURNING *)
 INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-    target_spec, payload, policies, owner, labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested,
+    target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
     checkpoint, progress, created_at, claimed_at, error, started_at, finished_at, result)
 SELECT d.id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-    target_spec, payload, policies, owner, labels, unique_key, retry_of, 'succeeded', attempt, failures, losses, node, cancel_requested,
-    checkpoint, progress, created_at, claimed_at, NULL, to_timestamp(s.started / 1e6), to_timestamp(s.finished / 1e6), s.result
+    target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'succeeded', attempt, failures, losses, node, cancel_requested,
+    checkpoint, progress, created_at, claimed_at, NULL, to_timestamp(s.started / 1e6), to_timestamp(s.finished / 1e6),
+    CASE WHEN d.awaited THEN duetime.told(d.id, s.result) ELSE s.result END
 FROM d JOIN s ON s.id = d.id;
 
 -- name: settle
 -- Every kind of ending. $1 ids, $2 attempts, $3 states, $4 due, $5 failures, $6 losses, $7 endings, $8 started, $9 finished, $10 results,
--- $11 errors. Answers the ids that were written, and the lane of each that is pending again.
+-- $11 errors. Answers the ids that were written, the lane of each that is pending again, and which of the others are waited for.
 WITH s AS MATERIALIZED (
         SELECT k.tid, k.node, x.*
         FROM (SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::text[],
@@ -127,18 +152,19 @@ WITH s AS MATERIALIZED (
         FROM s WHERE j.ctid = ANY (ARRAY(SELECT tid FROM s WHERE state = 'pending')) AND j.id = s.id
         RETURNING j.id, j.queue, j.priority, j.due_at),
     h AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, state, attempt, failures, losses, node, cancel_requested,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
             checkpoint, progress, created_at, claimed_at, error, started_at, finished_at, result)
         SELECT d.id, tenant, schedule_id, schedule, fire_time, d.due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, s.state, d.attempt, s.failures, s.losses, d.node,
+            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, s.state, d.attempt, s.failures, s.losses, d.node,
             cancel_requested, checkpoint, progress, created_at, claimed_at, s.error, s.started_at, s.finished_at, s.result
         FROM d JOIN s ON s.id = d.id RETURNING id),
     w AS (SELECT id, NULL::text AS queue, NULL::smallint AS priority, NULL::timestamptz AS due_at FROM h
         UNION ALL SELECT id, queue, priority, due_at FROM p),
+    e AS (SELECT id FROM d WHERE awaited),
     a AS (INSERT INTO duetime.attempts (job_id, attempt, node, ending, started_at, finished_at, error)
         SELECT s.id, s.attempt, s.node, s.ending, s.started_at, s.finished_at, s.error FROM w JOIN s ON s.id = w.id
         WHERE s.ending <> 'succeeded' AND NOT (s.ending = 'released' AND s.started_at IS NULL))
-SELECT id, queue, priority, due_at FROM w;
+SELECT w.id, w.queue, w.priority, w.due_at, e.id IS NOT NULL AS awaited FROM w LEFT JOIN e ON e.id = w.id;
 
 -- name: refused
 -- $1 ids, $2 attempts, $3 states, $4 due. Those that were not written, now or by an earlier call whose reply was lost.

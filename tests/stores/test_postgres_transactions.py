@@ -1,0 +1,245 @@
+"""Transactions of tasks on PostgreSQL: what the sessions are like, and what remains when they break."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import asyncpg
+import psycopg
+import pytest
+
+from duetime.errors import StoreError, StoreUnavailable
+from duetime.model.attempt import Ending
+from duetime.model.job import State
+from duetime.store import DoneHint, Hint, JobHint
+from duetime.stores.postgres import PostgresStore, transactions
+from duetime.testing.conformance.drafts import HOUR, ended, job, joined, started, stored, success
+from tests.servers.postgres import PostgresServer
+from tests.servers.proxy import Proxy
+from tests.stores.conftest import NAME
+
+TASK = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'duetime task' AND datname = %s"
+END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'duetime task'"
+
+
+@pytest.fixture
+async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS effects (amount bigint)")
+        connection.execute("DELETE FROM effects")
+    store = PostgresStore.from_url(postgres_database)
+    await store.open()
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def proxy(postgres_server: PostgresServer) -> AsyncIterator[Proxy]:
+    async with Proxy(postgres_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def far(proxy: Proxy, store: PostgresStore) -> AsyncIterator[PostgresStore]:
+    """A handle whose way to the server leads through the proxy."""
+    far = PostgresStore.from_url(f"postgresql://postgres@127.0.0.1:{proxy.port}/{NAME}?sslmode=disable")
+    await far.open()
+    yield far
+    await far.close()
+
+
+def total(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT coalesce(sum(amount), 0)::bigint FROM effects").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def execute(url: str, statement: str, *values: object) -> Any:
+    with psycopg.connect(url, autocommit=True) as connection:
+        return connection.execute(statement, values).fetchall()
+
+
+async def add_one(connection: Any) -> None:
+    await connection.execute("INSERT INTO effects VALUES (1)")
+
+
+class TestSessions:
+    async def test_the_task_sees_what_the_driver_makes(self, store: PostgresStore) -> None:
+        """Our own numbers for instants are no business of a task."""
+        transaction = await store.transact()
+        moment = datetime(2026, 11, 15, 12, tzinfo=UTC)
+        assert await transaction.connection.fetchval("SELECT $1::timestamptz", moment) == moment
+        assert isinstance(transaction.connection, asyncpg.Connection)
+        await transaction.abandon()
+
+    async def test_savepoints(self, store: PostgresStore, postgres_database: str) -> None:
+        node = await joined(store)
+        claimed = await started(store, node, job(await store.time()))
+        transaction = await store.transact()
+        async with transaction.connection.transaction():
+            await add_one(transaction.connection)
+        with pytest.raises(asyncpg.UndefinedTableError):
+            async with transaction.connection.transaction():
+                await transaction.connection.execute("INSERT INTO no_such_table VALUES (1)")
+        assert await transaction.finish(success(claimed, await store.time()))
+        assert total(postgres_database) == 1
+
+    async def test_one_session_serves_many_and_nothing_is_left_behind(self, store: PostgresStore) -> None:
+        node = await joined(store)
+        sessions = set()
+        for _ in range(5):
+            claimed = await started(store, node, job(await store.time()))
+            transaction = await store.transact()
+            sessions.add(await transaction.connection.fetchval("SELECT pg_backend_pid()"))
+            assert await transaction.connection.fetchval("SHOW work_mem") == "4MB"
+            assert await transaction.connection.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 77") == 0
+            await transaction.connection.execute("SET work_mem = '8MB'; SELECT pg_advisory_lock(77)")
+            assert await transaction.finish(success(claimed, await store.time()))
+        assert len(sessions) == 1
+
+    async def test_what_waits_in_a_transaction_is_bounded(self, store: PostgresStore) -> None:
+        transaction = await store.transact()
+        shown = [await transaction.connection.fetchval(f"SHOW {name}") for name in transactions.LIMITS]
+        assert shown == ["1min", "10s", "1min"]
+        await transaction.abandon()
+
+    async def test_no_more_than_a_few_at_once(self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever comes when all are taken waits for one, and not for ever."""
+        held = await asyncio.gather(*(store.transact() for _ in range(transactions.MOST_SESSIONS)))
+        monkeypatch.setattr(transactions, "PATIENCE", 0.05)
+        with pytest.raises(StoreUnavailable, match="20 tasks"):
+            await store.transact()
+        monkeypatch.undo()
+        waiting = asyncio.create_task(store.transact())
+        await asyncio.sleep(0)
+        await held[0].abandon()
+        await (await waiting).abandon()
+        for transaction in held:
+            await transaction.abandon()
+
+    async def test_closing_the_store_ends_them(self, store: PostgresStore, postgres_database: str) -> None:
+        open_one, idle = await store.transact(), await store.transact()
+        await add_one(open_one.connection)
+        await idle.abandon()
+        assert execute(postgres_database, TASK, NAME) == [(2,)]
+        await store.close()
+        while execute(postgres_database, TASK, NAME) != [(0,)]:
+            await asyncio.sleep(0)
+        assert total(postgres_database) == 0
+        await open_one.abandon()
+
+    async def test_hints_follow_the_commit(self, store: PostgresStore) -> None:
+        node, now = await joined(store), await store.time()
+        heard: asyncio.Queue[Hint] = asyncio.Queue()
+        store.subscribe(heard.put_nowait)
+        done, again = await started(store, node, job(now)), await started(store, node, job(now))
+        assert await store.await_job(done.id)
+        assert await store.await_job(again.id)
+        snoozed = ended(again, State.PENDING, Ending.SNOOZED, now, due_at=now)
+        async with asyncio.timeout(10):
+            assert (await heard.get()) == JobHint("*", 0, 0)
+            while not heard.empty():
+                heard.get_nowait()
+            for decision in (success(done, now), snoozed):
+                assert await (await store.transact()).finish(decision)
+            seen = {await heard.get(), await heard.get()}
+            while not {DoneHint(done.id), JobHint(again.queue, again.priority, now)} <= seen:
+                seen.add(await heard.get())
+        assert DoneHint(again.id) not in seen
+
+
+class TestBrokenSessions:
+    async def test_one_that_died_while_nobody_used_it(self, store: PostgresStore, postgres_database: str) -> None:
+        await (await store.transact()).abandon()
+        assert execute(postgres_database, END) == [(True,)]
+        transaction = await store.transact()
+        assert await transaction.connection.fetchval("SELECT 7") == 7
+        await transaction.abandon()
+
+    async def test_one_that_dies_in_the_middle(self, store: PostgresStore, postgres_database: str) -> None:
+        """Nothing was committed, and the job is still ours to settle."""
+        node = await joined(store)
+        claimed = await started(store, node, job(await store.time()))
+        transaction = await store.transact()
+        await add_one(transaction.connection)
+        execute(postgres_database, END)
+        with pytest.raises(StoreUnavailable):
+            await transaction.finish(success(claimed, await store.time()))
+        await transaction.abandon()
+        assert total(postgres_database) == 0
+        assert (await stored(store, claimed.id)).state is State.RUNNING
+
+    @pytest.mark.parametrize("committed", [False, True])
+    async def test_a_commit_whose_reply_is_lost(self, far: PostgresStore, proxy: Proxy, postgres_database: str, committed: bool) -> None:
+        """C3: nobody knows, and that is what is said; both were written or neither."""
+        node = await joined(far)
+        claimed = await started(far, node, job(await far.time()))
+        transaction = await far.transact()
+        await add_one(transaction.connection)
+        cut: Callable[[bytes], None] = proxy.drop_after if committed else proxy.drop_before
+        cut(b"COMMIT")
+        with pytest.raises(StoreUnavailable):
+            await transaction.finish(success(claimed, await far.time()))
+        assert proxy.dropped.is_set()
+        assert (await stored(far, claimed.id)).state is (State.SUCCEEDED if committed else State.RUNNING)
+        assert total(postgres_database) == int(committed)
+
+    async def test_a_server_nobody_reaches(self, far: PostgresStore, proxy: Proxy) -> None:
+        await proxy.refuse()
+        for _ in range(2 * transactions.MOST_SESSIONS):  # a failure must not cost a place
+            with pytest.raises(StoreUnavailable):
+                await far.transact()
+        await proxy.pass_through()
+        await (await far.transact()).abandon()
+
+
+class TestTasksThatMisbehave:
+    @pytest.mark.parametrize("statement", ["COMMIT", "ROLLBACK"])
+    async def test_ending_the_transaction_oneself(self, store: PostgresStore, statement: str) -> None:
+        node = await joined(store)
+        claimed = await started(store, node, job(await store.time()))
+        transaction = await store.transact()
+        await transaction.connection.execute(statement)
+        with pytest.raises(StoreError, match="leave COMMIT and ROLLBACK"):
+            await transaction.finish(success(claimed, await store.time()))
+        assert (await stored(store, claimed.id)).state is State.RUNNING
+        again = await store.transact()
+        await add_one(again.connection)
+        assert await again.finish(success(claimed, await store.time()))
+
+    async def test_swallowing_an_error(self, store: PostgresStore, postgres_database: str) -> None:
+        """The task believes that all is well; nothing of it can be committed any more."""
+        node = await joined(store)
+        claimed = await started(store, node, job(await store.time()))
+        transaction = await store.transact()
+        await add_one(transaction.connection)
+        with pytest.raises(asyncpg.UndefinedTableError):
+            await transaction.connection.execute("INSERT INTO no_such_table VALUES (1)")
+        with pytest.raises(StoreError, match="savepoint"):
+            await transaction.finish(success(claimed, await store.time()))
+        assert total(postgres_database) == 0
+        assert (await stored(store, claimed.id)).state is State.RUNNING
+
+    async def test_finishing_twice(self, store: PostgresStore) -> None:
+        node = await joined(store)
+        claimed = await started(store, node, job(await store.time()))
+        transaction = await store.transact()
+        assert await transaction.finish(success(claimed, await store.time()))
+        with pytest.raises(StoreError, match="over"):
+            await transaction.finish(success(claimed, await store.time()))
+
+    async def test_a_constraint_checked_at_the_commit(self, store: PostgresStore, postgres_database: str) -> None:
+        node = await joined(store)
+        claimed = await started(store, node, job(await store.time() - HOUR))
+        transaction = await store.transact()
+        await transaction.connection.execute(
+            "CREATE TABLE deferred (id bigint UNIQUE DEFERRABLE INITIALLY DEFERRED); INSERT INTO deferred VALUES (1), (1)"
+        )
+        with pytest.raises(StoreError, match="deferred"):
+            await transaction.finish(success(claimed, await store.time()))
+        assert (await stored(store, claimed.id)).state is State.RUNNING
+        assert execute(postgres_database, "SELECT to_regclass('deferred')::text") == [(None,)]
