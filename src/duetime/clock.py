@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections import deque
@@ -33,6 +34,11 @@ def noise() -> float:
     return random.random()  # noqa: S311  spreads load, guards nothing
 
 
+def load_per_core() -> float:
+    """How many processes wanted each core of this machine during the last minute; 0 where the system does not say."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
+
+
 class Alarm(Protocol):
     """Calls back at an instant of the clock that made it; setting it again replaces the instant."""
 
@@ -53,6 +59,10 @@ class Clock(Protocol):
     async def sleep(self, micros: Micros) -> None: ...
 
     def noise(self) -> float: ...
+
+    def load(self) -> float:
+        """How busy this machine is: above 1 its cores are wanted by more than they can serve."""
+        ...
 
     def alarm(self, ring: Callable[[], None]) -> Alarm: ...
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from duetime.clock import Clock
+from duetime.engine.brake import Brake
 from duetime.engine.lanes import ANY_QUEUE, Lanes
 from duetime.engine.worker import Worker
 from duetime.errors import StoreError
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
 from duetime.model.lease import NodeId
-from duetime.store import ClaimRequest, JobHint, Store
+from duetime.model.limit import Bound, Queue
+from duetime.store import ClaimRequest, JobHint, Lane, Store
 
 BATCH = 1_000
 PREFETCH = SECOND // 5
@@ -18,7 +22,18 @@ AFTER_SWEEP = SECOND // 100
 EVERYTHING = JobHint(ANY_QUEUE, 0, 0)
 LOOK_AGAIN = SECOND  # hints may be lost
 FRESH_CLOCK = 2 * SECOND
+PATIENT_EVERY = 8  # claims that came back full: then one for those who wait behind the urgent ones
+FETCHED = 16  # urgent jobs at once, past a crowd of others
+PATIENT_PART = 4  # of the room
 LONGEST_BETWEEN_SWEEPS = 5 * SECOND  # a sweep that took long because the store stood still must not put off the next one for minutes
+
+
+class Asked(NamedTuple):
+    """What is the same in every claim of a node."""
+
+    node: NodeId
+    targets: tuple[str, ...]
+    bounds: tuple[Bound, ...]
 
 
 class Claimer:
@@ -26,13 +41,15 @@ class Claimer:
 
     name = "claimer"
 
-    def __init__(self, store: Store, clock: Clock, worker: Worker, lanes: Lanes, node: NodeId, targets: tuple[str, ...]) -> None:
+    def __init__(self, store: Store, clock: Clock, worker: Worker, lanes: Lanes, brake: Brake, asked: Asked) -> None:
         self._store = store
         self._clock = clock
         self._worker = worker
         self._lanes = lanes
-        self._node = node
-        self._targets = targets
+        self._brake = brake
+        self._asked = asked
+        self._rated = any(bound.rate is not None for bound in asked.bounds)
+        self._full = 0  # claims in a row that left something behind
         self.wake_at: Micros = 0
         self.hungry = False  # out of room: wake me when something was settled
 
@@ -42,15 +59,25 @@ class Claimer:
         self._worker.arm()
         room = min(BATCH, self._worker.room)
         self.hungry = room <= 0
-        if self.hungry or not self._worker.may_start():
+        room = self._brake.allow(room)
+        if room <= 0 or not self._worker.may_start():
             return AFTER_SWEEP if self._worker.sweeping else LOOK_AGAIN
         self.wake_at = 1 << 62
-        jobs = await _claim(self._store, self._worker, self._request(room))
+        patient = self._full % PATIENT_EVERY == PATIENT_EVERY - 1
+        request = self._patient_request(room) if patient else self._request(room)
+        jobs = await _claim(self._store, self._worker, request)
+        if patient:
+            self._lanes.had_turn(jobs)
         now = self._clock.now()
         self._lanes.claimed(jobs, now)
-        if len(jobs) >= room:
+        if len(jobs) >= request.room:
+            self._full += 1
             return 0
-        self._lanes.exhausted(now)
+        self._full = 0
+        if self._rated:
+            self._lanes.heard(EVERYTHING)  # what a rate holds up stays behind, however long it has been due
+        else:
+            self._lanes.exhausted(now)
         return await self._until_next()
 
     def heard(self, hint: JobHint) -> bool:
@@ -61,7 +88,7 @@ class Claimer:
     async def _recall(self) -> None:
         """Claimed, and the reply lost: the store knows what this node holds. While the sweeper waits for a reply of its own, the answer
         would be ambiguous; the next turn asks again."""
-        held = await self._store.held(self._node)
+        held = await self._store.held(self._asked.node)
         if not self._worker.sweeping:
             self._worker.give_back_strangers(held)
             self._worker.doubtful = False
@@ -69,49 +96,93 @@ class Claimer:
     async def _until_next(self) -> Micros:
         next_due = await self._store.next_due(self._request(1))
         now = self._clock.now()
-        self.wake_at = min(self.wake_at, now + LOOK_AGAIN, now + LOOK_AGAIN if next_due is None else next_due - LEAD)
+        self.wake_at = min(self.wake_at, now + LOOK_AGAIN, now + LOOK_AGAIN if next_due is None else _when_to_claim(next_due, now))
         return max(0, self.wake_at - now)
 
     def _request(self, room: int) -> ClaimRequest:
-        return ClaimRequest(self._node, self._lanes.bounded(), self._targets, room, PREFETCH)
+        node, targets, bounds = self._asked
+        return ClaimRequest(node, self._lanes.bounded(), targets, room, PREFETCH, bounds=bounds)
+
+    def _patient_request(self, room: int) -> ClaimRequest:
+        """A part of the room, for those who would never be first while more urgent ones keep coming."""
+        node, targets, bounds = self._asked
+        return ClaimRequest(node, self._lanes.patient(), targets, max(1, room // PATIENT_PART), PREFETCH, bounds=bounds)
 
 
 class Sweeper:
-    """Looks at everything now and then: what lies below the bounds, what a lost hint would have told, queues that are new."""
+    """Looks at everything now and then: what lies below the bounds, what a lost hint would have told, queues that are new. Having a
+    connection of its own, it also fetches an urgent job while a large claim of less urgent ones is under way."""
 
     name = "sweeper"
 
-    def __init__(
-        self, store: Store, clock: Clock, worker: Worker, lanes: Lanes, node: NodeId, targets: tuple[str, ...], only: tuple[str, ...]
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, worker: Worker, lanes: Lanes, brake: Brake, asked: Asked, only: tuple[str, ...]) -> None:
         self._store = store
         self._clock = clock
         self._worker = worker
         self._lanes = lanes
-        self._node = node
-        self._targets = targets
+        self._brake = brake
+        self._asked = asked
         self._only = only
+        self._urgent: dict[tuple[str, int], Micros] = {}  # lane -> from where on to read it
+        self._next_sweep: Micros = 0
+
+    def heard(self, hint: JobHint) -> bool:
+        """Whether to fetch this one past those that wait here already."""
+        if hint.queue == ANY_QUEUE or not self._worker.passes(hint.priority) or hint.due_at - LEAD > self._clock.now():
+            return False
+        lane = (hint.queue, hint.priority)
+        self._urgent[lane] = min(hint.due_at, self._urgent.get(lane, hint.due_at))
+        return True
 
     async def run_once(self) -> Micros:
         began = self._clock.monotonic()
-        if not self._only:
-            self._lanes.add(queue for queue in await self._store.queues() if queue not in self._lanes)
-        room = min(BATCH, self._worker.room)
+        if self._urgent and began < self._next_sweep:
+            await self._fetch_urgent()
+        else:
+            self._next_sweep = began + await self._look_around()
+        return max(0, self._next_sweep - self._clock.monotonic())
+
+    async def _fetch_urgent(self) -> None:
+        lanes = [Lane(queue, priority, low) for (queue, priority), low in self._urgent.items() if queue in self._lanes]
+        self._urgent.clear()
+        # Beyond the room there is: tasks so short that many wait here will let these few pass in a moment.
+        room = self._brake.allow(max(self._worker.room, FETCHED if self._worker.pace.soon() >= FETCHED else 0))
+        if lanes and room > 0 and self._worker.may_start():
+            await self._sweep(min(room, FETCHED), tuple(sorted(lanes, key=lambda lane: -lane.priority)), LEAD)
+
+    async def _look_around(self) -> Micros:
+        """How long to wait for the next look."""
+        began = self._clock.monotonic()
+        self._urgent.clear()
+        self._meet(await self._store.queues())
+        room = self._brake.allow(min(BATCH, self._worker.room))
         if room <= 0:
             self._lanes.heard(EVERYTHING)  # then the next claim there is room for shall look at everything
         elif self._worker.may_start():
-            await self._sweep(room)
+            await self._sweep(room, self._lanes.unbounded(), prefetch=0)
         if self._clock.sample_age > FRESH_CLOCK:
             await self._clock.follow(self._store.time)
         return min(max(SECOND, 20 * (self._clock.monotonic() - began)), LONGEST_BETWEEN_SWEEPS)
 
-    async def _sweep(self, room: int) -> None:
-        request = ClaimRequest(self._node, self._lanes.unbounded(), self._targets, room, prefetch=0, sweep=True)
+    def _meet(self, queues: list[Queue]) -> None:
+        if not self._only:
+            self._lanes.add(queue.name for queue in queues if queue.name not in self._lanes)
+        limited = frozenset(queue.name for queue in queues if queue.most is not None or queue.rate is not None)
+        self._lanes.limited = self._worker.limited = limited
+
+    async def _sweep(self, room: int, lanes: tuple[Lane, ...], prefetch: Micros) -> None:
+        node, targets, bounds = self._asked
+        request = ClaimRequest(node, lanes, targets, room, prefetch, sweep=True, bounds=bounds)
         self._worker.sweeping = True
         try:
             await _claim(self._store, self._worker, request)
         finally:
             self._worker.sweeping = False
+
+
+def _when_to_claim(next_due: Micros, now: Micros) -> Micros:
+    """A little ahead of a job's time. What is as near as the prefetch and was not claimed is a rate's next start, and that has no ahead."""
+    return next_due if next_due <= now + PREFETCH else next_due - LEAD
 
 
 async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Claimed]:

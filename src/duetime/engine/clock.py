@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from duetime.clock import Alarm, Follower, monotonic_micros, noise, pause
+from duetime.clock import Alarm, Follower, load_per_core, monotonic_micros, noise, pause
 from duetime.engine.alarm import make_alarm
 from duetime.model.instant import SECOND, Micros
 
@@ -22,9 +22,11 @@ class NodeClock:
         monotonic: Callable[[], Micros] = monotonic_micros,
         alarms: AlarmMaker = make_alarm,
         noise: Callable[[], float] = noise,
+        load: Callable[[], float] = load_per_core,
     ) -> None:
         self.monotonic = monotonic
         self.noise = noise
+        self.load = load
         self._alarms = alarms
         self._follower = Follower()
 

@@ -2,76 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import islice
+from typing import Any
 from uuid import UUID
 
 from duetime.clock import Clock
+from duetime.engine.drafts import NO_DEFAULTS, Defaults, revived_draft
 from duetime.engine.failpoint import failpoint
-from duetime.errors import JobFinished, JobNotFound, NeverFires, ScheduleExists, ScheduleNotFound, VersionConflict
+from duetime.engine.submitter import Submitter
+from duetime.errors import (
+    Conflict,
+    InvalidInput,
+    JobFinished,
+    JobNotFound,
+    NeverFires,
+    ScheduleExists,
+    ScheduleNotFound,
+    VersionConflict,
+)
+from duetime.invoker import TaskConnection
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Job, JobDraft
+from duetime.model.limit import Queue, Rate
 from duetime.model.schedule import Schedule, ScheduleDraft, first_fire, plan_fires
+from duetime.model.unique import Admission, Rule
 from duetime.store import Store
 
 STALE_CLOCK = 10 * SECOND
-MOST_IN_A_GROUP = 5_000
-
-Entry = tuple[Sequence[JobDraft], asyncio.Future[list[UUID]]]
-
-
-class Submitter:
-    """Group commit: one write is under way at a time, and what arrives meanwhile goes together in the next. A lone caller never waits."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._waiting: list[Entry] = []
-        self._writing = False
-        self._flushing: asyncio.Task[None] | None = None
-
-    async def submit(self, drafts: Sequence[JobDraft]) -> list[UUID]:
-        """All of `drafts` or none; one id for each."""
-        if self._writing:
-            place: asyncio.Future[list[UUID]] = asyncio.get_running_loop().create_future()
-            self._waiting.append((drafts, place))
-            return await place
-        self._writing = True
-        try:
-            return await self._store.add_jobs(drafts)
-        finally:
-            self._next_group()
-
-    def _next_group(self) -> None:
-        self._writing = bool(self._waiting)
-        if self._waiting:
-            self._flushing = asyncio.get_running_loop().create_task(self._flush(self._take_group()))
-
-    def _take_group(self) -> list[Entry]:
-        size = count = 0
-        while count < len(self._waiting) and (count == 0 or size + len(self._waiting[count][0]) <= MOST_IN_A_GROUP):
-            size += len(self._waiting[count][0])
-            count += 1
-        group, self._waiting = self._waiting[:count], self._waiting[count:]
-        return group
-
-    async def _flush(self, group: list[Entry]) -> None:
-        try:
-            stored = iter(await self._store.add_jobs([draft for drafts, _ in group for draft in drafts]))
-        except Exception as problem:
-            for _, place in group:
-                if not place.done():
-                    place.set_exception(problem)
-        else:
-            for drafts, place in group:
-                answer = list(islice(stored, len(drafts)))
-                if not place.done():
-                    place.set_result(answer)
-        finally:
-            # Those just served come first: whoever submits again at once joins the next group instead of writing alone.
-            asyncio.get_running_loop().call_soon(self._next_group)
 
 
 class Commands:
@@ -94,6 +53,20 @@ class Commands:
         failpoint("commands.after_add")
         return job_id
 
+    async def admit(self, draft: JobDraft, rule: Rule) -> Admission:
+        """Store a job that is unique by a rule of its own."""
+        failpoint("commands.before_add")
+        admission = await self._store.add_unique(draft, rule)
+        failpoint("commands.after_add")
+        return admission
+
+    async def submit_within(self, connection: Any, drafts: Sequence[JobDraft]) -> list[UUID]:
+        """Store them in the caller's own transaction: durable when the caller commits. A connection without async is used right here,
+        on the thread that owns it."""
+        own = await connection if isinstance(connection, TaskConnection) else connection
+        guest = self._store.guest(own)
+        return guest.add_jobs_now(drafts) if guest.blocking else await guest.add_jobs(drafts)
+
     async def submit_many(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         return await self._submitter.submit(drafts) if drafts else []
 
@@ -111,14 +84,19 @@ class Commands:
             raise JobFinished(f"job {job_id} has finished already: there is nothing to cancel")
         return reply
 
-    async def retry_job(self, tenant: str, job_id: UUID) -> UUID:
-        """A dead letter runs again as a new job linked to it; what is final stays final."""
+    async def move_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> None:
+        if due_at is None and priority is None:
+            raise InvalidInput("at", "says nothing new: give at, delay or priority")
+        if not await self._store.change_job(tenant, job_id, due_at, priority):
+            job = await self.get_job(tenant, job_id)
+            raise (JobFinished if job.state.final else Conflict)(f"job {job_id} is {job.state}: only a pending one can be moved")
+
+    async def retry_job(
+        self, tenant: str, job_id: UUID, payload: Any = None, defaults_of: Callable[[str], Defaults] = lambda _: NO_DEFAULTS
+    ) -> UUID:
+        """A dead letter runs again as a new job linked to it; what is final stays final. A payload takes the place of its own."""
         job = await self.get_job(tenant, job_id)
-        now = await self.now()
-        draft = JobDraft(
-            self._ids.new(job.fire_time), job.tenant, job.schedule_id, job.schedule, job.fire_time, now, job.queue, job.priority,
-            job.overlap, job.target, job.target_spec, job.payload, job.policies, job.owner, job.labels, job.unique_key, retry_of=job.id,
-        )  # fmt: skip
+        draft = revived_draft(self._ids.new(job.fire_time), job, payload, defaults_of(job.target), await self.now())
         if not await self._store.revive_job(tenant, job_id, draft):
             raise JobFinished(f"job {job_id} is {job.state} and no open dead letter: only those can be retried")
         return draft.id
@@ -128,8 +106,35 @@ class Commands:
             job = await self.get_job(tenant, job_id)
             raise JobFinished(f"job {job_id} is {job.state} and no open dead letter: only those can be discarded")
 
-    async def put_schedule(self, draft: ScheduleDraft, replacing: bool, expect_version: int | None = None) -> Schedule:
-        """Create or replace. Putting what is there already changes nothing: every process may declare its schedules as it starts."""
+    # -- queues -------------------------------------------------------------------------------------------------------
+    async def pause_queue(self, name: str, note: str | None) -> Queue:
+        queue = await self._queue(name)
+        since = queue.paused_at if queue.paused else await self.now()
+        return await self._set_queue(replace(queue, paused=True, pause_note=note, paused_at=since))
+
+    async def resume_queue(self, name: str) -> Queue:
+        return await self._set_queue(replace(await self._queue(name), paused=False, pause_note=None, paused_at=None))
+
+    async def limit_queue(self, name: str, most: int | None, rate: Rate | None) -> Queue:
+        return await self._set_queue(replace(await self._queue(name), most=most, rate=rate))
+
+    async def _queue(self, name: str) -> Queue:
+        return next((queue for queue in await self._store.queues() if queue.name == name), Queue(name))
+
+    async def _set_queue(self, queue: Queue) -> Queue:
+        await self._store.set_queue(queue)
+        return queue
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+    async def put_schedule(
+        self,
+        draft: ScheduleDraft,
+        replacing: bool,
+        expect_version: int | None = None,
+        declared: Callable[[ScheduleDraft], ScheduleDraft] = lambda draft: draft,
+    ) -> Schedule:
+        """Create or replace. Putting what is there already changes nothing: every process may declare its schedules as it starts.
+        `declared` leaves of a draft what its caller said; what follows from the task may change without asking."""
         cursor = first_fire(draft, await self.now())
         known = await self._store.get_schedule(draft.tenant, draft.name) if replacing or cursor is None else None
         if known is not None and expect_version is None and _same(known.draft, draft):
@@ -139,7 +144,13 @@ class Commands:
         if known is not None:
             await self._catch_up(known)
         stored = await self._store.put_schedule(draft, cursor, expect_version if expect_version is not None else None if replacing else 0)
-        return stored if stored is not None else await self._explain_refusal(draft, expect_version)
+        if stored is not None:
+            return stored
+        if expect_version is None and known is None:
+            known = await self._store.get_schedule(draft.tenant, draft.name)
+            if known is not None and not _same(known.draft, draft) and _same(declared(known.draft), declared(draft)):
+                return await self.put_schedule(draft, replacing=True)
+        return await self._explain_refusal(draft, expect_version)
 
     async def _explain_refusal(self, draft: ScheduleDraft, expect_version: int | None) -> Schedule:
         if expect_version is not None:
@@ -179,7 +190,7 @@ class Commands:
         draft, now = schedule.draft, await self.now()
         job = JobDraft(
             self._ids.new(now), tenant, schedule.id, name, now, now, draft.queue, draft.priority, draft.overlap, draft.target,
-            draft.target_spec, draft.payload, draft.policies, draft.owner, draft.labels, None, None,
+            draft.target_spec, draft.payload, draft.policies, draft.owner, draft.labels, None, None, draft.gate,
         )  # fmt: skip
         return (await self._store.add_jobs([job]))[0]
 

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from duetime.errors import InvalidInput, UnknownOption
+from duetime.engine.checks import (
+    check_arguments,
+    check_delivery,
+    check_key,
+    check_max_runs,
+    check_missed,
+    check_name,
+    check_overlap,
+    check_priority,
+    check_retry,
+    encode_labels,
+    refuse_unknown,
+)
+from duetime.engine.identity import PLAIN_RULE, gate_name, key_name, unique_of
+from duetime.errors import InvalidInput
 from duetime.model import duration, instant
-from duetime.model.codec import encode, encode_payload
+from duetime.model.codec import decode, encode, encode_payload
 from duetime.model.duration import Duration
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
-from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, HIGHEST_PRIORITY, LOWEST_PRIORITY, Delivery, JobDraft, Overlap
+from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, Job, JobDraft, Overlap
+from duetime.model.limit import Limit
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed, ScheduleDraft
+from duetime.model.unique import Rule, Unique
 from duetime.model.when import At, Cron, Every, RRule, When, seeded
 
-LONGEST_NAME = 128
-LONGEST_KEY = 512
 NO_ARGUMENTS = b"{}"
 
 
 class NewJob(NamedTuple):
     """A job to submit with `submit_many`. A tuple, because there may be millions."""
 
-    task: str
+    task: Any  # a task, or its name
     payload: Any = None  # None: no arguments
     at: datetime | None = None
     delay: Duration | None = None
@@ -40,6 +53,8 @@ class NewJob(NamedTuple):
     delivery: str | None = None
     owner: str | None = None
     labels: Mapping[str, str] | None = None
+    unique: Unique | bool | None = None  # None: as the task says
+    on_conflict: str | None = None
 
 
 JOB_OPTIONS = tuple(name for name in NewJob._fields if name not in ("task", "payload"))
@@ -52,6 +67,24 @@ class Defaults:
     queue: str = DEFAULT_QUEUE
     priority: int = DEFAULT_PRIORITY
     delivery: str | None = None  # carried by every job, so that whoever finds it orphaned knows
+    version: int = 1  # of the payload
+    encode: Callable[[Any], bytes] = encode_payload
+    limit: Limit | None = None
+    unique: Unique | None = None
+    names: frozenset[str] | None = None  # of the task's arguments; None: any
+    left_out: Mapping[str, Any] = field(default_factory=dict)  # what arguments have which a caller leaves out
+
+    def arguments(self, payload: bytes) -> dict[str, Any]:
+        """All that the task will be called with, as JSON has it."""
+        value = decode(payload)
+        return {**self.left_out, **value} if isinstance(value, dict) else {"": value}
+
+    def gate(self, task: str, payload: bytes, owner: str | None, tenant: str) -> str | None:
+        return None if self.limit is None else gate_name(task, self.limit, self.arguments(payload), owner, tenant)
+
+    def key(self, task: str, unique: Unique, payload: bytes) -> str:
+        check_arguments("unique.by", unique.by or (), self.names)
+        return key_name(task, unique.by, self.arguments(payload))
 
 
 NO_DEFAULTS = Defaults()
@@ -70,7 +103,13 @@ def job_drafts(ids: Ids, tenant: str, wanted: Iterable[tuple[NewJob, Defaults]],
 
 
 def _draft(job_id: UUID, tenant: str, new: NewJob, defaults: Defaults, fire_time: Micros) -> JobDraft:
-    task, payload, _, _, priority, queue, unique_key, timeout, retry, delivery, owner, labels = new
+    task, arguments, _, _, priority, queue, unique_key, timeout, retry, delivery, owner, labels, unique, on_conflict = new
+    payload = NO_ARGUMENTS if arguments is None else defaults.encode(arguments)
+    if unique_key is not None:
+        check_key(unique_key)
+    elif unique is not None or on_conflict is not None or defaults.unique is not None:
+        rule = unique_of(unique, on_conflict, False, defaults.unique)
+        unique_key = None if rule is None else defaults.key(task, rule, payload)
     return JobDraft(
         job_id,
         tenant,
@@ -83,13 +122,48 @@ def _draft(job_id: UUID, tenant: str, new: NewJob, defaults: Defaults, fire_time
         None,
         task,
         None,
-        NO_ARGUMENTS if payload is None else encode_payload(payload),
-        policies(timeout, retry, delivery or defaults.delivery),
+        payload,
+        policies(timeout, retry, delivery or defaults.delivery, defaults.version),
         owner if owner is None else check_name(owner, "owner"),
         labels if labels is None else encode_labels(labels),
-        unique_key if unique_key is None else check_key(unique_key),
+        unique_key,
         None,
+        None if defaults.limit is None else defaults.gate(task, payload, owner, tenant),
     )
+
+
+def revived_draft(job_id: UUID, job: Job, payload: Any, defaults: Defaults, now: Micros) -> JobDraft:
+    """A dead letter as a new job that is due now; `payload`, unless it is None, takes the place of its own."""
+    data = job.payload if payload is None else defaults.encode(payload)
+    return JobDraft(
+        job_id, job.tenant, job.schedule_id, job.schedule, job.fire_time, now, job.queue, job.priority, job.overlap, job.target,
+        job.target_spec, data, job.policies if payload is None else at_version(job.policies, defaults.version), job.owner, job.labels,
+        _key_again(job, data, defaults), job.id, defaults.gate(job.target, data, job.owner, job.tenant) or job.gate,
+    )  # fmt: skip
+
+
+def _key_again(job: Job, payload: bytes, defaults: Defaults) -> str | None:
+    """A key that was made of the arguments is made of them again."""
+    unique = defaults.unique
+    made = job.unique_key is not None and unique is not None and job.unique_key == defaults.key(job.target, unique, job.payload)
+    return defaults.key(job.target, unique, payload) if made and unique is not None else job.unique_key
+
+
+def rule_of(new: NewJob, defaults: Defaults) -> Rule | None:
+    """What the store has to decide about this job before it is stored; None when its key alone says it all."""
+    if new.unique is None and new.on_conflict is None and defaults.unique is None:
+        return None
+    unique = unique_of(new.unique, new.on_conflict, new.unique_key is not None, defaults.unique)
+    return None if unique is None or unique.rule == PLAIN_RULE else unique.rule
+
+
+def refuse_rule(rule: Rule | None) -> None:
+    """In bulk, or within a transaction of the caller's, a job can only be unique by its key."""
+    if rule is not None:
+        raise InvalidInput(
+            "unique", "in bulk and within your own transaction a job can only be skipped while another with its key is live: leave out "
+            "states, within and on_conflict, or submit it by itself",
+        )  # fmt: skip
 
 
 def schedule_draft(
@@ -98,6 +172,8 @@ def schedule_draft(
     refuse_unknown(options, SCHEDULE_OPTIONS)
     if not isinstance(when, Cron | Every | At | RRule):
         raise InvalidInput("when", f"{when!r} is not a Cron, Every, At or RRule")
+    owner = None if options.get("owner") is None else check_name(options["owner"], "owner")
+    payload = defaults.encode(options.get("payload", {}))
     return ScheduleDraft(
         id=ids.new(now),
         tenant=tenant,
@@ -105,8 +181,8 @@ def schedule_draft(
         when=seeded(when, name),
         target=task,
         target_spec=None,
-        payload=encode_payload(options.get("payload", {})),
-        policies=policies(options.get("timeout"), options.get("retry"), options.get("delivery") or defaults.delivery),
+        payload=payload,
+        policies=policies(options.get("timeout"), options.get("retry"), options.get("delivery") or defaults.delivery, defaults.version),
         queue=check_name(options.get("queue", defaults.queue), "queue"),
         priority=check_priority(options.get("priority", defaults.priority)),
         overlap=check_overlap(options.get("overlap", Overlap.ALLOW)),
@@ -115,22 +191,24 @@ def schedule_draft(
         start_at=_instant(options, "start_at"),
         end_at=_instant(options, "end_at"),
         max_runs=check_max_runs(options.get("max_runs")),
-        owner=None if options.get("owner") is None else check_name(options["owner"], "owner"),
+        owner=owner,
         labels=None if options.get("labels") is None else encode_labels(options["labels"]),
+        gate=defaults.gate(task, payload, owner, tenant),
     )
+
+
+def declared(draft: ScheduleDraft, options: Mapping[str, Any]) -> ScheduleDraft:
+    """Of a schedule what its caller said: without what follows from the task, which may change from one release to the next."""
+    own = {} if draft.policies is None else decode(draft.policies)
+    kept = {name: value for name, value in own.items() if name in options}
+    queue = draft.queue if "queue" in options else ""
+    return replace(draft, queue=queue, priority=draft.priority if "priority" in options else 0, gate=None, policies=encode(kept))
 
 
 SCHEDULE_OPTIONS = (
     "payload", "missed", "overlap", "jitter", "start_at", "end_at", "max_runs", "queue", "priority", "timeout", "retry",
     "delivery", "owner", "labels",
 )  # fmt: skip
-
-
-def refuse_unknown(options: Mapping[str, Any], known: Iterable[str]) -> None:
-    for name in options:
-        if name not in known:
-            close = get_close_matches(name, known := list(known), 1)
-            raise UnknownOption(name, f"no such option: {f'did you mean {close[0]!r}?' if close else 'known are ' + ', '.join(known)}")
 
 
 def fire_time_of(at: datetime | None, delay: Duration | None, now: Micros) -> Micros:
@@ -141,9 +219,9 @@ def fire_time_of(at: datetime | None, delay: Duration | None, now: Micros) -> Mi
     return now if delay is None else now + duration.parse(delay, "delay")
 
 
-def policies(timeout: Duration | None, retry: Retry | None, delivery: str | None) -> bytes | None:
+def policies(timeout: Duration | None, retry: Retry | None, delivery: str | None, version: int = 1) -> bytes | None:
     """JSON of what differs from the target's defaults; None when nothing does."""
-    if timeout is None and retry is None and delivery is None:
+    if timeout is None and retry is None and delivery is None and version == 1:
         return None
     own: dict[str, Any] = {}
     if timeout is not None:
@@ -152,67 +230,18 @@ def policies(timeout: Duration | None, retry: Retry | None, delivery: str | None
         own["retry"] = check_retry(retry).to_json()
     if delivery is not None:
         own["delivery"] = check_delivery(delivery).value
+    if version != 1:
+        own["version"] = version
     return encode(own)
 
 
-def check_name(value: Any, field: str) -> str:
-    if not isinstance(value, str) or not value or len(value) > LONGEST_NAME or not value.isprintable() or value != value.strip():
-        raise InvalidInput(field, f"{value!r} must be 1 to {LONGEST_NAME} printable characters without blanks at the ends")
-    if value == "*" or value.startswith("@"):
-        raise InvalidInput(field, f"{value!r} is reserved: choose a name that is not '*' and does not begin with '@'")
-    return value
-
-
-def check_key(value: Any) -> str:
-    if not isinstance(value, str) or not value or len(value) > LONGEST_KEY or not value.isprintable():
-        raise InvalidInput("unique_key", f"must be 1 to {LONGEST_KEY} printable characters")
-    return value
-
-
-def check_priority(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not LOWEST_PRIORITY <= value <= HIGHEST_PRIORITY:
-        raise InvalidInput(
-            "priority", f"{value!r} must be a whole number from {LOWEST_PRIORITY} (last) to {HIGHEST_PRIORITY} (most urgent)"
-        )
-    return value
-
-
-def check_delivery(value: Any) -> Delivery:
-    if value not in list(Delivery):
-        raise InvalidInput("delivery", f"{value!r} is not one of {', '.join(Delivery)}")
-    return Delivery(value)
-
-
-def check_retry(value: Any) -> Retry:
-    if not isinstance(value, Retry):
-        raise InvalidInput("retry", f"{value!r} is not a Retry: write dt.Retry(max_attempts=5)")
-    return value
-
-
-def check_missed(value: Any) -> Missed:
-    if isinstance(value, str):
-        return Missed(value)  # type: ignore[arg-type]  # Missed itself refuses what is no policy
-    if not isinstance(value, Missed):
-        raise InvalidInput("missed", f'{value!r} is not a Missed: write dt.Missed("latest", within="6h")')
-    return Missed.from_json(value.to_json())  # as a store gives it back: declared again it must compare equal
-
-
-def check_overlap(value: Any) -> str | None:
-    if value not in list(Overlap):
-        raise InvalidInput("overlap", f"{value!r} is not one of {', '.join(Overlap)}")
-    return None if value == Overlap.ALLOW else str(value)
-
-
-def check_max_runs(value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InvalidInput("max_runs", f"{value!r} must be a whole number of at least 1")
-    return value
-
-
-def encode_labels(labels: Any) -> bytes:
-    if not isinstance(labels, Mapping) or not all(isinstance(part, str) for pair in labels.items() for part in pair):
-        raise InvalidInput("labels", "must be a mapping of text to text")
-    return encode_payload(dict(labels), "labels")
+def at_version(stored: bytes | None, version: int) -> bytes | None:
+    """A job's policies after its payload was written anew."""
+    own = {} if stored is None else decode(stored)
+    own.pop("version", None)
+    if version != 1:
+        own["version"] = version
+    return encode(own) if own else None
 
 
 def _instant(options: Mapping[str, Any], field: str) -> Micros | None:

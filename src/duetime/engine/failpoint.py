@@ -21,11 +21,15 @@ FAILPOINTS = frozenset(
         "worker.after_claim",
         "worker.before_invoke",
         "worker.after_invoke",
+        "worker.before_commit",
+        "worker.after_commit",
         "worker.before_settle",
         "worker.after_settle",
         "reaper.after_bury",
         "reaper.before_settle",
         "heart.before_beat",
+        "desk.before_checkpoint",
+        "desk.after_checkpoint",
     }
 )
 

@@ -15,6 +15,7 @@ from uuid import UUID
 from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
 from duetime.engine.loop import Loop
+from duetime.engine.watchdog import Watchdog
 from duetime.errors import StoreError
 from duetime.model.instant import Micros
 from duetime.model.lease import NodeDraft, NodeId
@@ -43,6 +44,7 @@ class Heart:
         self._ttl = ttl
         self._listener = listener
         self._fenced = False
+        self.lag: Callable[[], Micros] = lambda: 0  # of the event loop the jobs run on
         self.trusted_until = clock.monotonic() + self._trust()
 
     def trusted(self) -> bool:
@@ -136,14 +138,17 @@ class ThreadedHeart:
         self._thread: threading.Thread | None = None
         self._inner: asyncio.AbstractEventLoop | None = None
         self._inline = InlineHeart(self._store, clock, observers)
+        self._watching: Loop | None = None
+        self._watch: asyncio.Task[None] | None = None
 
     async def start(self, draft: NodeDraft, ttl: Micros, listener: HeartListener) -> Heart:
+        watchdog = Watchdog(self._clock, self._observers)
         ready = threading.Event()
         self._thread = threading.Thread(target=self._live, args=(ready,), name="duetime-heart", daemon=True)
         self._thread.start()
         await asyncio.to_thread(ready.wait)
         try:
-            return await self._call(self._begin(draft, ttl, _Relay(listener)))
+            return await self._call(self._begin(draft, ttl, _Relay(listener), watchdog))
         except BaseException:
             await self._end_thread()
             raise
@@ -168,11 +173,18 @@ class ThreadedHeart:
         finally:
             self._inner.close()
 
-    async def _begin(self, draft: NodeDraft, ttl: Micros, listener: HeartListener) -> Heart:
+    async def _begin(self, draft: NodeDraft, ttl: Micros, listener: HeartListener, watchdog: Watchdog) -> Heart:
         await self._store.open()
-        return await self._inline.start(draft, ttl, listener)
+        heart = await self._inline.start(draft, ttl, listener)
+        heart.lag = watchdog.lag
+        self._watching = Loop(watchdog, self._clock, self._observers)
+        self._watch = asyncio.create_task(self._watching.run())
+        return heart
 
     async def _end(self, leave: bool) -> None:
+        if self._watching is not None and self._watch is not None:
+            self._watching.stop()
+            await asyncio.wait([self._watch])
         try:
             await self._inline.stop(leave)
         finally:

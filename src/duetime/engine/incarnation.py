@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from duetime.clock import Clock
-from duetime.engine.claimer import Claimer, Sweeper
+from duetime.engine.brake import Brake
+from duetime.engine.claimer import Asked, Claimer, Sweeper
+from duetime.engine.desk import WritingDesk
 from duetime.engine.heart import Heart
 from duetime.engine.keeper import Keeper
 from duetime.engine.lanes import ANY_QUEUE, Lanes
@@ -20,8 +22,9 @@ from duetime.engine.retention import Retention
 from duetime.engine.settler import Settler
 from duetime.engine.worker import Worker
 from duetime.invoker import Handler
-from duetime.model.instant import SECOND
+from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import NodeId
+from duetime.model.limit import Bound
 from duetime.model.settle import Settlement
 from duetime.observer import Observers
 from duetime.store import CancelHint, Hint, JobHint, ScheduleHint, Store
@@ -40,6 +43,7 @@ class Incarnation:
         observers: Observers,
         heart: Heart,
         on_settled: Callable[[list[UUID]], None],
+        retentions: Mapping[str, Micros],
     ) -> None:
         self.node = node
         self._store = store
@@ -56,7 +60,7 @@ class Incarnation:
         self._worker: Worker | None = None
         self._add(Reaper(store, clock, node, observers))
         if "planner" in options.roles:
-            self._add_planner()
+            self._add_planner(retentions)
         if "worker" in options.roles:
             self._add_worker(handlers, heart)
         self._unsubscribe = store.subscribe(self._heard)
@@ -73,6 +77,10 @@ class Incarnation:
         for job_id in job_ids:
             if self._worker is not None:
                 self._worker.stop(job_id, Stop.CANCEL)
+
+    def _fence(self, job_id: UUID, attempt: int) -> None:
+        if self._worker is not None:
+            self._worker.fence(job_id, attempt)
 
     def interrupt(self) -> None:
         if self._worker is not None:
@@ -112,23 +120,26 @@ class Incarnation:
         self._loops.append(loop)
         return loop
 
-    def _add_planner(self) -> None:
+    def _add_planner(self, retentions: Mapping[str, Micros]) -> None:
         keeper = Keeper(self._store, self.node, self._wake_planner)
         self._add(keeper)
-        self._add(Retention(self._store, self._clock, lambda: keeper.leads, self._options.retention))
+        self._add(Retention(self._store, self._clock, lambda: keeper.leads, self._options.retention, retentions))
         planner = Planner(self._store, self._clock, lambda: keeper.segments, self._options.lookahead, self._observers)
         self._planner = self._add(planner)
 
     def _add_worker(self, handlers: Mapping[str, Handler], heart: Heart) -> None:
-        targets = tuple(sorted(handlers))
         only = self._options.queues
         lanes = Lanes(only or ("default",))
-        worker = Worker(handlers, self._clock, self._options.concurrency, self._wake_settler, self._store.begin)
+        desk = WritingDesk(self._store, self._clock, self.node, heart.trusted, self._fence)
+        worker = Worker(handlers, self._clock, self._options.concurrency, self._wake_settler, self._store.begin, desk)
         worker.may_start = heart.trusted
-        claimer = Claimer(self._store, self._clock, worker, lanes, self.node, targets)
+        brake = Brake(heart.lag, self._clock.load, self._options.max_load)
+        asked = Asked(self.node, tuple(sorted(handlers)), _bounds(handlers))
+        claimer = Claimer(self._store, self._clock, worker, lanes, brake, asked)
         self._worker, self._claimer, self._lanes = worker, claimer, lanes
         self._claiming = self._add(claimer)
-        self._add(Sweeper(self._store, self._clock, worker, lanes, self.node, targets, only))
+        self._sweeper = Sweeper(self._store, self._clock, worker, lanes, brake, asked, only)
+        self._sweeping = self._add(self._sweeper)
         self._settling = self._add(Settler(self._store, worker, self._observers, self._settled))
 
     def _heard(self, hint: Hint) -> None:
@@ -137,6 +148,8 @@ class Incarnation:
                 self._meet_queue(hint.queue)
                 if self._claimer.heard(hint):
                     self._claiming.wake()
+                if self._sweeper.heard(hint):
+                    self._sweeping.wake()
             case ScheduleHint(next_fire_time) if self._planner is not None:
                 if next_fire_time < self._clock.now() + 2 * self._options.lookahead:
                     self._planner.wake()
@@ -179,3 +192,8 @@ class Incarnation:
             settling.wake()
             await self._clock.sleep(SECOND // 200)
         await self._end([settling])
+
+
+def _bounds(handlers: Mapping[str, Handler]) -> tuple[Bound, ...]:
+    limits = {target: handler.limit for target, handler in sorted(handlers.items())}
+    return tuple(Bound(target, limit.most, limit.parsed_rate) for target, limit in limits.items() if limit is not None)

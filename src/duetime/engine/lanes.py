@@ -19,6 +19,9 @@ ANY_QUEUE = "*"
 class Lanes:
     def __init__(self, queues: Iterable[str]) -> None:
         self._low: dict[tuple[str, int], Micros] = {}
+        self._served: dict[tuple[str, int], int] = {}  # lane -> its last turn out of order
+        self._turns = 0
+        self.limited: frozenset[str] = frozenset()  # queues whose jobs may be held up, however long they have been due
         self._ordered: tuple[tuple[str, int], ...] = ()
         self.add(queues)
 
@@ -33,7 +36,16 @@ class Lanes:
 
     def bounded(self) -> tuple[Lane, ...]:
         """Most urgent first."""
-        return tuple(Lane(queue, priority, self._low[queue, priority]) for queue, priority in self._ordered)
+        limited = self.limited
+        return tuple(Lane(queue, priority, 0 if queue in limited else self._low[queue, priority]) for queue, priority in self._ordered)
+
+    def patient(self) -> tuple[Lane, ...]:
+        """Those that had no turn out of order for longest first: under a flood nobody else looks at them."""
+        return tuple(sorted(self.bounded(), key=lambda lane: (self._served.get(lane[:2], 0), lane.priority)))
+
+    def had_turn(self, jobs: Iterable[Claimed]) -> None:
+        self._turns += 1
+        self._served.update(((job.queue, job.priority), self._turns) for job in jobs)
 
     def unbounded(self) -> tuple[Lane, ...]:
         return tuple(Lane(queue, priority, 0) for queue, priority in self._ordered)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from uuid import UUID
 
 from duetime.clock import Clock
@@ -13,13 +14,14 @@ from duetime.engine.options import NodeOptions
 from duetime.errors import StoreError
 from duetime.invoker import Handler
 from duetime.model.events import NodeFenced, NodeJoined, NodeLeft, TurnFailed
-from duetime.model.instant import SECOND
+from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.model.settle import Settlement
 from duetime.observer import Observers
 from duetime.store import Store
 
 REJOIN_AFTER = SECOND // 2
+NOTHING_SHORTER: Mapping[str, Micros] = MappingProxyType({})
 FIRST_SAMPLES = 5  # readings of the store's clock before the first job may start
 
 
@@ -33,6 +35,7 @@ class Node:
         observers: Observers,
         hearts: Callable[[], HeartRunner],
         on_settled: Callable[[list[UUID]], None] = lambda _: None,
+        retentions: Mapping[str, Micros] = NOTHING_SHORTER,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -41,6 +44,7 @@ class Node:
         self._observers = observers
         self._hearts = hearts
         self._on_settled = on_settled
+        self._retentions = retentions
         self._incarnation: Incarnation | None = None
         self._over: asyncio.Event = asyncio.Event()  # this incarnation has to end: stopped or fenced
         self._stopping = False
@@ -102,7 +106,15 @@ class Node:
         draft = NodeDraft(self._options.name, self._options.roles, self._options.version)
         heart = await runner.start(draft, self._options.lease, self)
         incarnation = Incarnation(
-            heart.node, self._store, self._clock, self._handlers, self._options, self._observers, heart, self._on_settled
+            heart.node,
+            self._store,
+            self._clock,
+            self._handlers,
+            self._options,
+            self._observers,
+            heart,
+            self._on_settled,
+            self._retentions,
         )
         self._incarnation = incarnation
         incarnation.start()

@@ -11,6 +11,7 @@ from duetime.model.instant import SECOND, Micros
 ROLES = ("planner", "worker")
 SHORTEST_LEASE = SECOND // 2
 MOST_CONCURRENCY = 10_000
+MOST_LOAD = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class NodeOptions:
     lookahead: Micros = 10 * SECOND
     grace: Micros = 25 * SECOND
     retention: Micros = 30 * 86_400 * SECOND
+    max_load: float | None = None  # of this machine, per core, above which nothing new is claimed
 
     def __post_init__(self) -> None:
         unknown = [role for role in self.roles if role not in ROLES]
@@ -35,5 +37,7 @@ class NodeOptions:
             raise ConfigError(
                 f"lease: {duration.show(self.lease)} is too short for heartbeats to be in time: use {duration.show(SHORTEST_LEASE)} or more"
             )
+        if self.max_load is not None and not 0 < self.max_load <= MOST_LOAD:
+            raise ConfigError(f"max_load: {self.max_load} must be above 0 and at most {MOST_LOAD}: 1 means that every core is busy")
         if self.lookahead < SECOND:
             raise ConfigError(f"lookahead: {duration.show(self.lookahead)} is too short to plan ahead: use 1s or more")

@@ -15,6 +15,8 @@ class Pace:
     def __init__(self) -> None:
         self._since: Micros | None = None
         self.starts = 0  # since the measurement began; counted by the worker
+        self._spent: Micros = 0  # by measurements too small to count on their own, as those of a node with few slots
+        self._counted = 0
         self._per_start: float | None = None
 
     def begin(self, now: Micros) -> None:
@@ -25,11 +27,15 @@ class Pace:
         self._since = None
 
     def measure(self, now: Micros) -> None:
-        if self._since is None or self.starts < FEWEST:
+        if self._since is None:
             return
-        sample = max(now - self._since, 1) / self.starts
-        self._per_start = sample if self._per_start is None else (self._per_start + sample) / 2
+        self._spent += now - self._since
+        self._counted += self.starts
         self._since, self.starts = now, 0
+        if self._counted >= FEWEST:
+            sample = max(self._spent, 1) / self._counted
+            self._per_start = sample if self._per_start is None else (self._per_start + sample) / 2
+            self._spent = self._counted = 0
 
     def soon(self) -> int:
         """Jobs that would start within the next tenth of a second; none before anything is known."""

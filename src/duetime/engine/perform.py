@@ -1,15 +1,18 @@
-"""One attempt as a straight pipe: open, invoke, classify, decide. No step knows who called it."""
+"""One attempt as a straight pipe: open, invoke, conclude, classify, decide. No step knows who called it."""
 
 from __future__ import annotations
 
 import asyncio
 import traceback
 from enum import Enum
+from types import TracebackType
 from typing import Any
 
 from duetime.clock import Clock
+from duetime.engine.conclusion import conclude, undisturbed, undo
+from duetime.engine.desk import WritingDesk
 from duetime.engine.failpoint import failpoint
-from duetime.errors import DuetimeError, InvalidPayload
+from duetime.errors import DuetimeError, Fenced, InvalidInput, InvalidPayload, StoreUnavailable
 from duetime.invoker import Context, Handler, Policies
 from duetime.model import duration
 from duetime.model.attempt import Ending, Outcome
@@ -18,6 +21,7 @@ from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, State
 from duetime.model.retry import Retry
 from duetime.model.settle import Settlement, settle
+from duetime.model.verdict import Cancel, RetryAfter, Snooze, Verdict
 
 LONGEST_ERROR = 8_000
 LARGEST_RESULT = 256 * 1024
@@ -47,33 +51,70 @@ class Slot:
         self.runner: asyncio.Task[None] | None = None
 
 
-async def perform(job: Claimed, slot: Slot, handler: Handler, clock: Clock) -> Settlement:
+async def perform(job: Claimed, slot: Slot, handler: Handler, clock: Clock, desk: WritingDesk) -> Settlement:
     """Runs the attempt and decides what follows. Never raises, whatever the task does."""
     slot.started_at = started_at = clock.now()
+    context = Context(job, desk)
     try:
         failpoint("worker.before_invoke")
-        result = await handler.invoke(Context(job), decode(job.payload))
+        result = await handler.invoke(context, job.payload)
         failpoint("worker.after_invoke")
         data = NULL if result is None else _encode_result(result)
     except BaseException as problem:  # SystemExit and KeyboardInterrupt raised by a task are its failure, not ours
+        context.over = True
+        if context.used:
+            await undisturbed(undo(context, desk))
         return decide(job, classify(problem, slot.stop), handler.policies, started_at, clock)
+    context.over = True
     now = clock.now()
-    return Settlement(job.id, job.attempt, _STATE_SUCCEEDED, job.due_at, job.failures, 0, _ENDED_WELL, started_at, now, data, None)
+    settlement = Settlement(job.id, job.attempt, _STATE_SUCCEEDED, job.due_at, job.failures, 0, _ENDED_WELL, started_at, now, data, None)
+    return settlement if not context.used else await _concluded(job, context, desk, settlement, handler.policies, clock)
+
+
+async def _concluded(
+    job: Claimed, context: Context, desk: WritingDesk, settlement: Settlement, policies: Policies, clock: Clock
+) -> Settlement:
+    """What becomes of a success that had something written down. Whoever wanted it stopped meanwhile came too late."""
+    try:
+        await undisturbed(conclude(context, desk, settlement))
+        return settlement
+    except StoreUnavailable as problem:
+        # Committed or not: if it was, the store refuses this settlement and what was committed stands.
+        outcome = Outcome(Ending.RELEASED, error=f"the store went away while the task's writes were committed: {problem}")
+    except BaseException as problem:
+        outcome = _judge(problem)
+    return decide(job, outcome, policies, settlement.started_at, clock)
 
 
 def classify(problem: BaseException, stop: Stop | None) -> Outcome:
     """What kind of end this was. A cancellation nobody here asked for is the task's own failure."""
     match stop:
         case None:
-            return Outcome(Ending.FAILED, error=describe(problem))
+            return _judge(problem)
         case Stop.TIMEOUT:
-            return Outcome(Ending.TIMED_OUT, error="timed out")
+            return Outcome(Ending.TIMED_OUT, error="timed out", problem=TimeoutError("timed out"))
         case Stop.CANCEL:
             return Outcome(Ending.CANCELLED, error="cancelled while running")
         case Stop.SHUTDOWN:
             return Outcome(Ending.RELEASED, error="interrupted by shutdown")
         case Stop.FENCED:
             return Outcome(Ending.LOST, error="the node lost its lease")
+
+
+def _judge(problem: BaseException) -> Outcome:
+    match problem:
+        case Snooze():
+            return Outcome(Ending.SNOOZED, error=str(problem), delay=problem.delay)
+        case RetryAfter():
+            return Outcome(Ending.FAILED, error=str(problem), problem=problem, delay=problem.delay)
+        case Cancel():
+            return Outcome(Ending.CANCELLED, error=problem.reason)
+        case Fenced():
+            return Outcome(Ending.LOST, error=problem.message)
+        case InvalidPayload() if not _has_task_frames(problem):
+            return Outcome(Ending.FAILED, error=describe(problem), hopeless=True)
+        case _:
+            return Outcome(Ending.FAILED, error=describe(problem), problem=problem)
 
 
 def decide(job: Claimed, outcome: Outcome, defaults: Policies, started_at: Micros | None, clock: Clock) -> Settlement:
@@ -87,7 +128,7 @@ def effective(job: Claimed, defaults: Policies) -> Policies:
         return defaults
     own = decode(job.policies)
     return Policies(
-        retry=Retry.from_json(own["retry"]) if "retry" in own else defaults.retry,
+        retry=Retry.from_json(own["retry"]).judging_as(defaults.retry) if "retry" in own else defaults.retry,
         timeout=duration.parse(own["timeout"], "timeout") if "timeout" in own else defaults.timeout,
         delivery=Delivery(own["delivery"]) if "delivery" in own else defaults.delivery,
     )
@@ -103,20 +144,31 @@ def describe(problem: BaseException) -> str:
     return text if len(text) <= LONGEST_ERROR else f"{text[: LONGEST_ERROR // 2]}\n... truncated ...\n{text[-LONGEST_ERROR // 2 :]}"
 
 
-def _task_frames(problem: BaseException) -> Any:
+def _task_frames(problem: BaseException) -> TracebackType | None:
+    return _first_of_task(problem) or problem.__traceback__
+
+
+def _has_task_frames(problem: BaseException) -> bool:
+    """Whether it was raised on behalf of the task's own code, and not by the handler that could not call it."""
+    return _first_of_task(problem) is not None
+
+
+def _first_of_task(problem: BaseException) -> TracebackType | None:
     frames = problem.__traceback__
-    while frames is not None and "duetime" in frames.tb_frame.f_globals.get("__name__", "").split(".")[0]:
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").split(".")[0] == "duetime":
         frames = frames.tb_next
-    return frames or problem.__traceback__
+    return frames
 
 
 def _encode_result(result: Any) -> bytes:
+    if isinstance(result, Verdict):
+        raise result
     try:
         data = encode(result)
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
-        raise InvalidPayload("result", f"the task returned something that is not JSON ({problem})") from None
+        raise InvalidInput("result", f"the task returned something that is not JSON ({problem})") from None
     if len(data) > LARGEST_RESULT:
-        raise InvalidPayload(
+        raise InvalidInput(
             "result", f"{len(data):,} bytes is over the limit of {LARGEST_RESULT:,}: store it elsewhere and return a reference"
         )
     return data

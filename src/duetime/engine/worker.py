@@ -16,14 +16,16 @@ from itertools import count
 from uuid import UUID
 
 from duetime.clock import Clock
+from duetime.engine.desk import WritingDesk
 from duetime.engine.failpoint import failpoint
 from duetime.engine.pace import Pace
 from duetime.engine.perform import Slot, Stop, classify, decide, effective, perform
+from duetime.engine.turns import Turns
 from duetime.errors import StoreError
 from duetime.invoker import Handler
 from duetime.model.attempt import Ending, Outcome
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Claimed, State
+from duetime.model.job import HIGHEST_PRIORITY, Claimed, State
 from duetime.model.settle import Settlement
 
 _PENDING = State.PENDING
@@ -31,14 +33,19 @@ Begin = Callable[[UUID, int], Awaitable[bool]]
 
 
 class Worker:
-    def __init__(self, handlers: Mapping[str, Handler], clock: Clock, slots: int, on_done: Callable[[], None], begin: Begin) -> None:
+    def __init__(
+        self, handlers: Mapping[str, Handler], clock: Clock, slots: int, on_done: Callable[[], None], begin: Begin, desk: WritingDesk
+    ) -> None:
         self._handlers = handlers
         self._clock = clock
         self._most_slots = slots
         self._on_done = on_done
         self._begin = begin
+        self._desk = desk
         self._alone = asyncio.Lock()
         self._ready: deque[Claimed] = deque()
+        self._turns = Turns()
+        self._last_priority = HIGHEST_PRIORITY  # of what was taken last: the least urgent of it
         self._later: list[tuple[Micros, int, list[Claimed]]] = []
         self._sequence = count()
         self._alarm = clock.alarm(self._tick)
@@ -50,6 +57,7 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self.done: list[Settlement] = []
         self.hints: dict[tuple[str, int], Micros] = {}  # lane -> from when on a settlement gives somebody something to claim there
+        self.limited: frozenset[str] = frozenset()  # queues of which not everything that is due may run at once
         self.held = 0  # claimed by this node and not yet settled in the store
         self.reserved = 0  # room given to claims whose reply is on its way
         self.pace = Pace()
@@ -66,21 +74,27 @@ class Worker:
     def running(self) -> list[Claimed]:
         return [slot.job for slot in self._slots if slot.job is not None]
 
+    def passes(self, priority: int) -> bool:
+        """Whether a job this urgent would start before others that wait here or are on their way."""
+        return self._last_priority < priority and bool(self._ready or self.reserved)
+
     def take(self, jobs: list[Claimed]) -> None:
         """Jobs just claimed by this node."""
         if not jobs:
             return
         failpoint("worker.after_claim")
+        self._last_priority = jobs[-1].priority
         now = self._clock.now()
         self.held += len(jobs)
         later: dict[Micros, list[Claimed]] = {}
         if not self._ready:
             self.pace.begin(self._clock.monotonic())
-        for job in jobs:
-            if job.due_at <= now:
-                self._ready.append(job)
-            else:
-                later.setdefault(job.due_at, []).append(job)
+        due = [job for job in jobs if job.due_at <= now]
+        if len(due) < len(jobs):
+            for job in jobs:
+                if job.due_at > now:
+                    later.setdefault(job.due_at, []).append(job)
+        self._turns.add(self._ready, due)
         for due_at, due_together in later.items():
             heappush(self._later, (due_at, next(self._sequence), due_together))
         self._tick()
@@ -108,6 +122,12 @@ class Worker:
                 return
         for job in self._withdraw(lambda job: job.id == job_id):
             self._finish_unstarted(job, Outcome(Ending.CANCELLED, error="cancelled before it started"))
+
+    def fence(self, job_id: UUID, attempt: int) -> None:
+        """This attempt does not count any more; another one of the same job may be here, too."""
+        for slot in self._slots:
+            if slot.job is not None and slot.job[:2] == (job_id, attempt):
+                self._interrupt(slot, slot.job, Stop.FENCED)
 
     def close(self, why: Stop) -> None:
         """Take no more and give back what has not started."""
@@ -138,7 +158,7 @@ class Worker:
     def _tick(self) -> None:
         now = self._clock.now()
         while self._later and self._later[0][0] <= now:
-            self._ready.extend(heappop(self._later)[2])
+            self._turns.add(self._ready, heappop(self._later)[2])
         self.arm()
         if self._later:
             self._alarm.set(self._later[0][0])
@@ -177,7 +197,7 @@ class Worker:
                 self.pace.starts += 1
                 handler = self._handlers[job.target]
                 if _is_plain(job, handler):
-                    settlement: Settlement | None = await perform(job, slot, handler, self._clock)
+                    settlement: Settlement | None = await perform(job, slot, handler, self._clock, self._desk)
                 else:
                     settlement = await self._perform_with_care(job, slot, handler)
                 slot.job = None
@@ -202,9 +222,9 @@ class Worker:
     async def _perform_bounded(self, job: Claimed, slot: Slot, handler: Handler) -> Settlement:
         timeout = effective(job, handler.policies).timeout
         if timeout is None:
-            return await perform(job, slot, handler, self._clock)
+            return await perform(job, slot, handler, self._clock, self._desk)
         timer = self._loop.call_later(timeout / SECOND, self._interrupt, slot, job, Stop.TIMEOUT)
-        settlement = await perform(job, slot, handler, self._clock)
+        settlement = await perform(job, slot, handler, self._clock, self._desk)
         timer.cancel()
         return settlement
 
@@ -226,7 +246,7 @@ class Worker:
     def _interrupt(self, slot: Slot, job: Claimed, why: Stop) -> None:
         if slot.job is job and slot.stop is None and slot.runner is not None:
             slot.stop = why
-            slot.runner.cancel()
+            slot.runner.cancel(why.value)  # hooks want to know
 
     def _finish(self, job: Claimed, settlement: Settlement | None) -> None:
         if settlement is None:
@@ -237,7 +257,9 @@ class Worker:
             self._emptied.set_result(None)
 
     def _settle(self, job: Claimed, settlement: Settlement) -> None:
-        if settlement.state is _PENDING:
+        if job.gate is not None or (self.limited and job.queue in self.limited):
+            self._hint(job, 0)  # however this one ends, the next one may start, and may have waited since any time
+        elif settlement.state is _PENDING:
             self._hint(job, settlement.due_at)
         elif job.overlap is not None:
             self._hint(job, 0)  # the next one of its schedule may have waited since any time

@@ -26,6 +26,9 @@ class Outcome:
     ending: Ending
     result: bytes | None = None
     error: str | None = None
+    problem: BaseException | None = None  # what the task raised, for a retry policy that looks at it
+    delay: Micros | None = None  # how long the task itself wants to wait
+    hopeless: bool = False  # no attempt can go better: what was submitted cannot be run
 
 
 @dataclass(frozen=True, slots=True)

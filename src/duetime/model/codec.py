@@ -1,9 +1,16 @@
-"""JSON in and out. msgspec decodes a payload six times as fast as the standard library, once per job."""
+"""JSON in and out. msgspec decodes a payload six times as fast as the standard library, once per job.
+
+A shape is what annotations say about named arguments, compiled once: it reads bytes straight into the values a function wants.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,8 +18,40 @@ from duetime.errors import InvalidPayload, PayloadTooLarge
 
 LARGEST_PAYLOAD = 256 * 1024
 DEEPEST = 32
+REQUIRED: Any = msgspec.NODEFAULT
+_EVERYDAY = (Any, str, int, float, bool, list, dict)  # known to be readable: most arguments need no closer look
+_WHERE = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`)?", re.DOTALL)
 
-_encoder = msgspec.json.Encoder(decimal_format="string")
+
+def _encode_other(value: Any) -> Any:
+    """What msgspec does not know by itself."""
+    if isinstance(value, _pydantic_model()):
+        # By alias, because that is how the model reads it back.
+        return value.model_dump(mode="json", by_alias=True)
+    raise TypeError(f"objects of type {type(value).__name__} are no JSON")
+
+
+def _decode_other(wanted: Any, value: Any) -> Any:
+    try:
+        return wanted.model_validate(value)
+    except ValueError as problem:
+        raise ValueError(_first_complaint(problem)) from None
+
+
+def _first_complaint(problem: Any) -> str:
+    """pydantic answers with a page; one line of it says what is wrong."""
+    first = problem.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
+
+
+def _pydantic_model() -> Any:
+    """Whoever uses its models has imported it: we never do."""
+    return getattr(sys.modules.get("pydantic"), "BaseModel", ())
+
+
+_encoder = msgspec.json.Encoder(decimal_format="string", enc_hook=_encode_other)
+_asdict = msgspec.structs.asdict
 decode = msgspec.json.Decoder().decode
 encode = _encoder.encode
 
@@ -30,7 +69,7 @@ def encode_payload(value: Any, field: str = "payload") -> bytes:
     # The bytes tell cheaply whether the value can hold anything that needs a closer look.
     if b"\\u0000" in data or b"null" in data or (len(data) > 2 * DEEPEST and data.count(b"{") + data.count(b"[") > DEEPEST):
         # As built-in types, so that sets, dataclasses and the like are looked into, too.
-        _check(msgspec.to_builtins(value, str_keys=True), field, DEEPEST)
+        _check(msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other), field, DEEPEST)
     return data
 
 
@@ -52,3 +91,139 @@ def _check(value: Any, field: str, depth: int) -> None:
                 _check(item, field, depth - 1)
         case _:
             pass
+
+
+def reader(wanted: Any) -> Callable[[bytes], Any]:
+    """Reads JSON bytes as this type; for messages between our own processes."""
+    return msgspec.json.Decoder(wanted).decode
+
+
+class Argument(NamedTuple):
+    """A parameter as its function declares it."""
+
+    annotation: Any  # Any when there is none or it cannot be resolved
+    default: Any = REQUIRED
+
+
+class Shape:
+    """Named arguments and their types. What the types cannot say is left unchecked, never refused.
+
+    `read` gives the arguments, ready for the call: defaults filled in. InvalidPayload names the argument and what was expected of it;
+    before that, `explain` may say the same better.
+    """
+
+    def __init__(self, arguments: Mapping[str, Argument], open_ended: bool, explain: Callable[[bytes], None] = lambda data: None) -> None:
+        types = {name: _readable(argument) for name, argument in arguments.items()}
+        self.typed = any(wanted is not Any for wanted in types.values())
+        self._zoned = any(_mentions_datetime(wanted) for wanted in types.values())
+        fields = [(name, wanted, _default(arguments[name].default)) for name, wanted in types.items()]
+        self._struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=not open_ended)
+        self._decode = msgspec.json.Decoder(self._struct, dec_hook=_decode_other).decode
+        self._explain = explain
+        self.read: Callable[[bytes], dict[str, Any]] = self._choose(open_ended)
+
+    def verify(self, data: bytes) -> None:
+        """As `read`, for those who do not want the values."""
+        if self._zoned:
+            self.read(data)
+            return
+        try:
+            self._decode(data)
+        except (msgspec.DecodeError, RecursionError) as problem:
+            raise _unfit(problem) from None
+
+    def _choose(self, open_ended: bool) -> Callable[[bytes], dict[str, Any]]:
+        """The function that reads: nearly all tasks get by with the first."""
+        if open_ended:
+            return self._read_open_ended
+        return self._read_zoned if self._zoned else self._read
+
+    def _read(self, data: bytes) -> dict[str, Any]:
+        try:
+            return _asdict(self._decode(data))
+        except (msgspec.DecodeError, RecursionError) as problem:
+            self._explain(data)
+            raise _unfit(problem) from None
+
+    def _read_zoned(self, data: bytes) -> dict[str, Any]:
+        values = self._read(data)
+        _refuse_naive(msgspec.to_builtins(values, builtin_types=(datetime,), enc_hook=_encode_other), "")
+        return values
+
+    def _read_open_ended(self, data: bytes) -> dict[str, Any]:
+        known = self._read_zoned(data) if self._zoned else self._read(data)
+        return {**decode(data), **known}
+
+
+def _default(value: Any) -> Any:
+    """The function's own default: never copied, as a call in Python would not copy it."""
+    if value is REQUIRED or value is None or isinstance(value, str | int | float):
+        return value
+    return msgspec.field(default_factory=lambda: value)
+
+
+def _readable(argument: Argument) -> Any:
+    """The annotation, or Any where it is nothing that JSON could be read as."""
+    wanted = argument.annotation
+    if argument.default is None and wanted is not Any:
+        wanted = _or_none(wanted)
+    if wanted in _EVERYDAY:
+        return wanted
+    try:
+        msgspec.json.Decoder(wanted)
+        parts = list(_parts(wanted))
+    except Exception:
+        return Any
+    return Any if any(isinstance(part, msgspec.inspect.CustomType) and not _is_model(part.cls) for part in parts) else wanted
+
+
+def _or_none(wanted: Any) -> Any:
+    """`month: str = None` means it, too."""
+    try:
+        return wanted | None
+    except TypeError:
+        return Any
+
+
+def _is_model(wanted: Any) -> bool:
+    return isinstance(wanted, type) and issubclass(wanted, _pydantic_model())
+
+
+def _mentions_datetime(wanted: Any) -> bool:
+    return wanted not in _EVERYDAY and any(isinstance(part, msgspec.inspect.DateTimeType) and part.tz is None for part in _parts(wanted))
+
+
+def _parts(wanted: Any) -> Iterator[Any]:
+    """The type as msgspec understands it, and every type within; types may contain themselves."""
+    waiting: list[Any] = [msgspec.inspect.type_info(wanted)]
+    seen: set[int] = set()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting.extend(part)
+        elif isinstance(part, msgspec.inspect.Type | msgspec.inspect.Field) and id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            waiting.extend(getattr(part, name) for name in part.__struct_fields__)
+
+
+def _refuse_naive(value: Any, field: str) -> None:
+    match value:
+        case datetime() if value.tzinfo is None:
+            raise InvalidPayload(field, f"{value.isoformat()} has no time zone: give an aware datetime, like {value.isoformat()}Z")
+        case dict():
+            for key, item in value.items():
+                _refuse_naive(item, f"{field}.{key}" if field else str(key))
+        case list() | tuple():
+            for number, item in enumerate(value):
+                _refuse_naive(item, f"{field}[{number}]")
+        case _:
+            pass
+
+
+def _unfit(problem: BaseException) -> InvalidPayload:
+    """msgspec says "Expected `str`, got `int` - at `$.customer`"; we say it the way our errors do."""
+    found = _WHERE.fullmatch(str(problem))
+    assert found is not None
+    what = found["what"][:1].lower() + found["what"][1:]
+    return InvalidPayload(found["path"] or "payload", f"a key: {what}" if found["key"] else what)

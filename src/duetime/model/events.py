@@ -70,4 +70,25 @@ class TurnFailed:
     expected: bool  # an outage of the store, not a fault of ours
 
 
-Event = NodeJoined | NodeLeft | NodeFenced | NodesBuried | JobsRecovered | AttemptsSettled | SettlementsRefused | FiresPlanned | TurnFailed
+@dataclass(frozen=True, slots=True)
+class LoopBlocked:
+    """Something keeps the event loop of this node from running anything else."""
+
+    silent: Micros
+    target: str | None  # of the job that is at it, if it is one
+    job_id: UUID | None
+    stack: str
+
+
+Event = (
+    NodeJoined
+    | NodeLeft
+    | NodeFenced
+    | NodesBuried
+    | JobsRecovered
+    | AttemptsSettled
+    | SettlementsRefused
+    | FiresPlanned
+    | TurnFailed
+    | LoopBlocked
+)

@@ -15,9 +15,10 @@ _RATE = re.compile(r"\s*(\d+)\s*/\s*(\S+)\s*")
 
 
 class Rate(NamedTuple):
-    """At most `count` starts in any `period`: a bucket that holds `count` and fills evenly."""
+    """A bucket that holds `count` starts and fills evenly, `count` in a `period`: after a quiet time `count` may start at once, and over
+    any longer time no more than `count` a period do."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks of a rate
     period: Micros
 
     @property
@@ -60,7 +61,7 @@ class Limit:
 def parse_rate(text: str, field: str = "limit.rate") -> Rate:
     match = _RATE.fullmatch(text) if isinstance(text, str) else None
     if match is None or not 1 <= int(match[1]) <= MOST_AT_ONCE:
-        raise InvalidInput(field, f'{text!r} is no rate: write "100/1m" for a hundred starts in any minute')
+        raise InvalidInput(field, f'{text!r} is no rate: write "100/1m" for a hundred starts a minute')
     # "10/s" says the same as "10/1s".
     period = duration.positive(match[2] if match[2][0].isdigit() else f"1{match[2]}", field)
     return Rate(int(match[1]), period)

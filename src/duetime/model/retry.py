@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any
 
 from duetime.errors import InvalidInput
@@ -12,19 +14,39 @@ from duetime.model.duration import Duration
 from duetime.model.instant import Micros
 
 MOST_ATTEMPTS = 1_000
+Problems = type[BaseException] | Iterable[type[BaseException]]
+CustomDelay = Callable[[int, BaseException], Duration]
+
+
+class Backoff(StrEnum):
+    EXPONENTIAL = "exponential"
+    LINEAR = "linear"
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Exponential back-off with full jitter: the n-th wait is drawn from zero to first_delay * multiplier^(n-1).
+    """How many attempts may fail, which failures are worth another one, and how long to wait for it.
 
     `max_attempts` counts attempts that failed, so 1 means "never again". Attempts lost to a dying worker are not counted.
+    The n-th wait is `first_delay * multiplier ** (n - 1)`, or `first_delay * n` when `backoff` is "linear", at most `max_delay`; or the
+    n-th of `delays`, of which the last is repeated; or what the function `delay(failures, error)` says.
+    With `jitter` the wait is drawn from zero to that: the default, except for `delays` and `delay`, which mean what they say.
+    `retry_on`: only these exceptions are worth another attempt. `give_up_on`: these never are, whatever `retry_on` says. A timeout counts
+    as TimeoutError; of an exception group it is enough that it holds one of them.
+    `max_age`: no attempt later than this after the job's fire_time.
     """
 
     max_attempts: int = 5
     first_delay: Duration = "5s"
     multiplier: float = 2.0
     max_delay: Duration = "1h"
+    backoff: str = Backoff.EXPONENTIAL
+    jitter: bool | None = None
+    delays: Iterable[Duration] | None = None
+    delay: CustomDelay | None = None
+    retry_on: Problems = ()
+    give_up_on: Problems = ()
+    max_age: Duration | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.max_attempts, bool) or not isinstance(self.max_attempts, int) or not 1 <= self.max_attempts <= MOST_ATTEMPTS:
@@ -33,29 +55,108 @@ class Retry:
             raise InvalidInput("retry.multiplier", f"{self.multiplier!r} must be a number from 1 to 100")
         duration.parse(self.first_delay, "retry.first_delay")
         duration.parse(self.max_delay, "retry.max_delay")
+        if self.max_age is not None:
+            duration.positive(self.max_age, "retry.max_age")
+        if self.jitter is not None and not isinstance(self.jitter, bool):
+            raise InvalidInput("retry.jitter", f"{self.jitter!r} must be True or False")
+        self._check_waits()
+        object.__setattr__(self, "retry_on", _types(self.retry_on, "retry.retry_on"))
+        object.__setattr__(self, "give_up_on", _types(self.give_up_on, "retry.give_up_on"))
 
-    def delay(self, failures: int, noise: float) -> Micros:
+    def _check_waits(self) -> None:
+        if self.backoff not in list(Backoff):
+            raise InvalidInput("retry.backoff", f"{self.backoff!r} is not one of {', '.join(Backoff)}")
+        object.__setattr__(self, "backoff", str(self.backoff))
+        if self.delays is not None:
+            object.__setattr__(self, "delays", _delays(self.delays))
+        if self.delay is not None and not callable(self.delay):
+            raise InvalidInput("retry.delay", f"{self.delay!r} must be a function of (failures, error) that answers a duration")
+        if self.delay is not None and self.delays is not None:
+            raise InvalidInput("retry.delay", "give either `delays` or `delay`, not both")
+
+    def accepts(self, problem: BaseException | None) -> bool:
+        """Whether a failure of this kind is worth another attempt."""
+        if problem is None:
+            return True
+        if _is(problem, self.give_up_on):
+            return False
+        return not self.retry_on or _is(problem, self.retry_on)
+
+    def wait(self, failures: int, noise: float, problem: BaseException | None = None) -> Micros:
         """The wait after the failures-th failure; `noise` from [0, 1) spreads a herd of failures."""
+        ceiling = self._ceiling(failures, problem)
+        exact = self.delays is not None or self.delay is not None if self.jitter is None else not self.jitter
+        return ceiling if exact else int(ceiling * noise)
+
+    def _ceiling(self, failures: int, problem: BaseException | None) -> Micros:
+        if self.delay is not None and problem is not None:
+            return duration.parse(self.delay(failures, problem), "retry.delay")
+        if isinstance(self.delays, tuple):
+            return duration.parse(self.delays[min(failures, len(self.delays)) - 1], "retry.delays")
         first = duration.parse(self.first_delay, "retry.first_delay")
         longest = duration.parse(self.max_delay, "retry.max_delay")
         # The exponent is capped: 100 ** 1000 would not fit a float, and max_delay has long decided by then.
-        ceiling = min(first * self.multiplier ** min(failures - 1, 150), longest)
-        return int(ceiling * noise)
+        factor = failures if self.backoff == Backoff.LINEAR else self.multiplier ** min(failures - 1, 150)
+        return int(min(first * factor, longest))
+
+    def last_attempt_at(self, fire_time: Micros) -> Micros | None:
+        """No attempt of a job with this fire_time may be due later."""
+        return None if self.max_age is None else fire_time + duration.parse(self.max_age, "retry.max_age")
+
+    def judging_as(self, task: Retry) -> Retry:
+        """This, with what only a task can say: which of its exceptions are worth another attempt."""
+        return replace(self, retry_on=task.retry_on, give_up_on=task.give_up_on)
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        if self.delay is not None:
+            raise InvalidInput("retry.delay", "a function cannot be stored with a job: give it to the task, or use `delays`")
+        if self.retry_on or self.give_up_on:
+            raise InvalidInput("retry", "exception types cannot be stored with a job: give retry_on and give_up_on to the task")
+        stored: dict[str, Any] = {
             "max_attempts": self.max_attempts,
             "first_delay": _text(self.first_delay),
             "multiplier": self.multiplier,
             "max_delay": _text(self.max_delay),
         }
+        if self.backoff != Backoff.EXPONENTIAL:
+            stored["backoff"] = self.backoff
+        if self.jitter is not None:
+            stored["jitter"] = self.jitter
+        if self.delays is not None:
+            stored["delays"] = [_text(delay) for delay in self.delays]
+        if self.max_age is not None:
+            stored["max_age"] = _text(self.max_age)
+        return stored
 
     @staticmethod
     def from_json(value: Any, field: str = "retry") -> Retry:
-        known = {"max_attempts", "first_delay", "multiplier", "max_delay"}
-        if not isinstance(value, dict) or not set(value) <= known:
-            raise InvalidInput(field, f"must be an object with any of {', '.join(sorted(known))}")
+        if not isinstance(value, dict) or not set(value) <= STORED:
+            raise InvalidInput(field, f"must be an object with any of {', '.join(sorted(STORED))}")
         return Retry(**value)
+
+
+STORED = frozenset({"max_attempts", "first_delay", "multiplier", "max_delay", "backoff", "jitter", "delays", "max_age"})
+
+
+def _delays(value: Any) -> tuple[Duration, ...]:
+    delays = () if isinstance(value, str | timedelta) or not isinstance(value, Iterable) else tuple(value)
+    if not delays:
+        raise InvalidInput("retry.delays", 'must be a list of durations: write delays=["1s", "10s", "1m"]')
+    for delay in delays:
+        duration.parse(delay, "retry.delays")
+    return delays
+
+
+def _types(value: Any, field: str) -> tuple[type[BaseException], ...]:
+    types = (value,) if isinstance(value, type) else tuple(value) if isinstance(value, Iterable) else (value,)
+    for one in types:
+        if not isinstance(one, type) or not issubclass(one, BaseException):
+            raise InvalidInput(field, f"{one!r} is not an exception type: write {field.partition('.')[2]}=[ConnectionError]")
+    return types
+
+
+def _is(problem: BaseException, types: Any) -> bool:
+    return isinstance(problem, types) or (isinstance(problem, BaseExceptionGroup) and bool(types) and problem.subgroup(types) is not None)
 
 
 def _text(value: Duration) -> str:

@@ -72,6 +72,7 @@ class ScheduleDraft:
     max_runs: int | None
     owner: str | None
     labels: bytes | None
+    gate: str | None = None  # of every job it fires
 
 
 @dataclass(frozen=True, slots=True)

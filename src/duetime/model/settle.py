@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -32,7 +33,7 @@ class Settlement(NamedTuple):
 def settle(
     job: Claimed, outcome: Outcome, retry: Retry, delivery: Delivery, started_at: Micros | None, now: Micros, noise: float
 ) -> Settlement:
-    """The whole policy: success, retry with back-off, dead letter, cancellation, lost worker."""
+    """The whole policy: success, retry with back-off, snooze, dead letter, cancellation, lost worker."""
     match outcome.ending:
         case Ending.SUCCEEDED | Ending.CANCELLED:
             state = State.SUCCEEDED if outcome.ending is Ending.SUCCEEDED else State.CANCELLED
@@ -43,6 +44,10 @@ def settle(
             return _final(job, outcome, State.DEAD, started_at, now)
         case Ending.RELEASED:
             return _again(job, outcome, started_at, now, due_at=job.due_at, losses=job.losses)
+        case Ending.SNOOZED if job.cancel_requested:
+            return _final(job, outcome, State.CANCELLED, started_at, now)
+        case Ending.SNOOZED:
+            return _again(job, outcome, started_at, now, due_at=now + (outcome.delay or 0))
         case Ending.LOST:
             return _after_loss(job, outcome, delivery, started_at, now)
 
@@ -53,9 +58,30 @@ def _after_failure(
     failures = job.failures + 1
     if job.cancel_requested:
         return _final(job, outcome, State.CANCELLED, started_at, now, failures=failures)
-    if delivery is Delivery.AT_MOST_ONCE or failures >= retry.max_attempts:
+    if delivery is Delivery.AT_MOST_ONCE or failures >= retry.max_attempts or outcome.hopeless:
         return _final(job, outcome, State.DEAD, started_at, now, failures=failures)
-    return _again(job, outcome, started_at, now, due_at=now + retry.delay(failures, noise), failures=failures)
+    # A task that says when to try again has said that it is worth it.
+    if outcome.delay is None and not retry.accepts(outcome.problem):
+        return _final(job, _noted(outcome, "not tried again: the retry policy gives up on this"), State.DEAD, started_at, now, failures)
+    wait, outcome = _wait(outcome, retry, failures, noise)
+    last = retry.last_attempt_at(job.fire_time)
+    if last is not None and now + wait > last:
+        return _final(job, _noted(outcome, f"not tried again: older than {retry.max_age}"), State.DEAD, started_at, now, failures)
+    return _again(job, outcome, started_at, now, due_at=now + wait, failures=failures)
+
+
+def _wait(outcome: Outcome, retry: Retry, failures: int, noise: float) -> tuple[Micros, Outcome]:
+    if outcome.delay is not None:
+        return outcome.delay, outcome
+    try:
+        return retry.wait(failures, noise, outcome.problem), outcome
+    except Exception as problem:  # the user's own function: its fault must not cost the job
+        return replace(retry, delay=None).wait(failures, noise), _noted(outcome, f"retry.delay failed with {problem!r}")
+
+
+def _noted(outcome: Outcome, note: str) -> Outcome:
+    """In front: the last line of an error is what went wrong."""
+    return replace(outcome, error=note if outcome.error is None else f"{note}\n{outcome.error}")
 
 
 def _after_loss(job: Claimed, outcome: Outcome, delivery: Delivery, started_at: Micros | None, now: Micros) -> Settlement:

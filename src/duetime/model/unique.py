@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -43,7 +43,7 @@ class Unique:
     """Jobs of a task with the same arguments `by` (all of them when None) are the same job while one in `states` is there, stored not
     longer ago than `within`. A job that runs already can neither be replaced nor rescheduled: then the newcomer is skipped."""
 
-    by: tuple[str, ...] | None = None
+    by: Sequence[str] | None = None
     states: Iterable[str] = ("pending", "running")
     within: Duration | None = None
     on_conflict: str = OnConflict.SKIP

@@ -11,6 +11,7 @@ from duetime.model.events import (
     Event,
     FiresPlanned,
     JobsRecovered,
+    LoopBlocked,
     NodeFenced,
     NodeJoined,
     NodeLeft,
@@ -23,6 +24,7 @@ from duetime.model.job import State
 from duetime.model.settle import Settlement
 
 _logger = logging.getLogger("duetime")
+BLOCKED = "%s has blocked this node for %s: nothing else runs; use `await`, or a plain function, which runs in a thread. It is at\n%s"
 
 
 def log_event(event: Event) -> None:
@@ -55,6 +57,9 @@ def _log_trouble(event: Event) -> None:
             _logger.warning("gave back %d jobs of dead nodes", count)
         case SettlementsRefused(job_ids):
             _logger.warning("refused: %d results came too late and do not count: %s", len(job_ids), ", ".join(map(str, job_ids[:5])))
+        case LoopBlocked(silent, target, job_id, stack):
+            what = "the event loop" if target is None else f"task {target!r} (job {job_id})"
+            _logger.error(BLOCKED, what, _rounded(silent), stack)
         case _:
             pass
 

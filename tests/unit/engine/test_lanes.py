@@ -99,3 +99,24 @@ def test_a_bound_never_passes_now(steps: list[tuple[str, Micros]]) -> None:
             case _:
                 lanes.exhausted(NOW)
         assert low(lanes) <= NOW
+
+
+def test_under_a_flood_every_lane_has_its_turn() -> None:
+    """Whoever had no turn for longest is first; those that yield nothing are in nobody's way."""
+    lanes = Lanes(["a", "b"])
+    waiting = {("a", 9), ("b", 9), ("a", 5), ("b", 0)}
+    had: list[tuple[str, int]] = []
+    for _ in range(2 * len(waiting)):
+        first = next(lane for lane in lanes.patient() if (lane.queue, lane.priority) in waiting)
+        lanes.had_turn([claimed(NOW, first.queue, first.priority)])
+        had.append((first.queue, first.priority))
+    assert had[:4] == [("b", 0), ("a", 5), ("a", 9), ("b", 9)]
+    assert had[4:] == had[:4]
+
+
+def test_a_limited_queue_is_always_read_from_the_beginning() -> None:
+    """What its limit held up stays behind, however long it has been due."""
+    lanes = Lanes(["default", "mail"])
+    lanes.limited = frozenset({"mail"})
+    lanes.exhausted(NOW)
+    assert (low(lanes), low(lanes, "mail")) == (NOW - SLACK, 0)

@@ -46,3 +46,23 @@ def test_a_new_measurement_counts_half() -> None:
         pace.starts += 1
     pace.measure(4 * SECOND)
     assert pace.soon() == AHEAD // 20_000
+
+
+def test_few_slots_are_measured_together() -> None:
+    """Ten slots never start twenty jobs at a stretch; two stretches of ten count as one measurement."""
+    pace = Pace()
+    for _ in range(2):
+        pace.begin(0)
+        pace.starts += FEWEST // 2
+        pace.end(FEWEST // 2 * 1_000)
+    assert pace.soon() == AHEAD // 1_000
+
+
+def test_a_stretch_that_was_broken_off_is_forgotten() -> None:
+    pace = Pace()
+    pace.begin(0)
+    pace.starts += FEWEST
+    pace.begin(50 * SECOND)
+    pace.starts += FEWEST
+    pace.end(50 * SECOND + FEWEST * 1_000)
+    assert pace.soon() == AHEAD // 1_000

@@ -45,6 +45,9 @@ def decided(of: Claimed, ending: Ending, delivery: Delivery = AGAIN, started: bo
         (job(), Ending.LOST, AGAIN, State.PENDING, 0, 1),
         (job(), Ending.LOST, ONCE, State.DEAD, 0, 1),
         (job(cancel=True), Ending.LOST, AGAIN, State.CANCELLED, 0, 1),
+        (job(failures=2, losses=1), Ending.SNOOZED, AGAIN, State.PENDING, 2, 0),
+        (job(), Ending.SNOOZED, ONCE, State.PENDING, 0, 0),
+        (job(cancel=True), Ending.SNOOZED, AGAIN, State.CANCELLED, 0, 0),
         (job(losses=POISON_LOSSES - 1, begun=True), Ending.LOST, AGAIN, State.DEAD, 0, POISON_LOSSES),
         (job(losses=POISON_LOSSES - 1), Ending.LOST, AGAIN, State.PENDING, 0, POISON_LOSSES - 1),
     ],
@@ -75,3 +78,86 @@ def test_a_retry_waits_at_most_the_back_off(noise: float, failures: int) -> None
 @pytest.mark.parametrize("ending", [Ending.RELEASED, Ending.LOST])
 def test_what_was_not_the_task_s_fault_is_due_as_before(ending: Ending) -> None:
     assert decided(job(), ending).due_at == job().due_at
+
+
+BAD = ValueError("bad")
+
+
+def after(outcome: Outcome, retry: Retry, of: Claimed | None = None, noise: float = 0.5) -> Settlement:
+    return settle(of or job(), outcome, retry, AGAIN, NOW - 10, NOW, noise)
+
+
+def failed(delay: int | None = None, hopeless: bool = False) -> Outcome:
+    return Outcome(Ending.FAILED, error="ValueError: bad", problem=BAD, delay=delay, hopeless=hopeless)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "retry", "state", "wait"),
+    [
+        (failed(), Retry(delays=["7s"]), State.PENDING, 7),
+        (failed(delay=3 * SECOND), Retry(delays=["7s"]), State.PENDING, 3),
+        (failed(delay=3 * SECOND), Retry(max_attempts=1), State.DEAD, None),
+        (failed(delay=3 * SECOND), Retry(give_up_on=[ValueError]), State.PENDING, 3),
+        (failed(), Retry(give_up_on=[ValueError]), State.DEAD, None),
+        (failed(), Retry(retry_on=[ConnectionError]), State.DEAD, None),
+        (failed(), Retry(retry_on=[ValueError], delays=["1s"]), State.PENDING, 1),
+        (failed(hopeless=True), Retry(), State.DEAD, None),
+        (failed(), Retry(delays=["10s"], max_age="12s"), State.PENDING, 10),
+        (failed(), Retry(delays=["10s"], max_age="10s"), State.DEAD, None),
+        (failed(delay=10 * SECOND), Retry(max_age="10s"), State.DEAD, None),
+        (Outcome(Ending.TIMED_OUT, problem=TimeoutError()), Retry(give_up_on=[TimeoutError]), State.DEAD, None),
+        (Outcome(Ending.SNOOZED, delay=60 * SECOND), Retry(max_attempts=1, max_age="1s"), State.PENDING, 60),
+    ],
+)
+def test_the_retry_policy_decides(outcome: Outcome, retry: Retry, state: State, wait: int | None) -> None:
+    """The job is one second old: fire_time is NOW - 1 s."""
+    decision = after(outcome, retry)
+    assert decision.state is state
+    if wait is not None:
+        assert decision.due_at == NOW + wait * SECOND
+
+
+@pytest.mark.parametrize(
+    ("retry", "first_line"),
+    [
+        (Retry(give_up_on=[ValueError]), "not tried again: the retry policy gives up on this"),
+        (Retry(delays=["1h"], max_age="1m"), "not tried again: older than 1m"),
+    ],
+)
+def test_giving_up_early_says_why_and_ends_with_the_error(retry: Retry, first_line: str) -> None:
+    assert (after(failed(), retry).error or "").splitlines() == [first_line, "ValueError: bad"]
+
+
+@pytest.mark.parametrize("answer", [None, "soon", -1])
+def test_a_delay_function_that_fails_costs_the_job_nothing(answer: object) -> None:
+    def broken(failures: int, error: BaseException) -> str:
+        if answer is None:
+            raise KeyError("oops")
+        return answer  # type: ignore[return-value]  # on purpose
+
+    decision = after(failed(), Retry(delay=broken, first_delay="10s"))
+    assert (decision.state, decision.failures) == (State.PENDING, 1)
+    assert decision.due_at == NOW + 5 * SECOND
+    assert (decision.error or "").startswith("retry.delay failed with ")
+
+
+@given(
+    st.sampled_from(list(Ending)), st.sampled_from(list(Delivery)), st.integers(0, 6), st.integers(0, 3), st.booleans(), st.booleans(),
+    st.booleans(), st.none() | st.integers(0, 10**9), st.booleans(),
+)  # fmt: skip
+def test_whatever_happens_the_numbers_are_right(
+    ending: Ending, delivery: Delivery, failures: int, losses: int, cancel: bool, begun: bool, started: bool, delay: int | None, dull: bool
+) -> None:
+    """Only the task's own failures are counted as such; what is at most once never waits again after it began; all is bounded."""
+    of = job(failures, losses, cancel, begun)
+    outcome = Outcome(ending, error="why", problem=BAD, delay=delay, hopeless=dull)
+    decision = settle(of, outcome, RETRY, delivery, NOW - 10 if started else None, NOW, 0.5)
+    own_fault = ending in (Ending.FAILED, Ending.TIMED_OUT)
+    assert decision.failures == failures + own_fault
+    if decision.state is State.PENDING:
+        assert decision.failures < RETRY.max_attempts or not own_fault
+        assert decision.losses < POISON_LOSSES or ending is not Ending.LOST
+        never_began = ending is Ending.RELEASED and not started
+        assert delivery is AGAIN or never_began or ending is Ending.SNOOZED
+    else:
+        assert decision.state.final

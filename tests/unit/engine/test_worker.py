@@ -18,15 +18,17 @@ from duetime.model.attempt import Ending
 from duetime.model.job import Claimed, Delivery, State
 from duetime.model.retry import Retry
 from duetime.testing.simulation.loop import SimulationLoop
+from tests.unit.engine.paper import PaperStore, make_desk
 
 
 class Handler:
     policies = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
+    limit = None
 
     def __init__(self) -> None:
         self.started: list[int] = []
 
-    async def invoke(self, context: Context, payload: Any) -> Any:
+    async def invoke(self, context: Context, payload: bytes) -> Any:
         self.started.append(context.attempt)
 
 
@@ -45,10 +47,12 @@ async def accept(job_id: UUID, attempt: int) -> bool:
     return True
 
 
-def make(handler: Handler, begin: Callable[[UUID, int], Awaitable[bool]] = accept) -> Worker:
+def make(
+    handler: Handler, begin: Callable[[UUID, int], Awaitable[bool]] = accept, slots: int = 4, store: PaperStore | None = None
+) -> Worker:
     loop = asyncio.get_running_loop()
     clock = NodeClock(lambda: round(loop.time() * 1e6), LoopAlarm, lambda: 0.0)
-    return Worker({"task": handler}, clock, 4, lambda: None, begin)
+    return Worker({"task": handler}, clock, slots, lambda: None, begin, make_desk(store or PaperStore(), clock=clock))
 
 
 def test_a_stranger_is_given_back_unstarted(virtual: SimulationLoop) -> None:
@@ -114,5 +118,118 @@ def test_a_suspect_that_is_somebody_else_s_is_let_go(virtual: SimulationLoop) ->
         worker.take([job(losses=1)])
         await asyncio.sleep(1)
         assert (handler.started, worker.done, worker.held) == ([], [], 0)
+
+    virtual.run_until_complete(scene())
+
+
+class Sleeper(Handler):
+    """Tells the priority of what it starts, and takes a while."""
+
+    def __init__(self, seconds: float = 1.0) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    async def invoke(self, context: Context, payload: bytes) -> Any:
+        self.started.append(context.job.priority)
+        await asyncio.sleep(self._seconds)
+
+
+def numbered(number: int, priority: int = 5, gate: str | None = None, failures: int = 0) -> Claimed:
+    return job()._replace(id=UUID(int=number), priority=priority, gate=gate, failures=failures)
+
+
+def test_an_urgent_job_passes_those_claimed_before_it(virtual: SimulationLoop) -> None:
+    async def scene() -> None:
+        handler = Sleeper()
+        worker = make(handler, slots=1)
+        worker.take([numbered(number, priority=0) for number in range(10)])
+        await asyncio.sleep(0.5)
+        worker.take([numbered(99, priority=9)])
+        await asyncio.sleep(1)
+        assert handler.started == [0, 9]
+
+    virtual.run_until_complete(scene())
+
+
+def test_a_job_claimed_ahead_passes_them_when_its_time_has_come(virtual: SimulationLoop) -> None:
+    async def scene() -> None:
+        handler = Sleeper()
+        worker = make(handler, slots=1)
+        worker.take([numbered(number, priority=0) for number in range(10)])
+        worker.take([numbered(99, priority=9)._replace(due_at=500_000)])
+        await asyncio.sleep(1.5)
+        assert handler.started == [0, 9]
+
+    virtual.run_until_complete(scene())
+
+
+class Failing(Handler):
+    async def invoke(self, context: Context, payload: bytes) -> Any:
+        raise ValueError("bad")
+
+
+@pytest.mark.parametrize("handler", [Handler(), Failing()])
+def test_the_end_of_a_gated_job_tells_those_who_wait_at_the_gate(virtual: SimulationLoop, handler: Handler) -> None:
+    """However it ends, and whenever they fell due."""
+
+    async def scene() -> None:
+        await asyncio.sleep(5)
+        worker = make(handler)
+        worker.take([numbered(1, gate="g")])
+        await asyncio.sleep(0.1)
+        assert len(worker.done) == 1
+        assert worker.hints == {("default", 5): 0}
+
+    virtual.run_until_complete(scene())
+
+
+def test_the_end_of_a_job_of_a_limited_queue_tells_those_who_wait(virtual: SimulationLoop) -> None:
+    async def scene() -> None:
+        worker = make(Handler())
+        worker.limited = frozenset({"default"})
+        worker.take([numbered(1)])
+        await asyncio.sleep(0.1)
+        assert worker.hints == {("default", 5): 0}
+
+    virtual.run_until_complete(scene())
+
+
+def test_the_end_of_any_other_job_tells_nobody(virtual: SimulationLoop) -> None:
+    async def scene() -> None:
+        worker = make(Handler())
+        worker.take([numbered(1)])
+        await asyncio.sleep(0.1)
+        assert worker.hints == {}
+
+    virtual.run_until_complete(scene())
+
+
+def test_progress_that_is_refused_interrupts_the_attempt(virtual: SimulationLoop) -> None:
+    class Telling(Handler):
+        async def invoke(self, context: Context, payload: bytes) -> Any:
+            await context.progress(1)
+            await asyncio.sleep(60)
+
+    async def scene() -> None:
+        store = PaperStore()
+        worker = make(Telling(), store=store)
+        store.refused = {UUID(int=3)}
+        worker._desk._on_fenced = worker.fence
+        worker.take([job(attempt=2)])
+        await asyncio.sleep(1)
+        assert [done.ending for done in worker.done] == [Ending.LOST]
+
+    virtual.run_until_complete(scene())
+
+
+def test_fencing_an_attempt_leaves_the_next_one_of_the_same_job_alone(virtual: SimulationLoop) -> None:
+    async def scene() -> None:
+        worker = make(Sleeper(60))
+        worker.take([job(attempt=1), job(attempt=2)])
+        await asyncio.sleep(1)
+        worker.fence(UUID(int=3), 1)
+        await asyncio.sleep(1)
+        assert [(done.attempt, done.ending) for done in worker.done] == [(1, Ending.LOST)]
+        assert [running.attempt for running in worker.running] == [2]
 
     virtual.run_until_complete(scene())

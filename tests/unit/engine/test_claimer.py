@@ -1,0 +1,252 @@
+"""What a node asks the store for: urgent lanes first, now and then the patient ones, never more than its room and its brake allow."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from duetime.engine.brake import Brake
+from duetime.engine.claimer import FETCHED, LEAD, PATIENT_EVERY, PREFETCH, Asked, Claimer, Sweeper
+from duetime.engine.lanes import Lanes
+from duetime.engine.worker import Worker
+from duetime.invoker import Context, Policies
+from duetime.model.instant import SECOND
+from duetime.model.job import Claimed, Delivery
+from duetime.model.lease import NodeId
+from duetime.model.limit import Bound, Queue, Rate
+from duetime.model.retry import Retry
+from duetime.store import ClaimRequest, JobHint, Lane, Store
+from tests.unit.engine.paper import PaperStore, job, make_desk, play, virtual_clock
+
+ASKED = Asked(NodeId(1), ("task",), (Bound("task", 2, Rate(5, 1_000)),))
+SLOTS = 8
+
+
+class Never:
+    policies = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
+    limit = None
+
+    async def invoke(self, context: Context, payload: bytes) -> Any:
+        return None
+
+
+class Backlog:
+    """Jobs waiting in lanes by (queue, priority): more than anybody can take, or exactly so many."""
+
+    def __init__(self, **waiting: int) -> None:
+        self.waiting = {int(name[1:]): count for name, count in waiting.items()}
+        self.requests: list[ClaimRequest] = []
+        self.following: int | None = None
+        self._numbers = iter(range(1, 1_000_000))
+
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        self.requests.append(request)
+        jobs: list[Claimed] = []
+        for lane in request.lanes:
+            while len(jobs) < request.room and self.waiting.get(lane.priority, 0):
+                self.waiting[lane.priority] -= 1
+                jobs.append(job()._replace(id=UUID(int=next(self._numbers)), priority=lane.priority))
+        return jobs
+
+    async def next_due(self, request: ClaimRequest) -> int | None:
+        self.requests.append(request)
+        return self.following
+
+    async def time(self) -> int:
+        return 0
+
+    async def queues(self) -> list[Queue]:
+        return [Queue("default"), Queue("mail", paused=True), Queue("bulk", most=2), Queue("slow", rate=Rate(1, SECOND))]
+
+
+async def _accept(job_id: UUID, attempt: int) -> bool:
+    return True
+
+
+class Bench:
+    """A claimer whose worker starts nothing: the room is emptied by hand."""
+
+    def __init__(self, store: Backlog, load: float = 0.0, rate: Rate | None = ASKED.bounds[0].rate) -> None:
+        self.clock = virtual_clock()
+        self.store = store
+        self.worker = Worker({"task": Never()}, self.clock, SLOTS, lambda: None, _accept, make_desk(PaperStore(), clock=self.clock))
+        self.lanes = Lanes(["default"])
+        self.brake = Brake(lambda: 0, lambda: load, 1.0)
+        asked = ASKED._replace(bounds=(Bound("task", 2, rate),))
+        self.claimer = Claimer(cast(Store, store), self.clock, self.worker, self.lanes, self.brake, asked)
+
+    def sweeper(self, *only: str) -> Sweeper:
+        return Sweeper(cast(Store, self.store), self.clock, self.worker, self.lanes, self.brake, ASKED, only)
+
+    async def turns(self, count: int) -> list[list[int]]:
+        """The priorities that each turn brought."""
+        brought = []
+        for _ in range(count):
+            await self.claimer.run_once()
+            brought.append([taken.priority for taken in self.worker._withdraw(lambda _: True)])
+            self.worker.held = 0
+        return brought
+
+
+def test_under_a_flood_the_low_ones_have_a_part_of_every_eighth_claim() -> None:
+    async def scene() -> None:
+        brought = await Bench(Backlog(p9=10_000, p0=3)).turns(PATIENT_EVERY)
+        assert [set(priorities) for priorities in brought] == [{9}] * (PATIENT_EVERY - 1) + [{0}]
+        assert len(brought[-1]) == SLOTS // 4
+
+    play(scene)
+
+
+def test_between_two_floods_the_one_in_the_middle_has_its_turn() -> None:
+    async def scene() -> None:
+        brought = await Bench(Backlog(p9=10_000, p5=1, p0=10_000)).turns(4 * PATIENT_EVERY)
+        assert any(5 in priorities for priorities in brought)
+
+    play(scene)
+
+
+def test_without_a_flood_the_urgent_ones_are_always_first() -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(p9=4, p0=2))
+        for _ in range(3 * PATIENT_EVERY):
+            bench.store.waiting = {9: 4, 0: 2}
+            [brought] = await bench.turns(1)
+            assert brought == [9, 9, 9, 9, 0, 0]
+
+    play(scene)
+
+
+def test_an_urgent_job_behind_a_flood_comes_with_the_next_claim() -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(p0=100_000))
+        await bench.turns(3)
+        bench.store.waiting[9] = 1
+        [brought] = await bench.turns(1)
+        assert brought[0] == 9
+
+    play(scene)
+
+
+def test_every_request_tells_the_bounds() -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(p0=20))
+        await bench.turns(4)
+        await bench.sweeper("default").run_once()
+        assert len(bench.store.requests) >= 4
+        assert {request.bounds for request in bench.store.requests} == {ASKED.bounds}
+
+    play(scene)
+
+
+@pytest.mark.parametrize("rate", [Rate(5, 1_000), None])
+def test_what_a_rate_holds_up_is_never_left_behind_a_bound(rate: Rate | None) -> None:
+    async def scene() -> None:
+        await asyncio.sleep(1_000)
+        bench = Bench(Backlog(), rate=rate)
+        await bench.turns(2)
+        assert {lane.low == 0 for lane in bench.lanes.bounded()} == {rate is not None}
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("due_in", "wait"),
+    [(None, SECOND), (SECOND // 2, SECOND // 2 - LEAD), (PREFETCH + 1, PREFETCH + 1 - LEAD), (PREFETCH, PREFETCH), (LEAD // 2, LEAD // 2)],
+)
+def test_when_to_look_again(due_in: int | None, wait: int) -> None:
+    """A little before a job falls due; but exactly when a rate allows the next start: before that, it would be asked in vain and again."""
+
+    async def scene() -> None:
+        bench = Bench(Backlog())
+        bench.store.following = None if due_in is None else bench.clock.now() + due_in
+        assert await bench.claimer.run_once() == wait
+
+    play(scene)
+
+
+def test_a_busy_machine_claims_nothing() -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(p5=10), load=1.5)
+        assert await bench.turns(3) == [[], [], []]
+        await bench.sweeper().run_once()
+        assert bench.store.requests == []
+
+    play(scene)
+
+
+def test_queues_that_are_new_are_met_by_name() -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog())
+        await bench.sweeper().run_once()
+        assert "mail" in bench.lanes
+
+    play(scene)
+
+
+@pytest.mark.parametrize("only", [(), ("bulk", "slow")])
+def test_the_worker_and_the_lanes_learn_which_queues_are_limited(only: tuple[str, ...]) -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog())
+        await bench.sweeper(*only).run_once()
+        assert bench.worker.limited == bench.lanes.limited == {"bulk", "slow"}
+
+    play(scene)
+
+
+async def crowded(slots_taken: int, pace: int = 0) -> tuple[Bench, Sweeper]:
+    """A worker with jobs of priority 0 waiting, right after a sweep; `pace`: how many start in a tenth of a second."""
+    bench = Bench(Backlog())
+    bench.worker.may_start = lambda: False  # nothing starts: what is taken stays
+    bench.worker.take([job()._replace(id=UUID(int=number), priority=0) for number in range(slots_taken)])
+    bench.worker.may_start = lambda: True
+    sweeper = bench.sweeper("default")
+    await sweeper.run_once()
+    bench.worker.pace.soon = lambda: pace  # type: ignore[method-assign]  # measured elsewhere
+    bench.store.requests.clear()
+    bench.store.waiting = {9: 40, 0: 40}
+    return bench, sweeper
+
+
+def test_an_urgent_job_is_fetched_past_the_crowd() -> None:
+    async def scene() -> None:
+        bench, sweeper = await crowded(SLOTS, pace=100)
+        assert sweeper.heard(JobHint("default", 9, 0))
+        wait = await sweeper.run_once()
+        [request] = bench.store.requests
+        assert request.lanes == (Lane("default", 9, 0),)
+        assert (request.sweep, request.room) == (True, FETCHED)
+        assert bench.worker._ready[0].priority == 9
+        assert 0 < wait <= SECOND, "and the next look at everything is not put off"
+
+    play(scene)
+
+
+def test_where_tasks_are_long_an_urgent_job_is_left_to_whoever_has_a_slot() -> None:
+    async def scene() -> None:
+        bench, sweeper = await crowded(SLOTS, pace=0)
+        sweeper.heard(JobHint("default", 9, 0))
+        await sweeper.run_once()
+        assert bench.store.requests == []
+
+    play(scene)
+
+
+def test_who_is_not_more_urgent_than_the_crowd_is_not_fetched() -> None:
+    async def scene() -> None:
+        bench, sweeper = await crowded(SLOTS, pace=100)
+        assert not sweeper.heard(JobHint("default", 0, 0))
+        assert not sweeper.heard(JobHint("*", 9, 0))
+        assert not sweeper.heard(JobHint("default", 9, bench.clock.now() + SECOND))
+
+    play(scene)
+
+
+def test_without_a_crowd_nobody_needs_fetching() -> None:
+    async def scene() -> None:
+        _, sweeper = await crowded(0, pace=100)
+        assert not sweeper.heard(JobHint("default", 9, 0))
+
+    play(scene)

@@ -1,0 +1,311 @@
+"""One attempt: verdicts returned or raised, payloads nobody can read, and writes that are committed with the success or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from duetime.engine.perform import Slot, Stop, perform
+from duetime.errors import Conflict, Fenced, InvalidPayload, StoreError, StoreUnavailable
+from duetime.invoker import Context, Policies
+from duetime.model.attempt import Ending
+from duetime.model.codec import decode, encode
+from duetime.model.instant import SECOND
+from duetime.model.job import Claimed, Delivery, State
+from duetime.model.retry import Retry
+from duetime.model.settle import Settlement
+from duetime.model.verdict import Cancel, RetryAfter, Snooze, Verdict
+from tests.unit.engine.paper import PaperStore, PaperTransaction, job, make_desk, play, virtual_clock
+
+Body = Callable[[Context], Awaitable[Any]]
+
+
+class Handler:
+    limit = None
+
+    def __init__(self, body: Body, delivery: Delivery = Delivery.AT_LEAST_ONCE, retry: Retry | None = None) -> None:
+        self._body = body
+        self.policies = Policies(retry or Retry(), None, delivery)
+
+    def invoke(self, context: Context, payload: bytes) -> Awaitable[Any]:
+        return self._body(context)
+
+
+async def attempt(
+    body: Body, store: PaperStore | None = None, slot: Slot | None = None, of: Claimed | None = None, **how: Any
+) -> Settlement:
+    clock = virtual_clock()
+    desk = make_desk(store or PaperStore(), clock=clock)
+    return await perform(of or job(), slot or Slot(), Handler(body, **how), clock, desk)
+
+
+def settled(body: Body, store: PaperStore | None = None, **how: Any) -> Settlement:
+    answers: list[Settlement] = []
+
+    async def scene() -> None:
+        answers.append(await attempt(body, store, **how))
+
+    play(scene)
+    return answers[0]
+
+
+# -- verdicts ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("raised", [False, True])
+@pytest.mark.parametrize(
+    ("verdict", "ending", "state", "failures", "due", "error"),
+    [
+        (Snooze("5m"), Ending.SNOOZED, State.PENDING, 0, 300, "snoozed for 5m"),
+        (Snooze("0s", "no stock"), Ending.SNOOZED, State.PENDING, 0, 0, "no stock"),
+        (RetryAfter("10s", "429"), Ending.FAILED, State.PENDING, 1, 10, "429"),
+        (Cancel("the order is gone"), Ending.CANCELLED, State.CANCELLED, 0, 0, "the order is gone"),
+    ],
+)
+def test_a_verdict_returned_or_raised(
+    verdict: Verdict, ending: Ending, state: State, failures: int, due: int, error: str, raised: bool
+) -> None:
+    async def body(context: Context) -> Verdict:
+        if raised:
+            raise verdict
+        return verdict
+
+    decision = settled(body)
+    assert (decision.ending, decision.state, decision.failures, decision.error) == (ending, state, failures, error)
+    assert decision.due_at == due * SECOND
+
+
+def test_a_task_told_to_stop_does_not_steer_any_more() -> None:
+    async def scene() -> None:
+        slot = Slot()
+
+        async def body(context: Context) -> None:
+            slot.stop = Stop.TIMEOUT
+            raise Snooze("5m")
+
+        decision = await attempt(body, slot=slot)
+        assert decision.ending is Ending.TIMED_OUT
+
+    play(scene)
+
+
+def test_what_a_task_raises_is_judged_by_its_policy() -> None:
+    async def body(context: Context) -> None:
+        raise KeyError("gone")
+
+    assert settled(body, retry=Retry(give_up_on=[KeyError])).state is State.DEAD
+    assert settled(body, retry=Retry(retry_on=[KeyError])).state is State.PENDING
+
+
+def test_a_job_s_own_numbers_keep_the_task_s_judgement() -> None:
+    async def body(context: Context) -> None:
+        raise KeyError("gone")
+
+    own = job(policies=encode({"retry": {"max_attempts": 9}}))
+    assert settled(body, of=own, retry=Retry(give_up_on=[KeyError])).state is State.DEAD
+    assert settled(body, of=own, retry=Retry(max_attempts=1)).state is State.PENDING
+
+
+# -- payloads ---------------------------------------------------------------------------------------------------------
+def test_a_payload_the_handler_cannot_read_is_dead_at_once() -> None:
+    class Refusing(Handler):
+        invoke: Any = staticmethod(_refuse)
+
+    decisions: list[Settlement] = []
+
+    async def scene() -> None:
+        clock = virtual_clock()
+        desk = make_desk(PaperStore(), clock=clock)
+        decisions.append(await perform(job(), Slot(), Refusing(_nothing), clock, desk))
+
+    play(scene)
+    [decision] = decisions
+    assert (decision.state, decision.ending, decision.failures) == (State.DEAD, Ending.FAILED, 1)
+    assert decision.error == "InvalidPayload: customer: expected `str`, got `int`"
+
+
+async def _nothing(context: Context) -> None:
+    return None
+
+
+namespace: dict[str, Any] = {"__name__": "duetime.invokers.task", "InvalidPayload": InvalidPayload}
+exec(  # a handler's frames are duetime's own, and this one has to look like it
+    "def refuse(context, payload):\n    raise InvalidPayload('customer', 'expected `str`, got `int`')", namespace
+)
+_refuse = namespace["refuse"]
+
+
+def test_a_task_that_makes_a_bad_payload_of_its_own_fails_like_any_other() -> None:
+    async def body(context: Context) -> None:
+        raise InvalidPayload("customer", "for the job this task wanted to submit")
+
+    assert settled(body).state is State.PENDING
+
+
+def test_a_result_that_is_not_json_is_a_failure() -> None:
+    async def body(context: Context) -> object:
+        return object()
+
+    decision = settled(body)
+    assert (decision.state, decision.ending) == (State.PENDING, Ending.FAILED)
+    assert "not JSON" in (decision.error or "")
+
+
+# -- transactions -----------------------------------------------------------------------------------------------------
+async def write(context: Context) -> dict[str, int]:
+    await context.connection.execute("UPDATE balance")
+    return {"added": 1}
+
+
+def test_writes_are_committed_with_the_settlement_of_the_success() -> None:
+    store = PaperStore()
+    decision = settled(write, store)
+    assert store.transaction.finished == [decision]
+    assert (decision.state, decode(decision.result or b"")) == (State.SUCCEEDED, {"added": 1})
+    assert store.transaction.abandoned == 0
+
+
+def test_a_task_that_only_looks_at_its_connection_begins_nothing() -> None:
+    async def body(context: Context) -> None:
+        _ = context.connection
+
+    store = PaperStore()
+    assert settled(body, store).state is State.SUCCEEDED
+    assert (store.begun, store.transaction.finished) == (0, [])
+
+
+@pytest.mark.parametrize("problem", [ValueError("bad"), Snooze("1m"), RetryAfter("1m"), Cancel(), asyncio.CancelledError(), SystemExit(3)])
+def test_nothing_but_success_commits(problem: BaseException) -> None:
+    async def body(context: Context) -> None:
+        await context.connection.execute("UPDATE balance")
+        raise problem
+
+    store = PaperStore()
+    settled(body, store)
+    assert (store.transaction.finished, store.transaction.abandoned) == ([], 1)
+
+
+def test_a_result_that_cannot_be_stored_undoes_the_writes() -> None:
+    async def body(context: Context) -> object:
+        await context.connection.execute("UPDATE balance")
+        return object()
+
+    store = PaperStore()
+    assert settled(body, store).state is State.PENDING
+    assert store.transaction.abandoned == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "delivery", "ending", "state", "failures"),
+    [
+        (False, Delivery.AT_LEAST_ONCE, Ending.LOST, State.PENDING, 0),
+        (False, Delivery.AT_MOST_ONCE, Ending.LOST, State.DEAD, 0),
+        (StoreUnavailable("reply lost"), Delivery.AT_LEAST_ONCE, Ending.RELEASED, State.PENDING, 0),
+        (StoreUnavailable("reply lost"), Delivery.AT_MOST_ONCE, Ending.RELEASED, State.DEAD, 0),
+        (StoreError("held too long: rolled back"), Delivery.AT_LEAST_ONCE, Ending.FAILED, State.PENDING, 1),
+        (ValueError("a deferred constraint"), Delivery.AT_LEAST_ONCE, Ending.FAILED, State.PENDING, 1),
+        (ValueError("a deferred constraint"), Delivery.AT_MOST_ONCE, Ending.FAILED, State.DEAD, 1),
+    ],
+)
+def test_a_commit_that_does_not_succeed(answer: bool | Exception, delivery: Delivery, ending: Ending, state: State, failures: int) -> None:
+    """Never told as a success; and what runs at most once does not run again, whether it was committed or not."""
+    store = PaperStore()
+    store.transaction = PaperTransaction(answer)
+    decision = settled(write, store, delivery=delivery)
+    assert (decision.ending, decision.state, decision.failures) == (ending, state, failures)
+    assert store.transaction.abandoned == 1
+
+
+@pytest.mark.parametrize("why", [Stop.TIMEOUT, Stop.CANCEL, Stop.SHUTDOWN])
+def test_a_stop_that_comes_while_it_commits_comes_too_late(why: Stop) -> None:
+    async def scene() -> None:
+        store, slot = PaperStore(), Slot()
+        store.transaction = PaperTransaction(commit_takes=5.0)
+        running = asyncio.ensure_future(attempt(write, store, slot))
+        await asyncio.sleep(1)
+        slot.stop = why
+        running.cancel()
+        await asyncio.sleep(1)
+        running.cancel()
+        decision = await running
+        assert decision.state is State.SUCCEEDED
+        assert store.transaction.finished == [decision]
+
+    play(scene)
+
+
+def test_the_last_progress_is_in_before_the_attempt_is_told_over() -> None:
+    async def body(context: Context) -> None:
+        for done in range(3):
+            await context.progress(done, 3, "rows")
+
+    store = PaperStore()
+    settled(body, store)
+    assert [decode(note.progress or b"") for note in store.notes][-1] == {"done": 2, "total": 3, "note": "rows"}
+
+
+def test_progress_does_not_hold_up_a_commit() -> None:
+    """Where there is but one writer the transaction is it: the note is written when the commit is over, if at all."""
+    store = PaperStore()
+    times: list[float] = []
+
+    async def body(context: Context) -> None:
+        await context.connection.execute("UPDATE balance")
+        store.takes = 4.0
+        await context.progress(1)
+
+    async def scene() -> None:
+        await attempt(body, store)
+        times.append(asyncio.get_running_loop().time())
+
+    play(scene)
+    assert times[0] < 1
+
+
+def test_a_refused_checkpoint_ends_the_attempt_as_lost() -> None:
+    async def body(context: Context) -> None:
+        await context.checkpoint(1)
+
+    store = PaperStore()
+    store.refused = {job().id}
+    assert settled(body, store).ending is Ending.LOST
+
+
+# -- what is left of an attempt ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("began_before", [True, False])
+def test_what_an_attempt_leaves_behind_can_write_no_more(began_before: bool) -> None:
+    left: list[asyncio.Task[None]] = []
+
+    async def body(context: Context) -> None:
+        if began_before:
+            await context.connection.execute("first")
+
+        async def later() -> None:
+            await asyncio.sleep(1)
+            await context.connection.execute("late")
+
+        left.append(asyncio.ensure_future(later()))
+
+    async def scene() -> None:
+        store = PaperStore()
+        await attempt(body, store)
+        with pytest.raises(Fenced):
+            await left[0]
+        assert store.transaction.connection.statements == (["first"] if began_before else [])
+
+    play(scene)
+
+
+@pytest.mark.parametrize("call", [lambda context: context.checkpoint(1), lambda context: context.once("mail")])
+def test_no_checkpoint_and_no_mark_inside_the_transaction(call: Callable[[Context], Awaitable[Any]]) -> None:
+    """Both would outlive writes that are rolled back, and wait for ever where there is but one writer."""
+
+    async def body(context: Context) -> None:
+        await call(context)
+        await context.connection.execute("UPDATE balance")
+        with pytest.raises(Conflict, match="before the first statement"):
+            await call(context)
+
+    store = PaperStore()
+    assert settled(body, store).state is State.SUCCEEDED

@@ -1,0 +1,285 @@
+"""Isolated tasks: a process of their own, bounded in time and memory, that takes everything it started along (E12)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import psutil
+import pytest
+
+from duetime.errors import Conflict, Fenced, InvalidInput, InvalidPayload, ProcessDied, TaskError
+from duetime.invokers.isolation import Isolation
+from duetime.invokers.resources import ResourceBox, Use
+from duetime.model.codec import decode, encode
+from duetime.model.verdict import Cancel, RetryAfter, Snooze
+from tests.app.waiting import eventually
+from tests.unit.invokers import chores
+from tests.unit.invokers.attempts import ListDesk, context, handler
+from tests.unit.invokers.families import alive, family
+
+ALONE = Isolation(spare=False)
+
+
+async def isolated(function: Callable[..., Any], /, desk: ListDesk | None = None, isolate: Any = ALONE, **arguments: Any) -> Any:
+    return await handler(function, isolate=isolate).invoke(context(desk, checkpoint="old"), encode(arguments))
+
+
+async def test_it_runs_elsewhere_and_its_context_works() -> None:
+    desk = ListDesk()
+    result = await isolated(chores.plain, desk, day="2026-11-15", n=3)
+    assert result.pop("pid") != os.getpid()
+    assert result == {
+        "year": 2026, "before": "old", "after": {"at": 3}, "once": [True, False], "attempt": 1, "folder": os.getcwd(), "argv": sys.argv,
+    }  # fmt: skip
+    assert [(note.checkpoint, note.progress and decode(note.progress)["note"]) for note in desk.notes] == [
+        (b'{"at":3}', None),
+        (None, "half"),
+    ]
+
+
+async def test_async_functions_too() -> None:
+    desk = ListDesk()
+    assert await isolated(chores.awaited, desk, n=4) == 5
+    assert desk.notes[0].checkpoint == b"4"
+
+
+async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        await isolated(chores.chatty)
+    said = {(record.levelname, record.message) for record in caplog.records if record.name == "duetime.task"}
+    assert said == {
+        ("INFO", "printed"), ("WARNING", "complained"), ("INFO", "half a line"), ("INFO", "unfinished"), ("WARNING", "logged"),
+    }  # fmt: skip
+    assert {record.job_id for record in caplog.records if record.name == "duetime.task"} == {str(context().job_id)}  # type: ignore[attr-defined]  # extra
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "message"),
+    [
+        ("hiccup", chores.Hiccup, r"no luck \(7\)"),
+        ("local", TaskError, "Strange: odd"),
+        ("snooze", Snooze, "later"),
+        ("again", RetryAfter, "busy"),
+        ("cancel", Cancel, "done already"),
+        ("exit", TaskError, "SystemExit: 4"),
+        ("no json", InvalidInput, "returned something that is not JSON"),
+        ("vanish", ProcessDied, "the process ended with status 3 before the task was done"),
+        ("killed", ProcessDied, r"killed by signal 9 \(SIGKILL\): out of memory\?"),
+        ("crash", ProcessDied, r"killed by signal 11 \(SIGSEGV\)$"),
+    ],
+)
+async def test_however_it_ends_the_worker_is_told(how: str, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        await isolated(chores.ending, how=how)
+    assert type(caught.value) is kind
+    if isinstance(caught.value, Snooze | RetryAfter):
+        assert caught.value.delay == (5_000_000 if how == "snooze" else 7_000_000)
+    if how == "hiccup":
+        assert "in ending" in caught.value.__notes__[0]
+        assert "duetime" not in caught.value.__notes__[0]
+
+
+async def test_memory_is_bounded() -> None:
+    with pytest.raises(MemoryError, match="memory limit"):
+        await isolated(chores.greedy, isolate=Isolation(memory="256MB", spare=False))
+
+
+async def test_being_fenced_reaches_the_task() -> None:
+    desk = ListDesk()
+    desk.fenced = True
+    with pytest.raises(Fenced, match="belongs to another attempt"):
+        await isolated(chores.fenced, desk)
+
+
+async def test_the_worker_s_connection_stays_there() -> None:
+    with pytest.raises(Conflict, match=r"ctx\.connection belongs to the worker's process"):
+        await isolated(chores.connected)
+
+
+async def test_a_payload_that_does_not_fit_starts_no_process() -> None:
+    with pytest.raises(InvalidPayload, match="day"):
+        await isolated(chores.plain, day="tomorrow")
+
+
+@pytest.mark.parametrize(
+    ("function", "last"),
+    [(chores.polite, "ended by itself"), (chores.tidy, "cleaned up"), (chores.tidy_async, "cleaned up"), (chores.stubborn, "")],
+)
+async def test_stopping_asks_then_tells_then_kills_the_whole_group(function: Callable[..., Any], last: str, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    running = asyncio.ensure_future(isolated(function, notes=str(notes)))
+    pids = await family(notes)
+    assert all(alive(pid) for pid in pids)
+    running.cancel()
+    # A worker that shuts down waits one second for those it has interrupted.
+    _, late = await asyncio.wait([running], timeout=1.0)
+    assert not late
+    assert running.cancelled()
+    assert notes.read_text().partition("\n")[2] == last
+    assert not any(alive(pid) for pid in pids)
+
+
+async def test_one_that_is_stopped_while_it_starts_does_not_stay() -> None:
+    def children() -> set[int]:
+        return {child.pid for child in psutil.Process().children() if alive(child.pid)}
+
+    before = children()
+    for turns in range(4):
+        running = asyncio.ensure_future(isolated(chores.pid))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled()
+
+    async def gone() -> bool:
+        return children() <= before
+
+    await eventually(gone)
+
+
+async def test_what_a_finished_task_leaves_behind_goes_too(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    assert await isolated(chores.littering, notes=str(notes)) == "done"
+    assert not any(alive(pid) for pid in await family(notes))
+
+
+WORKER = """
+import asyncio, sys
+from tests.unit.invokers import chores
+from tests.unit.invokers.families import alive, family
+from tests.unit.invokers.attempts import context, handler
+from duetime.model.codec import encode
+
+async def main():
+    await handler(getattr(chores, sys.argv[1]), isolate=True).invoke(context(), encode({"notes": sys.argv[2]}))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chore", ["tidy", "stubborn"])
+async def test_when_the_worker_is_killed_nothing_of_it_stays(chore: str, tmp_path: Path) -> None:
+    """Not even what is too busy to notice, and what it has started (C1)."""
+    notes = tmp_path / "notes"
+    worker = subprocess.Popen([sys.executable, "-c", WORKER, chore, str(notes)], cwd=Path(__file__).parents[3])
+    pids = await family(notes)
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+
+    async def gone() -> bool:
+        return not any(alive(pid) for pid in pids)
+
+    await eventually(gone, within=5)
+
+
+SCRIPT = """
+import asyncio, sys
+import duetime as dt
+from tests.unit.invokers.attempts import context, handler
+
+def twice(n: int) -> list:
+    return [2 * n, __name__]
+
+async def main():
+    print(await handler(twice, isolate=True).invoke(context(), b'{"n": 4}'))
+
+GUARD
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("as_module", "name"), [(False, "__mp_main__"), (True, "script")])
+def test_a_function_of_the_script_itself_is_found(as_module: bool, name: str, tmp_path: Path) -> None:
+    done = run_script(SCRIPT.replace("GUARD", 'if __name__ == "__main__":'), as_module, tmp_path)
+    assert done.stdout.strip() == str([8, name]), done.stderr
+
+
+@pytest.mark.slow
+def test_a_script_that_runs_when_imported_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    done = run_script(SCRIPT.replace("GUARD", "if True:"), False, tmp_path)
+    assert 'put app.run() under `if __name__ == "__main__":`' in done.stderr
+
+
+def run_script(text: str, as_module: bool, folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "script.py").write_text(textwrap.dedent(text))
+    command = [sys.executable, *(["-m", "script"] if as_module else ["script.py"])]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[ResourceBox]:
+    made = ResourceBox()
+    yield made
+    await made.close()
+
+
+async def test_a_spare_waits_warm_for_the_next_attempt_and_ends_with_the_node(box: ResourceBox) -> None:
+    work = handler(chores.pid, isolate=True, resources=box)
+    assert work._children is not None
+    pids = [await work.invoke(context(), b"{}")]
+
+    async def warm() -> bool:
+        return work._children is not None and work._children._spare is not None
+
+    await eventually(warm)
+    spare = work._children._spare
+    assert spare is not None
+    pids.append(await work.invoke(context(), b"{}"))
+    assert pids[1] == spare.pid != pids[0]
+    await eventually(warm)
+    last = work._children._spare
+    assert last is not None
+    assert alive(last.pid)
+    await box.close()
+    assert not alive(last.pid)
+
+
+async def test_a_spare_that_died_is_not_used(box: ResourceBox) -> None:
+    work = handler(chores.pid, isolate=True, resources=box)
+    assert work._children is not None
+    await work._children._refill()
+    spare = work._children._spare
+    assert spare is not None
+    os.kill(spare.pid, signal.SIGKILL)
+    await spare.exited
+    assert await work.invoke(context(), b"{}") != spare.pid
+
+
+def needs(pool: Annotated[int, Use(os.getpid)]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "isolate", "message"),
+    [
+        (lambda: None, True, "by its name"),
+        (needs, True, "resources live in the worker's process"),
+        (chores.pid, "yes", "neither True nor"),
+    ],
+)
+def test_what_cannot_be_isolated_is_refused(function: Any, isolate: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        handler(function, isolate=isolate)
+
+
+@pytest.mark.parametrize("options", [{"memory": "lots"}, {"memory": 512}, {"memory": "1MB"}, {"start": "fork"}])
+def test_wrong_bounds_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"isolate\.(memory|start)"):
+        Isolation(**options)
+
+
+@pytest.mark.parametrize(("text", "size"), [("512MB", 512 * 1024**2), ("1.5 GiB", 1536 * 1024**2), ("70000kb", 70_000 * 1024)])
+def test_memory_as_people_write_it(text: str, size: int) -> None:
+    assert Isolation(memory=text).memory_bytes == size
