@@ -1,90 +1,85 @@
-"""Tasks: the user's own functions, async or plain. Plain ones run in threads, so that they hold up nobody."""
+"""Tasks: the user's own functions. Async ones run on the event loop, plain ones in threads, isolated ones in processes of their own."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import Executor
-from contextvars import copy_context
-from difflib import get_close_matches
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from duetime.errors import InvalidInput, InvalidPayload, UnknownOption
 from duetime.invoker import Context, Policies
+from duetime.invokers.children import ChildProcesses
+from duetime.invokers.isolation import Isolation, check_isolated
+from duetime.invokers.middleware import Middleware, surround
+from duetime.invokers.resources import ResourceBox
+from duetime.invokers.signature import Signature
+from duetime.invokers.threads import Threads
+from duetime.invokers.versions import FIRST_VERSION, Upgrade, Versions
+from duetime.model.limit import Limit
 
-CONTEXT_NAMES = ("ctx", "context")
-
-
-class Signature:
-    """What a task takes, so that a wrong call is refused where it is made and not where it runs."""
-
-    def __init__(self, task: str, function: Callable[..., Any]) -> None:
-        parameters = list(inspect.signature(function).parameters.values())
-        self.task = task
-        self.wants_context = bool(parameters) and _is_context(parameters[0])
-        own = parameters[1:] if self.wants_context else parameters
-        if any(parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL) for parameter in own):
-            raise InvalidInput(
-                "task", f"{task}: parameters must be nameable: payloads are JSON objects, so no *args and no positional-only ones"
-            )
-        self.open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own)
-        self.names = frozenset(parameter.name for parameter in own if parameter.kind is not parameter.VAR_KEYWORD)
-        self.required = frozenset(
-            parameter.name for parameter in own if parameter.kind is not parameter.VAR_KEYWORD and parameter.default is parameter.empty
-        )
-
-    def check(self, payload: Any, options: Iterable[str] = ()) -> None:
-        """Refuses a payload the function could not be called with; `options` are what else the caller may have meant."""
-        if type(payload) is dict and payload.keys() == self.names:
-            return  # every argument is there and nothing else: the common case, made quick for bulk submission
-        if not isinstance(payload, dict):
-            raise InvalidPayload("payload", f"task {self.task!r} takes named arguments: give an object, not {type(payload).__name__}")
-        if missing := self.required - payload.keys():
-            name = min(missing)
-            raise InvalidPayload(name, f"is required by task {self.task!r}")
-        if not self.open_ended and (unknown := payload.keys() - self.names):
-            name = min(unknown, key=str)
-            close = get_close_matches(str(name), sorted({*self.names, *options}), 1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(sorted(self.names)) or 'no arguments'}"
-            raise UnknownOption(str(name), f"task {self.task!r} has no such argument: {remedy}")
+__all__ = ["Signature", "TaskHandler"]
+Invoke = Callable[[Context, bytes], Awaitable[Any]]
 
 
 class TaskHandler:
-    """Calls one function."""
+    """Calls one function. A payload that does not fit is refused by `invoke` itself, before anything is awaited."""
 
-    def __init__(self, function: Callable[..., Any], signature: Signature, policies: Policies, threads: Callable[[], Executor]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        policies: Policies,
+        threads: Callable[[], Threads],
+        limit: Limit | None = None,
+        isolate: bool | Isolation | None = None,
+        version: int = FIRST_VERSION,
+        upgrade: Upgrade | None = None,
+        middleware: Sequence[Middleware] = (),
+        resources: ResourceBox | None = None,
+    ) -> None:
         self._function = function
         self._signature = signature
         self.policies = policies
+        self.limit = limit
         self._threads = threads
-        self.invoke: Callable[[Context, Any], Awaitable[Any]] = self._choose()
+        self._middleware = tuple(middleware)
+        self._resources = resources or ResourceBox()
+        self._versions = Versions(signature.task, version, upgrade)
+        self._read = signature.read
+        isolation = check_isolated(function, signature, isolate)
+        self._children = None if isolation is None else ChildProcesses(function, signature.task, isolation, resources)
+        self.invoke: Invoke = self._choose()
 
-    def _choose(self) -> Callable[[Context, Any], Awaitable[Any]]:
-        function, wants_context = self._function, self._signature.wants_context
-        if not inspect.iscoroutinefunction(function):
-            return self._in_thread
-        if wants_context:
-            return lambda context, payload: function(context, **payload)
-        return lambda context, payload: function(**payload)
+    def _choose(self) -> Invoke:
+        function, read = self._function, self._read
+        special = self._children is not None or self._middleware or self._signature.uses or self._versions.concerns_all
+        if special or not inspect.iscoroutinefunction(function):
+            return self._invoke_with_care
+        current = self._versions.bring_up
+        if self._signature.wants_context:
+            return lambda context, payload: function(context, **read(current(context.job, payload) if context.job.policies else payload))
+        return lambda context, payload: function(**read(current(context.job, payload) if context.job.policies else payload))
 
-    async def _in_thread(self, context: Context, payload: Any) -> Any:
-        call = partial(self._function, context, **payload) if self._signature.wants_context else partial(self._function, **payload)
-        result = await asyncio.get_running_loop().run_in_executor(self._threads(), copy_context().run, _contained, call)
+    def _invoke_with_care(self, context: Context, payload: bytes) -> Awaitable[Any]:
+        payload = self._versions.bring_up(context.job, payload)
+        arguments = self._read(payload)
+        here = partial(self._call, context, arguments)
+        call = here if self._children is None else partial(self._children.run, context, payload)
+        return surround(self._middleware, context, call)
+
+    async def _call(self, context: Context, arguments: dict[str, Any]) -> Any:
+        if self._signature.uses:
+            arguments |= await self._resources.fill(self._signature.uses)
+        given = (context,) if self._signature.wants_context else ()
+        if inspect.iscoroutinefunction(self._function):
+            return await self._function(*given, **arguments)
+        return await self._in_thread(context, partial(self._function, *given, **arguments))
+
+    async def _in_thread(self, context: Context, call: Callable[[], Any]) -> Any:
+        def told_to_stop() -> None:
+            context.stop_requested = True
+
+        what = f"task {self._signature.task} of job {context.job_id}"
+        result = await self._threads().run(call, told_to_stop, what)
         # An async function behind a plain decorator looks plain, and only its result tells.
         return await result if inspect.isawaitable(result) else result
-
-
-def _contained(call: Callable[[], Any]) -> Any:
-    """A future cannot carry these two: one is refused by it, the other closes the coroutines that wait for it; the job would never end."""
-    try:
-        return call()
-    except (StopIteration, GeneratorExit) as problem:
-        raise RuntimeError(f"the task raised {problem!r}") from problem
-
-
-def _is_context(parameter: inspect.Parameter) -> bool:
-    annotation = parameter.annotation
-    named = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    return named.rpartition(".")[2] == "Context" or (annotation is parameter.empty and parameter.name in CONTEXT_NAMES)

@@ -1,0 +1,128 @@
+"""The child processes of one isolated task: each runs one attempt and ends, and one may wait warm for the next."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from duetime.errors import ProcessDied
+from duetime.invoker import Context
+from duetime.invokers.conversation import converse
+from duetime.invokers.isolation import Isolation, origin_of, preparations
+from duetime.invokers.process import ChildProcess
+from duetime.invokers.resources import ResourceBox
+
+SPARE_LIFE = 60.0  # seconds an unused spare is kept
+LAST_WORDS = 1.0  # seconds for what a process that has ended may still have said
+
+
+class ChildProcesses:
+    """Without a box of the node's that is closed with it there is no spare: nobody would end it."""
+
+    def __init__(self, function: Callable[..., Any], task: str, isolation: Isolation, resources: ResourceBox | None) -> None:
+        self._origin = origin_of(function, task)
+        self._task = task
+        self._memory = isolation.memory_bytes
+        self._keeps_spare = isolation.spare and resources is not None
+        self._spare: ChildProcess | None = None
+        self._starting = False
+        self._expiry: asyncio.TimerHandle | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        if resources is not None:
+            resources.at_close(self.close)
+
+    async def run(self, context: Context, payload: bytes) -> Any:
+        """One attempt. When cancelled, the process is asked, then told, then killed, with all it has started."""
+        child = self._take_spare() or await self._started()
+        child.log = context.log
+        try:
+            return await self._result(child, context, payload)
+        except asyncio.CancelledError:
+            context.stop_requested = True
+            await child.stop()
+            raise
+        finally:
+            self._in_background(self._refill())
+            await asyncio.shield(self._end(child))  # not to be left half done, whoever is cancelled
+
+    async def close(self) -> None:
+        self._keeps_spare = False
+        self._dismiss_spare()
+        while self._background:
+            await asyncio.wait(self._background)
+
+    async def _start(self) -> ChildProcess:
+        return await ChildProcess.start(
+            {
+                "kind": "orders", "module": self._origin.module, "name": self._origin.name, "script": self._origin.script,
+                "task": self._task, "memory": self._memory, "path": sys.path, "argv": sys.argv,
+                "before": preparations,
+                "level": logging.getLogger().getEffectiveLevel(),
+            }
+        )  # fmt: skip
+
+    async def _started(self) -> ChildProcess:
+        starting = asyncio.ensure_future(self._start())
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            self._in_background(self._abandon(starting))
+            raise
+
+    async def _abandon(self, starting: asyncio.Future[ChildProcess]) -> None:
+        child = await starting
+        child.kill()
+        await child.end()
+
+    async def _result(self, child: ChildProcess, context: Context, payload: bytes) -> Any:
+        talk = asyncio.ensure_future(converse(child, context, payload))
+        try:
+            await asyncio.wait({talk, child.exited}, return_when=asyncio.FIRST_COMPLETED)
+            if not talk.done():
+                child.kill()  # what it has started may hold its end of the line
+                await asyncio.wait({talk}, timeout=LAST_WORDS)
+            if talk.done() and not isinstance(talk.exception(), EOFError):
+                return talk.result()
+        finally:
+            talk.cancel()
+        await child.exited
+        raise ProcessDied(child.outcome())
+
+    # -- the spare ----------------------------------------------------------------------------------------------------
+    def _take_spare(self) -> ChildProcess | None:
+        child, self._spare = self._spare, None
+        if self._expiry is not None:
+            self._expiry.cancel()
+        if child is not None and child.exited.done():
+            self._end(child)
+            return None
+        return child
+
+    async def _refill(self) -> None:
+        if self._keeps_spare and self._spare is None and not self._starting:
+            self._starting = True
+            try:
+                self._spare = await self._start()
+            finally:
+                self._starting = False
+            self._expiry = asyncio.get_running_loop().call_later(SPARE_LIFE, self._dismiss_spare)
+            if not self._keeps_spare:  # closed meanwhile
+                self._dismiss_spare()
+
+    def _dismiss_spare(self) -> None:
+        child = self._take_spare()
+        if child is not None:
+            child.kill()
+            self._end(child)
+
+    def _end(self, child: ChildProcess) -> asyncio.Task[None]:
+        return self._in_background(child.end())
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task

@@ -1,0 +1,139 @@
+"""Resources: what tasks need and a worker opens once, at first use, and closes in reverse order when it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from logging import getLogger
+from typing import Any, get_args
+
+from duetime.errors import InvalidInput
+from duetime.invokers.annotations import annotations_of, defining_scope
+from duetime.invokers.threads import Threads
+
+CLOSE_WITHIN = 10.0  # seconds, for each resource
+Resource = Callable[..., Any]
+_USES = "__duetime_uses__"
+_NOTHING = object()
+_logger = getLogger("duetime")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Marks a parameter which the worker fills in: `db: Annotated[Database, dt.Use(database)]`."""
+
+    resource: Resource
+
+    def __post_init__(self) -> None:
+        if not callable(self.resource):
+            raise InvalidInput("use", f"{self.resource!r} is no function that opens a resource: write dt.Use(function)")
+
+
+def uses_among(annotations: Mapping[str, Any]) -> dict[str, Resource]:
+    """The parameters that ask for a resource, and which."""
+    marks = {name: [part for part in _marks(annotation) if isinstance(part, Use)] for name, annotation in annotations.items()}
+    return {name: found[0].resource for name, found in marks.items() if found}
+
+
+def _marks(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation)[1:] if hasattr(annotation, "__metadata__") else ()
+
+
+def check_resource(function: Resource) -> Resource:
+    """Refuses what a worker could not open: every parameter must be a resource itself, or have a default."""
+    uses = uses_among(annotations_of(function, defining_scope(function)))
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.default is parameter.empty and parameter.name not in uses:
+            raise InvalidInput("resource", f"{_name(function)} needs {parameter.name!r}: annotate it with Use(...), or give it a default")
+    # Noted on the function: names local to where it is defined cannot be looked up later.
+    setattr(function, _USES, uses)
+    return function
+
+
+def uses_of(resource: Resource) -> dict[str, Resource]:
+    noted: dict[str, Resource] | None = getattr(resource, _USES, None)
+    return uses_among(annotations_of(resource, {})) if noted is None else noted
+
+
+def _refuse_circle(resource: Resource, within: tuple[Resource, ...] = ()) -> None:
+    if resource in within:
+        raise InvalidInput("resource", f"{' needs '.join(_name(part) for part in (*within, resource))}: they cannot wait for each other")
+    for needed in uses_of(resource).values():
+        _refuse_circle(needed, (*within, resource))
+
+
+class ResourceBox:
+    """The open resources of one running node."""
+
+    def __init__(self, stand_ins: Mapping[Resource, Any] | None = None) -> None:
+        self._open: dict[Resource, asyncio.Task[Any]] = {}
+        self._closers: list[tuple[Resource, Any]] = []
+        self._stand_ins = dict(stand_ins or {})  # for tests: values instead of what the functions would open
+        self._threads = Threads("duetime-resource")
+        self._at_close: list[Callable[[], Awaitable[None]]] = []
+
+    async def fill(self, uses: Mapping[str, Resource]) -> dict[str, Any]:
+        """The values for these parameters."""
+        return {name: await self.get(resource) for name, resource in uses.items()}
+
+    async def get(self, resource: Resource) -> Any:
+        """Its value, opened now if it is not. Whoever asks meanwhile waits for the same one; an opening that failed is tried again."""
+        if resource in self._stand_ins:
+            return self._stand_ins[resource]
+        opening = self._open.get(resource)
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
+            _refuse_circle(resource)
+            opening = asyncio.create_task(self._begin(resource), name=f"duetime-open-{_name(resource)}")
+            self._open[resource] = opening
+        # One attempt that times out must not take the resource from the others.
+        return await asyncio.shield(opening)
+
+    def at_close(self, call: Callable[[], Awaitable[None]]) -> None:
+        """Something else that ends with the node."""
+        self._at_close.append(call)
+
+    async def close(self) -> None:
+        """Last opened, first closed. What fails or hangs there is logged and left."""
+        for call in self._at_close:
+            await call()
+        openings, self._open = list(self._open.values()), {}
+        for opening in openings:
+            opening.cancel()
+        await asyncio.gather(*openings, return_exceptions=True)
+        while self._closers:
+            resource, generator = self._closers.pop()
+            try:
+                async with asyncio.timeout(CLOSE_WITHIN):
+                    await self._end(resource, generator)
+            except Exception as problem:
+                _logger.error("closing the resource %s failed: %r", _name(resource), problem)
+        self._threads.close()
+
+    async def _begin(self, resource: Resource) -> Any:
+        needs = await self.fill(uses_of(resource))
+        if inspect.isasyncgenfunction(resource) or inspect.isgeneratorfunction(resource):
+            generator = resource(**needs)
+            value = await self._step(generator)
+            if value is _NOTHING:
+                raise InvalidInput("resource", f"{_name(resource)} yielded nothing")
+            self._closers.append((resource, generator))
+            return value
+        if inspect.iscoroutinefunction(resource):
+            return await resource(**needs)
+        return await self._threads.run(lambda: resource(**needs))
+
+    async def _end(self, resource: Resource, generator: Any) -> None:
+        if await self._step(generator) is not _NOTHING:
+            raise InvalidInput("resource", f"{_name(resource)} yielded twice")
+
+    async def _step(self, generator: Any) -> Any:
+        """Async ones on the event loop, plain ones in a thread: opening may take its time."""
+        if inspect.isasyncgen(generator):
+            return await anext(generator, _NOTHING)
+        return await self._threads.run(lambda: next(generator, _NOTHING))
+
+
+def _name(resource: Resource) -> str:
+    return getattr(resource, "__qualname__", repr(resource))
