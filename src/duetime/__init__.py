@@ -7,6 +7,7 @@ from duetime.errors import (
     Conflict,
     DuetimeError,
     DuplicateTask,
+    Fenced,
     InvalidInput,
     InvalidPayload,
     InvalidWhen,
@@ -17,6 +18,7 @@ from duetime.errors import (
     NotFound,
     NotOpen,
     PayloadTooLarge,
+    ProcessDied,
     ScheduleExists,
     ScheduleNotFound,
     SchemaMissing,
@@ -24,6 +26,7 @@ from duetime.errors import (
     StoreError,
     StoreFull,
     StoreUnavailable,
+    TaskError,
     TaskNotFound,
     UnknownOption,
     UnknownStore,
@@ -31,13 +34,19 @@ from duetime.errors import (
     VersionConflict,
     WaitTimeout,
 )
-from duetime.handle import JobHandle, ScheduleView
+from duetime.handle import AttemptView, JobHandle, Progress, ScheduleView
 from duetime.invoker import Context
+from duetime.invokers.isolation import Isolation
+from duetime.invokers.resources import Use
+from duetime.invokers.threads import Interrupted
 from duetime.model.job import Delivery, Overlap, State
+from duetime.model.limit import Limit, Queue
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed
+from duetime.model.unique import OnConflict, Unique
+from duetime.model.verdict import Cancel, RetryAfter, Snooze
 from duetime.model.when import At, Cron, Every, RRule
-from duetime.task import Task
+from duetime.task import Task, Tasks
 from duetime.version import VERSION
 
 __version__ = VERSION
@@ -45,6 +54,8 @@ __version__ = VERSION
 __all__ = [
     "App",
     "At",
+    "AttemptView",
+    "Cancel",
     "ConfigError",
     "Conflict",
     "Context",
@@ -53,36 +64,50 @@ __all__ = [
     "DuetimeError",
     "DuplicateTask",
     "Every",
+    "Fenced",
+    "Interrupted",
     "InvalidInput",
     "InvalidPayload",
     "InvalidWhen",
+    "Isolation",
     "JobFailed",
     "JobFinished",
     "JobHandle",
     "JobNotFound",
+    "Limit",
     "Missed",
     "NeverFires",
     "NewJob",
     "NotFound",
     "NotOpen",
+    "OnConflict",
     "Overlap",
     "PayloadTooLarge",
+    "ProcessDied",
+    "Progress",
+    "Queue",
     "RRule",
     "Retry",
+    "RetryAfter",
     "ScheduleExists",
     "ScheduleNotFound",
     "ScheduleView",
     "SchemaMissing",
     "SchemaTooNew",
+    "Snooze",
     "State",
     "StoreError",
     "StoreFull",
     "StoreUnavailable",
     "Task",
+    "TaskError",
     "TaskNotFound",
+    "Tasks",
+    "Unique",
     "UnknownOption",
     "UnknownStore",
     "UnknownZone",
+    "Use",
     "VersionConflict",
     "WaitTimeout",
     "__version__",

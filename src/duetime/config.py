@@ -5,6 +5,7 @@ It only parses. What is written closer to the command wins: flag, variable, file
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -24,6 +25,7 @@ ROLES = ("planner", "worker")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 MOST_CONCURRENCY = 10_000
+MOST_LOAD = 100
 
 Parser = Callable[[Any], Any]
 
@@ -36,9 +38,9 @@ def _text(value: Any) -> str:
 
 def _app(value: Any) -> str:
     module, colon, name = _text(value).partition(":")
-    if not (colon and module and name):
-        raise ValueError(f"{value!r} must be written module:app, for example tasks:app")
-    return f"{module}:{name}"
+    if not module or (colon and not name):
+        raise ValueError(f"{value!r} must be written module:app, or module where it has one App only")
+    return f"{module}{colon}{name}"
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -72,6 +74,16 @@ def _count(value: Any) -> int:
     return int(text)
 
 
+def _load(value: Any) -> float:
+    try:
+        load = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        load = math.nan
+    if not 0 < load <= MOST_LOAD:
+        raise ValueError(f"{value!r} must be a number above 0 and at most {MOST_LOAD}: 1 means that every core is busy")
+    return load
+
+
 def _lapse(shortest: str) -> Parser:
     def parse(value: Any) -> str:
         try:
@@ -102,6 +114,7 @@ class Settings:
     lookahead: str = _setting("10s", _lapse("1s"), "TIME", "How far ahead fires of schedules become jobs.")
     grace: str = _setting("25s", _lapse("0s"), "TIME", "How long running jobs may go on after the node was told to stop.")
     retention: str = _setting("30d", _lapse("1m"), "TIME", "How long finished jobs are kept.")
+    max_load: float | None = _setting(None, _load, "NUMBER", "Claim nothing new while this machine's load per core is above this.")
     log_level: str = _setting("info", _among(LOG_LEVELS), "LEVEL", "The least serious log records to write: debug, info, warning or error.")
     log_format: str = _setting("text", _among(LOG_FORMATS), "FORMAT", "How log records are written: text or json.")
     sources: Mapping[str, str] = field(default_factory=dict)  # where each value that is no default came from

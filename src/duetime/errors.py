@@ -16,6 +16,7 @@ DuetimeError
 │   └── TaskNotFound            task_not_found       no task of that name is registered here
 ├── Conflict                    conflict             the store holds something that forbids it
 │   ├── DuplicateTask           task_duplicate       two functions under one task name
+│   ├── Fenced                  fenced               the job does not belong to this attempt any more
 │   ├── JobFinished             job_finished         the job has reached its final state
 │   ├── ScheduleExists          schedule_exists      the name is taken and replacing was not asked for
 │   └── VersionConflict         version_conflict     somebody else edited the schedule first
@@ -26,10 +27,14 @@ DuetimeError
 │   └── SchemaTooNew            schema_too_new       the data was written by a newer Duetime
 ├── NotOpen                     not_open             the app was used before open() or after close()
 ├── WaitTimeout (TimeoutError)  wait_timeout         the job did not finish in the time given
-└── JobFailed                   job_failed           the awaited job did not succeed
+├── JobFailed                   job_failed           the awaited job did not succeed
+├── ProcessDied                 process_died         the process of an isolated task ended before the task did
+└── TaskError                   task_error           an isolated task raised what this process has no class for
 """
 
 from __future__ import annotations
+
+from uuid import UUID
 
 
 class DuetimeError(Exception):
@@ -109,6 +114,10 @@ class DuplicateTask(Conflict):
     code = "task_duplicate"
 
 
+class Fenced(Conflict):
+    code = "fenced"
+
+
 class JobFinished(Conflict):
     code = "job_finished"
 
@@ -150,4 +159,22 @@ class WaitTimeout(DuetimeError, TimeoutError):
 
 
 class JobFailed(DuetimeError):
+    """`state` is how the job ended, `error` how its last attempt did."""
+
     code = "job_failed"
+
+    def __init__(self, message: str, job_id: UUID | None = None, state: str | None = None, error: str | None = None) -> None:
+        super().__init__(message)
+        self.job_id = job_id
+        self.state = state
+        self.error = error
+
+
+class ProcessDied(DuetimeError):
+    code = "process_died"
+
+
+class TaskError(DuetimeError):
+    """The message is the traceback."""
+
+    code = "task_error"

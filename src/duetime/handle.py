@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from duetime.errors import NotOpen
+from duetime.errors import JobFailed, NotOpen
+from duetime.model.attempt import Attempt, Ending
 from duetime.model.codec import decode
 from duetime.model.duration import Duration
 from duetime.model.instant import Micros, to_datetime
@@ -17,32 +17,55 @@ from duetime.model.schedule import Schedule
 from duetime.model.when import When
 
 if TYPE_CHECKING:
-    from duetime.app import App
+    from duetime.app.client import Client
 
 
 class JobHandle:
     """One job. Right after `submit` it knows only its id; everything else is read by `refresh` or `wait`."""
 
-    __slots__ = ("_app", "_job", "created", "id")
+    __slots__ = ("_app", "_job", "conflict", "id")
 
-    def __init__(self, app: App, job_id: UUID, job: Job | None = None, created: bool = True) -> None:
+    def __init__(self, app: Client, job_id: UUID, job: Job | None = None, conflict: str | None = None) -> None:
         self._app = app
         self._job = job
         self.id = job_id
-        self.created = created  # False: the unique key was taken, and this is the job that holds it
+        # Set by `submit` when another job with the same unique key was in the way: "skipped" or "rescheduled", and this is that other
+        # job; "replaced", and this is the new one.
+        self.conflict = conflict
+
+    @property
+    def created(self) -> bool:
+        """Whether `submit` stored a new job; if not, this is the one that answers for it."""
+        return self.conflict is None or self.conflict == "replaced"
 
     async def refresh(self) -> JobHandle:
         self._job = await self._app.read_job(self.id)
         return self
 
-    async def wait(self, timeout: Duration | None = None) -> JobHandle:
-        """Until the job is final. Raises WaitTimeout when that takes too long; the job goes on all the same."""
-        self._job = await self._app.wait_for(self.id, timeout)
+    async def wait(self, timeout: Duration | None = None, *, raise_on_failure: bool = False) -> JobHandle:
+        """Until the job is final. Raises WaitTimeout when that takes too long; the job goes on all the same. With `raise_on_failure`
+        anything but success raises JobFailed."""
+        self._job = job = await self._app.wait_for(self.id, timeout)
+        if raise_on_failure and job.state is not State.SUCCEEDED:
+            raise JobFailed(f"job {job.id} ({job.target}) is {job.state}: {_last_line(job.error)}", job.id, job.state, job.error)
         return self
 
     async def cancel(self, reason: str = "cancelled by the caller") -> CancelReply:
         """End it before it starts, or ask its worker to stop it. Raises JobFinished when it is too late."""
         return await self._app.cancel_job(self.id, reason)
+
+    async def move(self, *, at: datetime | None = None, delay: Duration | None = None, priority: int | None = None) -> JobHandle:
+        """Another due time or priority, while it is pending."""
+        self._job = (await self._app.move_job(self.id, at=at, delay=delay, priority=priority)).record
+        return self
+
+    async def retry(self, payload: Any = None) -> JobHandle:
+        """Run a dead letter again, as a new job linked to it; with another payload, if one is given."""
+        return await self._app.retry_job(self.id, payload)
+
+    async def attempts(self) -> list[AttemptView]:
+        """Those that ended badly, oldest first."""
+        return await self._app.read_attempts(self.id)
 
     @property
     def state(self) -> State:
@@ -65,6 +88,18 @@ class JobHandle:
     def error(self) -> str | None:
         """How the last attempt that ended badly ended, or why it was skipped or cancelled."""
         return None if self._job is None else self._job.error
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the task says it is; None until it says something."""
+        stored = self.record.progress
+        return None if stored is None else Progress(**decode(stored))
+
+    @property
+    def checkpoint(self) -> Any:
+        """What the task saved last for its next attempt; None before the first."""
+        stored = self.record.checkpoint
+        return None if stored is None else decode(stored)
 
     @property
     def payload(self) -> Any:
@@ -118,6 +153,29 @@ class JobHandle:
         return f"<Job {self.id} {self.state}>"
 
 
+class Progress(NamedTuple):
+    done: float
+    total: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptView:
+    """An attempt that ended badly."""
+
+    attempt: int
+    ending: Ending
+    node: int | None
+    started_at: datetime | None  # None: it never started
+    finished_at: datetime
+    error: str | None
+
+    @staticmethod
+    def of(attempt: Attempt) -> AttemptView:
+        started_at, finished_at = _moment(attempt.started_at), to_datetime(attempt.finished_at)
+        return AttemptView(attempt.attempt, attempt.ending, attempt.node, started_at, finished_at, attempt.error)
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleView:
     """A schedule as stored."""
@@ -147,26 +205,10 @@ class ScheduleView:
         )  # fmt: skip
 
 
+def _last_line(error: str | None) -> str:
+    """Of a traceback, the line that says what went wrong."""
+    return (error or "no reason given").strip().splitlines()[-1]
+
+
 def _moment(micros: Micros | None) -> datetime | None:
     return None if micros is None else to_datetime(micros)
-
-
-class Waiters:
-    """Who waits for which job in this process; told at once when a worker here settles it."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[UUID, list[Callable[[], None]]] = {}
-
-    def add(self, job_id: UUID, wake: Callable[[], None]) -> None:
-        self._waiting.setdefault(job_id, []).append(wake)
-
-    def remove(self, job_id: UUID, wake: Callable[[], None]) -> None:
-        self._waiting[job_id].remove(wake)
-        if not self._waiting[job_id]:
-            del self._waiting[job_id]
-
-    def settled(self, job_ids: list[UUID]) -> None:
-        if self._waiting:
-            for job_id in job_ids:
-                for wake in self._waiting.get(job_id, ()):
-                    wake()

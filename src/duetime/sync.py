@@ -13,15 +13,18 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from duetime.errors import NotOpen
+from duetime.engine.drafts import refuse_rule
+from duetime.errors import InvalidInput, NotOpen
 from duetime.model.duration import Duration
 from duetime.model.job import CancelReply
 
 if TYPE_CHECKING:
     from duetime.app import App
     from duetime.engine.drafts import NewJob
-    from duetime.handle import JobHandle, ScheduleView
+    from duetime.handle import AttemptView, JobHandle, ScheduleView
+    from duetime.model.job import JobDraft
     from duetime.model.lease import Node
+    from duetime.model.limit import Queue
     from duetime.model.when import When
     from duetime.store import Migration
     from duetime.task import Task
@@ -39,10 +42,14 @@ class SyncApp:
         self._process = 0
         self._lock = threading.Lock()
 
-    def submit(self, task: Task[..., Any] | str, /, **arguments: Any) -> SyncJob:
+    def submit(self, task: Task[..., Any] | str, /, *, connection: Any = None, **arguments: Any) -> SyncJob:
+        if connection is not None:
+            return self._within(connection, lambda app: _alone(app, task, arguments))[0]
         return self._job(self._call(lambda app: app.submit(task, **arguments)))
 
-    def submit_many(self, jobs: Iterable[NewJob]) -> list[SyncJob]:
+    def submit_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> list[SyncJob]:
+        if connection is not None:
+            return self._within(connection, lambda app: app.draft_jobs(jobs))
         return [self._job(job) for job in self._call(lambda app: app.submit_many(jobs))]
 
     def get_job(self, job_id: UUID | str) -> SyncJob:
@@ -54,11 +61,29 @@ class SyncApp:
     def cancel_job(self, job_id: UUID | str, reason: str = "cancelled by the caller") -> CancelReply:
         return self._call(lambda app: app.cancel_job(job_id, reason))
 
-    def retry_job(self, job_id: UUID | str) -> SyncJob:
-        return self._job(self._call(lambda app: app.retry_job(job_id)))
+    def move_job(self, job_id: UUID | str, **changes: Any) -> SyncJob:
+        return self._job(self._call(lambda app: app.move_job(job_id, **changes)))
+
+    def retry_job(self, job_id: UUID | str, payload: Any = None) -> SyncJob:
+        return self._job(self._call(lambda app: app.retry_job(job_id, payload)))
 
     def discard_job(self, job_id: UUID | str) -> None:
         self._call(lambda app: app.discard_job(job_id))
+
+    def read_attempts(self, job_id: UUID | str) -> list[AttemptView]:
+        return self._call(lambda app: app.read_attempts(job_id))
+
+    def queues(self) -> list[Queue]:
+        return self._call(lambda app: app.queues())
+
+    def pause_queue(self, name: str, note: str | None = None) -> Queue:
+        return self._call(lambda app: app.pause_queue(name, note))
+
+    def resume_queue(self, name: str) -> Queue:
+        return self._call(lambda app: app.resume_queue(name))
+
+    def limit_queue(self, name: str, most: int | None = None, rate: str | None = None) -> Queue:
+        return self._call(lambda app: app.limit_queue(name, most, rate))
 
     def schedule(self, name: str, task: Task[..., Any] | str, when: When, *, replace: bool = False, **options: Any) -> ScheduleView:
         return self._call(lambda app: app.schedule(name, task, when, replace=replace, **options))
@@ -114,6 +139,15 @@ class SyncApp:
         except CancelledError:
             raise NotOpen("the app was closed while this call was under way") from None
 
+    def _within(self, connection: Any, drafts: Callable[[App], Coroutine[Any, Any, list[JobDraft]]]) -> list[SyncJob]:
+        """The jobs are made ready in the background and stored right here: the connection belongs to this thread."""
+        made = self._call(drafts)
+        app, _ = self._ready()
+        guest = app.store.guest(connection)
+        if not guest.blocking:
+            raise InvalidInput("connection", "works with await: use `await app.submit(...)`, or a connection without async here")
+        return [self._job(job) for job in app.handles(made, guest.add_jobs_now(made))]
+
     def _ready(self) -> tuple[App, asyncio.AbstractEventLoop]:
         with self._lock:
             # A server that forks leaves the thread behind in its parent: each child begins anew.
@@ -140,18 +174,35 @@ class SyncJob:
         self._app._call(lambda _: self._handle.refresh())
         return self
 
-    def wait(self, timeout: Duration | None = None) -> SyncJob:
-        self._app._call(lambda _: self._handle.wait(timeout))
+    def wait(self, timeout: Duration | None = None, *, raise_on_failure: bool = False) -> SyncJob:
+        self._app._call(lambda _: self._handle.wait(timeout, raise_on_failure=raise_on_failure))
         return self
 
     def cancel(self, reason: str = "cancelled by the caller") -> CancelReply:
         return self._app._call(lambda _: self._handle.cancel(reason))
+
+    def move(self, **changes: Any) -> SyncJob:
+        self._app._call(lambda _: self._handle.move(**changes))
+        return self
+
+    def retry(self, payload: Any = None) -> SyncJob:
+        return SyncJob(self._app, self._app._call(lambda _: self._handle.retry(payload)))
+
+    def attempts(self) -> list[AttemptView]:
+        return self._app._call(lambda _: self._handle.attempts())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handle, name)
 
     def __repr__(self) -> str:
         return repr(self._handle)
+
+
+async def _alone(app: App, task: Task[..., Any] | str, arguments: dict[str, Any]) -> list[JobDraft]:
+    """One job to be stored within somebody else's transaction."""
+    draft, rule = await app.draft_job(task, arguments)
+    refuse_rule(rule)
+    return [draft]
 
 
 async def _nothing(app: App) -> None:

@@ -16,7 +16,7 @@ from duetime.stores.memory import MemoryStore
 from tests.servers.postgres import PostgresServer
 
 MakeApp = Callable[..., dt.App]
-TABLES = ("jobs", "history", "attempts", "schedules", "queues", "leases", "nodes")
+TABLES = ("jobs", "history", "attempts", "marks", "gates", "schedules", "queues", "leases", "nodes")
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -17,7 +17,9 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("get_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("jobs", ()),
     ("cancel_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
+    ("move_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("retry_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
+    ("read_attempts", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("discard_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("schedule", ("name", "work", dt.Every("1h"))),
     ("get_schedule", ("name",)),
@@ -27,6 +29,10 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("trigger", ("name",)),
     ("remove", ("name",)),
     ("nodes", ()),
+    ("queues", ()),
+    ("pause_queue", ("mail",)),
+    ("resume_queue", ("mail",)),
+    ("limit_queue", ("mail",)),
 ]
 
 
@@ -134,6 +140,9 @@ def test_a_tenant_must_have_a_name(tenant: Any) -> None:
         ({"lease": "soon"}, "lease"),
         ({"lease": 30}, "lease"),
         ({"grace": 30}, "grace"),
+        ({"max_load": "high"}, "max_load"),
+        ({"max_load": True}, "max_load"),
+        ({"max_load": 0}, "max_load"),
         ({"grace": "-1s"}, "grace"),
         ({"lookahead": "10ms"}, "lookahead"),
         ({"retention": None}, "retention"),

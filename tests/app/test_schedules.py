@@ -206,3 +206,32 @@ async def test_a_name_that_names_no_schedule(app: dt.App) -> None:
     for verb in (app.get_schedule, app.pause, app.resume, app.trigger, app.remove):
         with pytest.raises(dt.ScheduleNotFound, match="nightly"):
             await verb("nightly")
+
+
+async def test_a_schedule_follows_its_task(app: dt.App) -> None:
+    """A new release gives the task another queue and a limit: the declaration that says nothing of them needs no replace."""
+    await app.open()
+    before = dt.App(app.store)
+    after = dt.App(app.store)
+
+    @before.task("follow")
+    async def old(n: int) -> None: ...
+
+    @after.task("follow", queue="other", priority=7, limit=dt.Limit(1), version=2, upgrade=lambda version, payload: payload)
+    async def new(n: int) -> None: ...
+
+    await before.open()
+    await after.open()
+    options: dict[str, Any] = {"payload": {"n": 1}, "timeout": "5m"}
+    await before.schedule("name", old, dt.Every("1h"), **options)
+    view = await after.schedule("name", new, dt.Every("1h"), **options)
+    assert (view.queue, view.priority, view.version) == ("other", 7, 2)
+    assert (await after.schedule("name", new, dt.Every("1h"), **options)).version == 2
+    with pytest.raises(dt.ScheduleExists):
+        await after.schedule("name", new, dt.Every("1h"), payload={"n": 2}, timeout="5m")
+    with pytest.raises(dt.ScheduleExists):
+        await after.schedule("name", new, dt.Every("1h"), payload={"n": 1}, timeout="6m")
+    with pytest.raises(dt.ScheduleExists):
+        await after.schedule("name", new, dt.Every("1h"), queue="third", **options)
+    await before.close()
+    await after.close()

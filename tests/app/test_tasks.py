@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import duetime as dt
+from duetime.engine.drafts import JOB_OPTIONS
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_names_that_cannot_be_stored_or_told_apart_are_refused(app: dt.App, name
         app.task(name)
 
 
-@pytest.mark.parametrize("option", ["at", "delay", "priority", "queue", "unique_key", "timeout", "retry", "labels", "owner", "connection"])
+@pytest.mark.parametrize("option", [*JOB_OPTIONS, "connection"])
 def test_a_parameter_with_the_name_of_an_option_is_refused(app: dt.App, option: str) -> None:
     scope: dict[str, Any] = {}
     exec(f"def work({option}): pass", scope)
@@ -77,6 +78,12 @@ def test_parameters_that_json_cannot_name_are_refused(app: dt.App) -> None:
         ({"timeout": "soon"}, "timeout"),
         ({"retry": 3}, "retry"),
         ({"delivery": "exactly_once"}, "delivery"),
+        ({"limit": 2}, "limit"),
+        ({"unique": "customer"}, "unique"),
+        ({"version": 0}, "version"),
+        ({"version": "2"}, "version"),
+        ({"upgrade": lambda version, payload: payload}, "upgrade"),
+        ({"retention": "0s"}, "retention"),
     ],
 )
 def test_wrong_defaults_are_refused(app: dt.App, options: dict[str, Any], field: str) -> None:
@@ -149,3 +156,30 @@ async def test_an_async_function_behind_a_plain_decorator_is_awaited(app: dt.App
         return number
 
     assert await outcome(app, work, number=8) == 8
+
+
+async def test_arguments_by_place(app: dt.App) -> None:
+    @app.task("greet")
+    async def greet(ctx: dt.Context, name: str, times: int = 1) -> None: ...
+
+    await app.open()
+    job = await (await greet.submit("ann", 2, delay="1h")).refresh()
+    assert job.payload == {"name": "ann", "times": 2}
+    with pytest.raises(dt.InvalidInput, match="takes 2, and 3 were given"):
+        await greet.submit("ann", 2, 3)
+    with pytest.raises(dt.InvalidInput, match="name: is given twice"):
+        await greet.submit("ann", name="bob")
+    await app.close()
+
+
+async def test_new_jobs_take_the_task_itself(app: dt.App) -> None:
+    @app.task("greet", queue="letters")
+    async def greet(name: str) -> None: ...
+
+    await app.open()
+    [job] = await app.submit_many([dt.NewJob(greet, {"name": "ann"})])
+    await job.refresh()
+    assert (job.task, job.queue) == ("greet", "letters")
+    with pytest.raises(dt.TaskNotFound):
+        await app.submit_many([dt.NewJob(greet.function, {"name": "ann"})])
+    await app.close()

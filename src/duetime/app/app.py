@@ -1,0 +1,160 @@
+"""App: the composition root. A client that can also be a node: planner and worker of its own tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import fields
+from typing import Any
+
+from duetime import stores
+from duetime.app.client import Client
+from duetime.engine.checks import refuse_unknown
+from duetime.engine.heart import ThreadedHeart
+from duetime.engine.node import Node
+from duetime.engine.options import NodeOptions
+from duetime.engine.signals import Signals
+from duetime.errors import InvalidInput
+from duetime.invokers.resources import ResourceBox
+from duetime.invokers.task import TaskHandler
+from duetime.invokers.threads import Threads
+from duetime.model import duration
+from duetime.model.job import DEFAULT_TENANT
+from duetime.observer import Observer, Observers
+from duetime.observers.log import log_event
+from duetime.store import Store
+from duetime.sync import SyncApp
+from duetime.task import Task
+from duetime.version import VERSION
+
+NODE_OPTIONS = tuple(option.name for option in fields(NodeOptions) if option.name != "version")
+
+
+class App(Client):
+    """One program's view of Duetime. Opening it makes a client; `running()` and `run()` make a node that plans and works, too."""
+
+    def __init__(
+        self, store: str | Store = stores.DEFAULT_URL, *, tenant: str = DEFAULT_TENANT, observers: Sequence[Observer] = ()
+    ) -> None:
+        super().__init__(store, tenant)
+        self._observers = Observers([log_event, *observers])
+        self._threads: Threads | None = None
+        self.sync = SyncApp(self._twin)
+
+    @asynccontextmanager
+    async def running(self, **options: Any) -> AsyncIterator[Node]:
+        """A planner and worker inside this process, until the block ends. Options: see NodeOptions."""
+        resources = ResourceBox()
+        node = self._node(resources, **options)
+        await self.open()
+        life = asyncio.create_task(node.run(), name="duetime-node")
+        try:
+            await _first(life, node.started)
+            yield node
+        finally:
+            node.stop()
+            try:
+                await life
+            finally:
+                await resources.close()
+                await self.close()
+
+    async def run_async(self, **options: Any) -> None:
+        """Plan and work until cancelled. For a loop of your own; signals are yours to handle."""
+        async with self.running(**options) as node:
+            await node.ended.wait()
+
+    def run(self, **options: Any) -> None:
+        """Plan and work until SIGINT or SIGTERM; a second signal ends it without waiting for running jobs."""
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(self._run_until_signal(options))
+
+    async def _run_until_signal(self, options: dict[str, Any]) -> None:
+        with Signals() as signals:
+            async with self.running(**options) as node:
+                signals.again = node.interrupt
+                await signals.wait(node.ended)
+
+    async def _disconnect(self) -> None:
+        await super()._disconnect()
+        if self._threads is not None:
+            self._threads.close()
+            self._threads = None
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+    def _node(self, resources: ResourceBox, **options: Any) -> Node:
+        settings = NodeOptions(**{"name": f"{socket.gethostname()}-{os.getpid()}", "version": VERSION, **_parsed(options)})
+        handlers = {name: self._handler(task, resources) for name, task in self.tasks.items()}
+
+        def heart() -> ThreadedHeart:
+            return ThreadedHeart(self._store, self._clock, self._observers)
+
+        retentions = {name: task.options.retention for name, task in self.tasks.items() if task.options.retention is not None}
+        return Node(self._store, self._clock, handlers, settings, self._observers, heart, self._waiting.settled, retentions)
+
+    def _handler(self, task: Task[..., Any], resources: ResourceBox) -> TaskHandler:
+        own, inner = self.hooks.chain, () if task.group is self else task.group.hooks.chain
+        return TaskHandler(
+            task.function,
+            task.signature,
+            task.policies,
+            self._thread_pool,
+            limit=task.options.limit,
+            isolate=task.options.isolate,
+            version=task.options.version,
+            upgrade=task.options.upgrade,
+            middleware=(*own, *inner),
+            resources=resources,
+        )
+
+    def _thread_pool(self) -> Threads:
+        if self._threads is None:
+            self._threads = Threads()
+        return self._threads
+
+    def _twin(self) -> App:
+        """Another app on the same store and tasks, for another event loop."""
+        twin = App(self._store.twin(), tenant=self._tenant)
+        twin.tasks = self.tasks
+        return twin
+
+
+async def _first(life: asyncio.Task[None], started: asyncio.Event) -> None:
+    """Until the node has joined; what prevents it is raised here."""
+    joined = asyncio.ensure_future(started.wait())
+    await asyncio.wait([life, joined], return_when=asyncio.FIRST_COMPLETED)
+    joined.cancel()
+    if life.done():
+        life.result()
+
+
+def _parsed(options: dict[str, Any]) -> dict[str, Any]:
+    refuse_unknown(options, NODE_OPTIONS)
+    return {name: _node_option(name, value) for name, value in options.items()}
+
+
+def _node_option(name: str, value: Any) -> Any:
+    match name:
+        case "lease" | "lookahead" | "grace" | "retention":
+            return duration.parse(value, name)
+        case "roles" | "queues":
+            if isinstance(value, str) or not all(isinstance(part, str) for part in value):
+                raise InvalidInput(name, f"{value!r} is not a list of names: write {name}=[...]")
+            return tuple(value)
+        case "concurrency" if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidInput(name, f"{value!r} must be a whole number")
+        case "max_load" if isinstance(value, bool) or not isinstance(value, int | float | None):
+            raise InvalidInput(name, f"{value!r} must be a number")
+        case _:
+            return value
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    return uvloop.new_event_loop

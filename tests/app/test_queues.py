@@ -1,0 +1,124 @@
+"""Queues: paused, resumed and limited by their operator, for all nodes at once (X6)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import duetime as dt
+from tests.app.conftest import MakeApp
+from tests.app.waiting import eventually, soon
+
+
+async def test_queues_are_listed_with_what_is_said_about_them(app: dt.App) -> None:
+    await app.open()
+    await app.submit("work", queue="mail", delay="1h")
+    await app.limit_queue("reports", most=2, rate="100/1m")
+    await app.pause_queue("mail", "moving house")
+    mail, reports = await app.queues()
+    assert (mail.name, mail.paused, mail.pause_note, mail.most, mail.rate) == ("mail", True, "moving house", None, None)
+    assert mail.paused_at is not None
+    assert (reports.name, reports.paused, reports.most, reports.rate) == ("reports", False, 2, (100, 60_000_000))
+
+
+async def test_each_change_leaves_the_others_alone(app: dt.App) -> None:
+    await app.open()
+    await app.limit_queue("mail", most=3)
+    paused = await app.pause_queue("mail")
+    assert (paused.paused, paused.most) == (True, 3)
+    again = await app.pause_queue("mail", "still")
+    assert (again.paused_at, again.pause_note) == (paused.paused_at, "still")
+    resumed = await app.resume_queue("mail")
+    assert (resumed.paused, resumed.paused_at, resumed.pause_note, resumed.most) == (False, None, None, 3)
+    assert (await app.limit_queue("mail")).most is None
+    assert await app.queues() == [dt.Queue("mail")]
+
+
+async def test_nothing_of_a_paused_queue_starts_on_any_node(make_app: MakeApp) -> None:
+    ran: list[str] = []
+    node, operator = make_app(), make_app()
+
+    @node.task("work")
+    async def work(name: str) -> None:
+        ran.append(name)
+
+    await operator.open()
+    await operator.pause_queue("slow")
+    async with node.running():
+        held = await operator.submit("work", name="held", queue="slow")
+        await (await operator.submit("work", name="free")).wait("10s")
+        await (await operator.submit("work", name="free too")).wait("10s")
+        assert ran == ["free", "free too"]
+        await operator.resume_queue("slow")
+        await held.wait("10s")
+    assert ran[-1] == "held"
+
+
+async def test_what_runs_goes_on_when_its_queue_is_paused(app: dt.App) -> None:
+    started, release = asyncio.Event(), asyncio.Event()
+
+    @app.task("held")
+    async def held() -> None:
+        started.set()
+        await release.wait()
+
+    async with app.running():
+        job = await held.submit()
+        await soon(started)
+        await app.pause_queue("default")
+        release.set()
+        assert (await job.wait("10s")).state == "succeeded"
+
+
+async def test_no_more_than_its_limit_run_at_once(make_app: MakeApp) -> None:
+    running: list[int] = []
+    peaks: list[int] = []
+    release = asyncio.Event()
+
+    def register(app: dt.App) -> None:
+        @app.task("work")
+        async def work() -> None:
+            running.append(1)
+            peaks.append(len(running))
+            await release.wait()
+            running.pop()
+
+    first, second = make_app(), make_app()
+    register(first)
+    register(second)
+    await first.open()
+    await first.limit_queue("narrow", most=3)
+    jobs = await first.submit_many(dt.NewJob("work", queue="narrow") for _ in range(9))
+    async with first.running(), second.running():
+
+        async def full() -> bool:
+            return len(running) == 3
+
+        await eventually(full)
+        release.set()
+        for job in jobs:
+            await job.wait("20s")
+    assert max(peaks) == 3
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "field"),
+    [
+        ("pause_queue", ("",), "queue"),
+        ("pause_queue", ("*",), "queue"),
+        ("resume_queue", (None,), "queue"),
+        ("pause_queue", ("mail", 5), "note"),
+        ("pause_queue", ("mail", "x" * 501), "note"),
+        ("limit_queue", ("mail", 0), "limit.most"),
+        ("limit_queue", ("mail", True), "limit.most"),
+        ("limit_queue", ("mail", None, "fast"), "limit.rate"),
+        ("limit_queue", ("mail", None, "0/1m"), "limit.rate"),
+    ],
+)
+async def test_wrong_values_are_refused_by_name(client: dt.App, verb: str, arguments: tuple[Any, ...], field: str) -> None:
+    with pytest.raises(dt.InvalidInput) as refused:
+        await getattr(client, verb)(*arguments)
+    assert refused.value.field == field
+    assert await client.queues() == []
