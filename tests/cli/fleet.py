@@ -24,7 +24,9 @@ def make_past(url: str) -> Past:
         return {"hello": name}
 
     @app.task("boom", retry=dt.Retry(max_attempts=1))
-    async def boom() -> None:
+    async def boom(ctx: dt.Context) -> None:
+        await ctx.checkpoint({"page": 3})
+        await ctx.progress(3, 10, "pages")
         raise ValueError("bad \x1b[31mluck")
 
     async def live() -> Past:

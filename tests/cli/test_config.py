@@ -11,7 +11,7 @@ from typer.main import get_command
 from duetime import config
 from duetime.cli.program import program
 from duetime.cli.serve import node_options
-from duetime.engine.options import MOST_CONCURRENCY, ROLES, NodeOptions
+from duetime.engine.options import MOST_CONCURRENCY, MOST_LOAD, ROLES, NodeOptions
 from duetime.errors import ConfigError
 from duetime.model import duration
 from tests.cli.conftest import Duetime
@@ -38,9 +38,9 @@ def test_the_file_is_that_of_the_flag_else_of_the_variable_else_duetime_toml() -
 
 
 def test_lists_and_numbers_may_be_toml_values() -> None:
-    Path("duetime.toml").write_text('queues = ["a", "b"]\nroles = "worker"\nconcurrency = 7')
+    Path("duetime.toml").write_text('queues = ["a", "b"]\nroles = "worker"\nconcurrency = 7\nmax_load = 1.5')
     settings = config.load({}, {})
-    assert (settings.queues, settings.roles, settings.concurrency) == (("a", "b"), ("worker",), 7)
+    assert (settings.queues, settings.roles, settings.concurrency, settings.max_load) == (("a", "b"), ("worker",), 7, 1.5)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,9 @@ def test_a_wrong_file_is_refused(content: str, told: str) -> None:
         ("DUETIME_ROLES", ",", "must name at least one"),
         ("DUETIME_CONCURRENCY", "0", "'0' must be a whole number from 1"),
         ("DUETIME_CONCURRENCY", "many", "'many' must be a whole number"),
+        ("DUETIME_MAX_LOAD", "0", "'0' must be a number above 0"),
+        ("DUETIME_MAX_LOAD", "nan", "'nan' must be a number above 0"),
+        ("DUETIME_MAX_LOAD", "some", "'some' must be a number above 0"),
         ("DUETIME_LEASE", "1ms", "1ms is too short: use 500ms or more"),
         ("DUETIME_LEASE", "-5s", "is negative"),
         ("DUETIME_LOOKAHEAD", "10ms", "too short"),
@@ -77,7 +80,7 @@ def test_a_wrong_file_is_refused(content: str, told: str) -> None:
         ("DUETIME_RETENTION", "1s", "too short"),
         ("DUETIME_LOG_LEVEL", "loud", "'loud' is not one of debug, info, warning, error"),
         ("DUETIME_LOG_FORMAT", "xml", "'xml' is not one of text, json"),
-        ("DUETIME_APP", "tasks", "'tasks' must be written module:app"),
+        ("DUETIME_APP", "tasks:", "'tasks:' must be written module:app, or module"),
         ("DUETIME_STORE", " ", "must be text and not empty"),
         ("DUETIME_CONFIG", "missing.toml", "missing.toml: cannot be read"),
     ],
@@ -98,7 +101,7 @@ def test_defaults_are_those_of_the_engine() -> None:
     for name, value in node_options(config.Settings()).items():
         wanted = duration.parse(value, name) if isinstance(value, str) else value
         assert getattr(engine, name) == wanted, name
-    assert (config.ROLES, config.MOST_CONCURRENCY) == (ROLES, MOST_CONCURRENCY)
+    assert (config.ROLES, config.MOST_CONCURRENCY, config.MOST_LOAD) == (ROLES, MOST_CONCURRENCY, MOST_LOAD)
     assert {one.name for one in fields(NodeOptions)} - {"name", "version"} == set(node_options(config.Settings()))
 
 

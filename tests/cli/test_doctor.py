@@ -17,7 +17,7 @@ from tests.cli.fleet import Past
 NOW = 2_000_000_000 * SECOND
 NODE = Node(NodeId(1), "n", ("planner", "worker"), "1", NOW - SECOND, NOW + SECOND, False, 0)
 LEASE = Lease("leader", NodeId(1), 1, NOW + SECOND)
-WELL = Observation(NOW, 0, [NODE], [LEASE], [], 1, [], [], 0)
+WELL = Observation(NOW, 0, [NODE], [LEASE], [], [], 1, [], [], 0)
 
 
 def warnings(seen: Observation) -> set[str]:
@@ -57,7 +57,7 @@ def test_an_idle_store_is_well(duetime: Duetime) -> None:
     duetime("migrate")
     done = duetime("doctor", "--json")
     assert done.status == 0, done.out
-    assert [list(check) for check in done.json] == [["name", "level", "text", "remedy"]] * 8
+    assert [list(check) for check in done.json] == [["name", "level", "text", "remedy"]] * 9
 
 
 def test_work_without_a_node_is_a_problem(duetime: Duetime, past: Past) -> None:
@@ -74,6 +74,14 @@ def test_overdue_jobs_are_a_problem(duetime: Duetime) -> None:
     checks = {check["name"]: check for check in duetime("doctor", "--json").json}
     assert checks["jobs"]["level"] == "warn"
     assert "send in queue mail" in checks["jobs"]["text"]
+
+
+def test_jobs_of_a_paused_queue_wait_for_a_reason(duetime: Duetime) -> None:
+    duetime("job", "submit", "send", "--at", "2020-01-01T00:00:00Z", "--queue", "mail")
+    duetime("queue", "pause", "mail")
+    checks = {check["name"]: check for check in duetime("doctor", "--json").json}
+    assert checks["jobs"]["level"] == "ok"
+    assert checks["queues"]["text"] == "paused: mail; 1 job of theirs would be due"
 
 
 def test_a_store_that_cannot_be_opened_is_a_problem(duetime: Duetime) -> None:

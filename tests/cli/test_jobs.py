@@ -11,9 +11,9 @@ from tests.cli.fleet import Past
 
 SUMMARY = [
     "id", "state", "task", "schedule", "queue", "priority", "fire_time", "due_at", "attempt", "failures", "node", "owner", "labels",
-    "unique_key", "retry_of", "created_at", "started_at", "finished_at", "error", "disposition",
+    "unique_key", "gate", "retry_of", "created_at", "started_at", "finished_at", "error", "disposition",
 ]  # fmt: skip
-DETAILS = [*SUMMARY, "payload", "policies", "losses", "cancel_requested", "checkpoint", "progress", "result", "attempts"]
+DETAILS = [*SUMMARY, "waits_for", "payload", "policies", "losses", "cancel_requested", "checkpoint", "progress", "result", "attempts"]
 
 
 def test_submit_keeps_every_option(duetime: Duetime) -> None:
@@ -37,6 +37,53 @@ def test_a_taken_unique_key_gives_the_job_that_holds_it(duetime: Duetime) -> Non
     assert second.status == 0
     assert second.out == first.out
     assert "unique key is taken" in second.err
+
+
+@pytest.mark.parametrize(
+    ("way", "conflict", "same", "told"),
+    [
+        ("skip", "skipped", True, "this is the job that holds it"),
+        ("replace", "replaced", False, "takes its place"),
+        ("reschedule", "rescheduled", True, "was moved to the time asked for"),
+    ],
+)
+def test_what_happens_on_a_conflict_is_chosen_and_told(duetime: Duetime, way: str, conflict: str, same: bool, told: str) -> None:
+    first = duetime("job", "submit", "send", "--unique-key", "k", "--delay", "1h").out.strip()
+    again = ("job", "submit", "send", "--unique-key", "k", "--at", "2099-01-01T00:00:00Z", "--on-conflict", way)
+    second = duetime(*again, "--json")
+    assert second.status == 0, second.err
+    assert (second.json["conflict"], second.json["created"], second.json["id"] == first) == (conflict, not same, same)
+    assert (second.json["due_at"] == "2099-01-01T00:00:00Z") is (way != "skip")
+    assert told in duetime(*again).err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--unique-key", "k", "--on-conflict", "panic"], "'panic' is not one of skip, replace, reschedule"),
+        (["--on-conflict", "replace"], "on_conflict: "),
+        (["--unique-key", "k", "--on-conflict", "skip", "--payload", "[1]"], "on_conflict: needs a payload that is a JSON object"),
+    ],
+)
+def test_conflicts_that_cannot_be_decided_are_refused(duetime: Duetime, arguments: list[str], told: str) -> None:
+    done = duetime("job", "submit", "send", *arguments)
+    assert (done.status, told in done.err) == (2, True), done.err
+
+
+def test_a_payload_with_names_of_options_stays_a_payload(duetime: Duetime) -> None:
+    done = duetime("job", "submit", "send", "--payload", '{"queue": "theirs"}', "--queue", "ours", "--json")
+    assert (done.json["payload"], done.json["queue"]) == ({"queue": "theirs"}, "ours")
+
+
+def test_move_changes_time_and_priority_of_a_waiting_job(duetime: Duetime, past: Past) -> None:
+    job_id = duetime("job", "submit", "send", "--delay", "1h").out.strip()
+    moved = duetime("job", "move", job_id, "--at", "2099-01-01T00:00:00Z", "--priority", "9")
+    assert (moved.status, "with priority 9" in moved.out) == (0, True), moved.err
+    job = duetime("job", "show", job_id, "--json").json
+    assert (job["due_at"], job["priority"], job["waits_for"]) == ("2099-01-01T00:00:00Z", 9, "its time, 2099-01-01T00:00:00Z")
+    assert duetime("job", "move", job_id).status == 2
+    assert duetime("job", "move", job_id, "--delay", "1h", "--at", "2099-01-01T00:00:00Z").status == 2
+    assert duetime("job", "move", past.succeeded, "--delay", "1h").status == 1
 
 
 def test_payload_from_file_and_stdin(duetime: Duetime, folder: Path) -> None:
@@ -97,7 +144,7 @@ def test_the_table_shows_full_ids_and_the_offset(duetime: Duetime, past: Past, m
     assert "ago)" in shown or "(now)" in shown
 
 
-def test_show_has_payload_result_and_attempts_and_escapes_control_characters(duetime: Duetime, past: Past) -> None:
+def test_show_has_payload_progress_result_and_attempts_and_escapes_control_characters(duetime: Duetime, past: Past) -> None:
     """S46"""
     good, bad = duetime("job", "show", past.succeeded), duetime("job", "show", past.dead[0])
     assert '{"name": "w\u00f6rld"}' in good.out
@@ -109,6 +156,9 @@ def test_show_has_payload_result_and_attempts_and_escapes_control_characters(due
     assert raw.out.isascii()
     assert duetime("job", "show", past.succeeded, "--json").out.isascii()
     assert raw.json["attempts"][0]["ending"] == "failed"
+    assert (raw.json["checkpoint"], raw.json["progress"]["done"], raw.json["waits_for"]) == ({"page": 3}, 3, None)
+    assert '{"page": 3}' in bad.out
+    assert "3 of 10 (30 %): pages" in bad.out
     assert list(raw.json["attempts"][0]) == ["attempt", "ending", "node", "started_at", "finished_at", "error"]
 
 
@@ -134,6 +184,21 @@ def test_retry_only_dead_letters(duetime: Duetime, past: Past) -> None:
     new = duetime("job", "retry", past.dead[0]).out.strip()
     assert duetime("job", "show", new, "--json").json["retry_of"] == past.dead[0]
     assert duetime("job", "retry", past.dead[0]).status == 1
+
+
+@pytest.mark.parametrize("group", ["job", "dead"])
+def test_a_dead_letter_is_retried_with_a_mended_payload(duetime: Duetime, past: Past, folder: Path, group: str) -> None:
+    (folder / "mended.json").write_text('{"n": 2}')
+    new = duetime(group, "retry", past.dead[0], "--payload", "@mended.json").out.split()[-1]
+    job = duetime("job", "show", new, "--json").json
+    assert (job["payload"], job["retry_of"]) == ({"n": 2}, past.dead[0])
+
+
+def test_only_one_dead_letter_can_be_mended_at_once(duetime: Duetime, past: Past) -> None:
+    assert duetime("dead", "retry", "--all", "--payload", "{}").status == 2
+    assert duetime("dead", "retry", *past.dead, "--payload", "{}").status == 2
+    assert duetime("dead", "retry", past.dead[0], "--payload", "{").status == 2
+    assert len(duetime("dead", "list", "--json").json) == 3, "nothing was retried"
 
 
 def test_dead_letters_are_listed_retried_and_discarded(duetime: Duetime, past: Past) -> None:

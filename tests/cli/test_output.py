@@ -16,6 +16,7 @@ from duetime.cli.escape import visible, visible_lines
 from duetime.cli.logs import JsonLines, TextLines
 from duetime.cli.moments import local, relative
 from duetime.cli.output import Field, make_console, show_record, show_table
+from duetime.cli.shown import shown_fields
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ID = "01935c2e-7b3a-7000-8000-000000000000"
@@ -98,6 +99,19 @@ def test_values_of_many_lines_are_indented() -> None:
 )
 def test_relative(distance: timedelta, shown: str) -> None:
     assert relative(NOW + distance, NOW) == shown
+
+
+@pytest.mark.parametrize(
+    ("progress", "shown"),
+    [
+        ({"done": 3, "total": 10, "note": "pages"}, "3 of 10 (30 %): pages"),
+        ({"done": 3, "total": None, "note": None}, "3"),
+        ({"done": 0.5, "total": 0}, "0.5 of 0"),
+        ({"other": 1}, '{"other": 1}'),
+    ],
+)
+def test_progress_is_shown_in_words(progress: dict[str, object], shown: str) -> None:
+    assert dict(shown_fields({"progress": progress}))["progress"] == shown
 
 
 def test_instants_carry_their_offset() -> None:

@@ -35,7 +35,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert imported.isdisjoint({"rich", "rich.console", "asyncio", "sqlite3", "msgspec", "zoneinfo", "duetime.app", "duetime.store"})
 
 
-def test_completion_offers_commands_states_zones_and_schedules(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_offers_what_is_there(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
     """What bash is offered when TAB is pressed after these words."""
 
     def complete(words: str) -> list[str]:
@@ -46,12 +46,20 @@ def test_completion_offers_commands_states_zones_and_schedules(duetime: Duetime,
         monkeypatch.delenv("_DUETIME_COMPLETE")
         return offered
 
+    duetime("job", "submit", "report.build", "--queue", "mail")
+    duetime("job", "submit", "report.send", "--queue", "main")
     duetime("schedule", "add", "nightly", "t", "--every", "1h")
     duetime("schedule", "add", "noon", "t", "--every", "1h")
     assert complete("duetime sch") == ["schedule"]
     assert complete("duetime job list --state d") == ["dead"]
     assert "Europe/Berlin" in complete("duetime schedule preview --tz Europe/B")
     assert complete("duetime schedule show n") == ["nightly", "noon"]
+    assert complete("duetime queue pause m") == ["mail", "main"]
+    assert complete("duetime job list --queue mai") == ["mail", "main"]
+    assert complete("duetime worker tasks:app --queues main,mail") == ["main,mail"]
+    assert complete("duetime job submit report.") == ["report.build", "report.send"]
+    assert complete("duetime schedule add weekly t") == ["t"]
+    assert complete("duetime job submit t --on-conflict re") == ["replace", "reschedule"]
     assert complete("duetime --store sqlite:///missing.db schedule show n") == []
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Duetime
+from tests.cli.node import Node
 
-COMMAND = str(Path(sys.executable).with_name("duetime"))
 TASKS = """
 import os
 import threading
@@ -41,46 +39,18 @@ def hang() -> None:
 """
 
 
-class Node:
-    """A running `duetime serve`; stopped by its own pid when the test ends."""
-
-    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
-        self.process = subprocess.Popen(
-            [COMMAND, "serve", *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, **environment},
-        )  # fmt: skip
-
-    def until(self, words: str) -> str:
-        """What it says on stdout up to the line with these words."""
-        assert self.process.stdout is not None
-        said = ""
-        for line in self.process.stdout:
-            said += line
-            if words in line:
-                return said
-        raise AssertionError(f"ended without saying {words!r}: {said}{self.process.stderr.read() if self.process.stderr else ''}")
-
-    def end(self, *signals: signal.Signals) -> tuple[int, str]:
-        for number in signals:
-            self.process.send_signal(number)
-        _, err = self.process.communicate(timeout=20)
-        return self.process.returncode, err
-
-
 @pytest.fixture
 def serve(folder: Path) -> Iterator[Callable[..., Node]]:
     (folder / "tasks.py").write_text(TASKS)
     nodes: list[Node] = []
 
     def start(*options: str, **environment: str) -> Node:
-        nodes.append(Node(folder, *options, **environment))
+        nodes.append(Node(folder, "serve", *options, **environment))
         return nodes[-1]
 
     yield start
     for node in nodes:
-        if node.process.poll() is None:
-            node.process.kill()
-        node.process.communicate()
+        node.kill()
 
 
 def test_a_job_submitted_elsewhere_is_done_and_sigterm_ends_it_with_0(serve: Callable[..., Node], duetime: Duetime) -> None:
@@ -131,7 +101,7 @@ def test_a_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Nod
         (["--app", "tasks:hello"], "is a Task: name the variable that holds your App"),
         (["--app", "broken:app"], "app: importing broken failed: ZeroDivisionError"),
         (["--app", "needy:app"], "app: needy needs the module 'no_such_module'"),
-        (["--app", "tasks"], "app (from --app): 'tasks' must be written module:app"),
+        (["--app", ":app"], "app (from --app): ':app' must be written module:app"),
         (["--roles", "cook"], "roles (from --roles): 'cook' is not one of"),
         (["--lease", "1ms"], "lease (from --lease): 1ms is too short"),
         (["--store", "sqlite:///no/such/x.db"], "does not exist"),

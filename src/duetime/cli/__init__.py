@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 
-def main() -> None:
+
+def main(arguments: Sequence[str] | None = None, name: str = "duetime") -> None:
+    """Carry out these words, or those of the process, and leave it with the status; `name` is what the user typed before them."""
     from duetime.cli.program import program
 
-    program()
+    program(None if arguments is None else list(arguments), prog_name=name)

@@ -41,6 +41,7 @@ class Observation:
     nodes: list[Node]
     leases: list[Lease]
     queues: list[QueueCount]
+    paused_queues: list[str]
     schedules: int
     overdue_schedules: list[str]
     overdue_jobs: list[Job]
@@ -60,6 +61,7 @@ async def observe(app: App) -> Observation:
             nodes=await app.store.nodes(),
             leases=await app.store.leases(),
             queues=await app.store.count_jobs(),
+            paused_queues=[queue.name for queue in await app.store.queues() if queue.paused],
             schedules=len(cursors),
             overdue_schedules=[name for name, cursor in cursors if cursor is not None and cursor < now - OVERDUE],
             overdue_jobs=await app.store.list_jobs(waiting, MOST_LISTED),
@@ -81,6 +83,7 @@ def examine(seen: Observation) -> Iterator[Check]:
     yield _expired(seen)
     yield _leases(seen)
     yield _schedules(seen)
+    yield _queues(seen)
     yield _jobs(seen)
     yield _dead_letters(seen)
 
@@ -135,11 +138,20 @@ def _schedules(seen: Observation) -> Check:
     return Check("schedules", "warn", f"{len(seen.overdue_schedules)} not planned for more than a minute: {names}", remedy)
 
 
+def _queues(seen: Observation) -> Check:
+    if not seen.paused_queues:
+        return Check("queues", "ok", "none is paused")
+    waiting = sum(queue.due for queue in seen.queues if queue.queue in seen.paused_queues)
+    remedy = "`duetime queue resume NAME` starts its jobs again"
+    return Check("queues", "ok", f"paused: {', '.join(seen.paused_queues)}; {_many(waiting, 'job')} of theirs would be due", remedy)
+
+
 def _jobs(seen: Observation) -> Check:
-    if not seen.overdue_jobs:
+    overdue = [job for job in seen.overdue_jobs if job.queue not in seen.paused_queues]
+    if not overdue:
         return Check("jobs", "ok", "none waits for more than a minute after it was due")
-    kinds = sorted({f"{job.target} in queue {job.queue}" for job in seen.overdue_jobs})
-    many = f"{MOST_LISTED} or more" if len(seen.overdue_jobs) == MOST_LISTED else str(len(seen.overdue_jobs))
+    kinds = sorted({f"{job.target} in queue {job.queue}" for job in overdue})
+    many = f"{len(overdue)} or more" if len(seen.overdue_jobs) == MOST_LISTED else str(len(overdue))
     remedy = "is a worker alive that knows these tasks and serves these queues, and has it room (--concurrency)?"
     return Check("jobs", "warn", f"{many} overdue: {', '.join(kinds[:5])}", remedy)
 

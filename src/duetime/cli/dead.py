@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime.cli.command import command, group
-from duetime.cli.flags import JsonFlag, LimitFlag, YesFlag
+from duetime.cli.flags import JsonFlag, LimitFlag, PayloadFlag, YesFlag
 
 if TYPE_CHECKING:
     from duetime.app import App
@@ -36,12 +36,23 @@ def list_dead(context: typer.Context, limit: LimitFlag = 50, as_json: JsonFlag =
     show_table(("ID", "TASK", "SCHEDULE", "DIED", "TRIES", "REASON"), [_row(handle) for handle in found], "no dead letters")
 
 
-@command(dead, "retry", "duetime dead retry 01935c2e-7b3a-7000-8000-000000000000", "duetime dead retry --all")
-def retry(context: typer.Context, ids: JobIds = None, everything: AllFlag = False) -> None:
-    """Run dead letters again, each as a new job."""
+@command(
+    dead,
+    "retry",
+    "duetime dead retry 01935c2e-7b3a-7000-8000-000000000000",
+    "duetime dead retry 01935c2e-7b3a-7000-8000-000000000000 --payload @mended.json",
+    "duetime dead retry --all",
+)
+def retry(context: typer.Context, ids: JobIds = None, everything: AllFlag = False, payload: PayloadFlag = None) -> None:
+    """Run dead letters again, each as a new job. --payload mends the arguments of one."""
+    from duetime.cli.inputs import read_payload
+
+    if payload is not None and (everything or len(ids or []) != 1):
+        raise typer.BadParameter("--payload is for one dead letter: give its id alone")
+    mended = None if payload is None else read_payload(payload)
 
     async def again(app: App, job_id: str) -> str:
-        return f"{job_id} runs again as {(await app.retry_job(job_id)).id}"
+        return f"{job_id} runs again as {(await app.retry_job(job_id, mended)).id}"
 
     _for_each(context, ids or [], everything, again)
 

@@ -6,15 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from duetime.cli.completion import complete_zone
+from duetime.cli.completion import complete_queue, complete_queues, complete_zone
 from duetime.config import TABLE
+
+COMPLETIONS: dict[str, Any] = {"queues": complete_queues}
 
 
 def option(name: str) -> Any:
     """The flag of a setting. Values are text here: the settings parse them, whatever source they come from."""
     setting = TABLE[name]
     default = f" [default: {setting.shown_default}]" if setting.shown_default else ""
-    return typer.Option(setting.flag, metavar=setting.form, show_default=False, help=f"{setting.text} [env: {setting.variable}]{default}")
+    text = f"{setting.text} [env: {setting.variable}]{default}"
+    return typer.Option(setting.flag, metavar=setting.form, show_default=False, help=text, autocompletion=COMPLETIONS.get(name))
 
 
 def words(flag: str, form: str, text: str, **more: Any) -> Any:
@@ -25,7 +28,9 @@ def words(flag: str, form: str, text: str, **more: Any) -> Any:
 JsonFlag = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 LimitFlag = Annotated[int, words("--limit", "N", "At most so many.", min=1, max=10_000)]
 PayloadFlag = Annotated[str | None, words("--payload", "JSON", "The task's arguments: JSON, @file, or - for stdin.")]
-QueueFlag = Annotated[str | None, words("--queue", "NAME", "The queue to wait in.")]
+QueueFlag = Annotated[str | None, words("--queue", "NAME", "The queue to wait in.", autocompletion=complete_queue)]
+AtFlag = Annotated[str | None, words("--at", "ISO", "Run at this instant.")]
+DelayFlag = Annotated[str | None, words("--delay", "TIME", "Run after this time, such as 15m.")]
 PriorityFlag = Annotated[int | None, words("--priority", "0-9", "9 is most urgent.")]
 CronFlag = Annotated[str | None, words("--cron", "EXPR", "A cron expression.")]
 EveryFlag = Annotated[str | None, words("--every", "TIME", "An interval, such as 5m.")]

@@ -1,9 +1,11 @@
-"""Finding the user's App from `module:app`."""
+"""Finding the user's App: from `module:app`, from a module that holds one, or from a package whose `app` or `tasks` module does."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,10 +13,16 @@ from typing import Any
 from duetime.app import App
 from duetime.errors import ConfigError, DuetimeError
 
+USUAL_MODULES = ("app", "tasks")  # of a package: where its App and its tasks are
+
 
 def load_app(reference: str) -> App:
-    module_name, _, attribute = reference.partition(":")
+    module_name, colon, attribute = reference.partition(":")
     module = _import(module_name)
+    return _named(module, module_name, attribute) if colon else _only(module, module_name)
+
+
+def _named(module: ModuleType, module_name: str, attribute: str) -> App:
     found: Any = module
     for name in attribute.split("."):
         found = getattr(found, name, None)
@@ -24,21 +32,55 @@ def load_app(reference: str) -> App:
     return found
 
 
+def _only(module: ModuleType, module_name: str) -> App:
+    """The one App of the module or package, however many names it has there."""
+    looked_in = [module, *_usual_modules(module, module_name)]
+    found = {id(app): (app, f"{one.__name__}:{name}") for one in reversed(looked_in) for name, app in _apps(one)}
+    if len(found) == 1:
+        return next(iter(found.values()))[0]
+    if found:
+        raise ConfigError(f"app: {module_name} has several Apps: name one of {', '.join(sorted(name for _, name in found.values()))}")
+    places = ", ".join(one.__name__ for one in looked_in)
+    raise ConfigError(f"app: there is no App in {places} ({_place(module)}): name the module that has `app = dt.App(...)`")
+
+
+def _usual_modules(module: ModuleType, module_name: str) -> list[ModuleType]:
+    if not hasattr(module, "__path__"):
+        return []
+    names = [f"{module_name}.{last}" for last in USUAL_MODULES]
+    return [_import(name) for name in names if importlib.util.find_spec(name) is not None]
+
+
+def _apps(module: ModuleType) -> Iterator[tuple[str, App]]:
+    return ((name, value) for name, value in vars(module).items() if isinstance(value, App))
+
+
 def _import(name: str) -> ModuleType:
     # At the end of the path, so that no file of this folder can stand in for a module of Python's or of ours (S20).
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.append(folder)
+    if "/" in name:
+        raise ConfigError(_not_there(name, folder))
     try:
         return importlib.import_module(name)
     except DuetimeError:
         raise
     except ModuleNotFoundError as problem:
         if problem.name is not None and f"{name}.".startswith(f"{problem.name}."):
-            raise ConfigError(f"app: no module {name!r} in {folder} or on the Python path: start in the folder that holds it") from problem
+            raise ConfigError(_not_there(name, folder)) from problem
         raise ConfigError(f"app: {name} needs the module {problem.name!r}, which is not installed") from problem
+    except SyntaxError as problem:
+        place = f"{problem.filename}, line {problem.lineno}"
+        raise ConfigError(f"app: importing {name} failed: {type(problem).__name__}: {problem.msg} ({place})") from problem
     except Exception as problem:
         raise ConfigError(f"app: importing {name} failed: {type(problem).__name__}: {problem}; --debug shows where") from problem
+
+
+def _not_there(name: str, folder: str) -> str:
+    if name.endswith(".py") or "/" in name:
+        return f"app: {name!r} is a file: write its module, {name.removesuffix('.py').strip('./').replace('/', '.')!r}"
+    return f"app: no module {name!r} in {folder} or on the Python path: start in the folder that holds it"
 
 
 def _place(module: ModuleType) -> str:

@@ -15,9 +15,11 @@ from duetime.cli.flags import option, words
 from duetime.cli.job import job
 from duetime.cli.migrate import add_migrate
 from duetime.cli.node import node
+from duetime.cli.queue import queue
 from duetime.cli.schedule import schedule
 from duetime.cli.serve import add_serve
 from duetime.cli.simulate import add_simulate
+from duetime.cli.worker import add_worker
 from duetime.version import VERSION
 
 EPILOG = """Settings come from flags, DUETIME_* variables and duetime.toml, in this order.
@@ -25,6 +27,7 @@ EPILOG = """Settings come from flags, DUETIME_* variables and duetime.toml, in t
 \b
 Examples:
   duetime serve --app tasks:app
+  duetime worker tasks:app --reload
   duetime schedule add nightly report.build --cron "30 2 * * *" --tz Europe/Berlin
   duetime job list --state dead
   duetime --store postgresql://scheduler@db.example.org/duetime doctor
@@ -66,6 +69,7 @@ def root(
 program.add_typer(job, name="job")
 program.add_typer(schedule, name="schedule")
 program.add_typer(dead, name="dead")
+program.add_typer(queue, name="queue")
 program.add_typer(node, name="node")
-for add in (add_serve, add_migrate, add_doctor, add_simulate):
+for add in (add_serve, add_worker, add_migrate, add_doctor, add_simulate):
     add(program)

@@ -11,8 +11,10 @@ from duetime.model.codec import decode
 from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import Job
 from duetime.model.lease import Node
+from duetime.model.limit import Queue, show_rate
 from duetime.model.schedule import Schedule
 from duetime.model.when import describe, to_json
+from duetime.store import QueueCount
 
 
 def job_summary(job: Job) -> dict[str, Any]:
@@ -31,6 +33,7 @@ def job_summary(job: Job) -> dict[str, Any]:
         "owner": job.owner,
         "labels": decoded(job.labels) or {},
         "unique_key": job.unique_key,
+        "gate": job.gate,
         "retry_of": None if job.retry_of is None else str(job.retry_of),
         "created_at": iso(job.created_at),
         "started_at": iso(job.started_at),
@@ -40,9 +43,10 @@ def job_summary(job: Job) -> dict[str, Any]:
     }
 
 
-def job_details(job: Job, attempts: list[Attempt]) -> dict[str, Any]:
+def job_details(job: Job, attempts: list[Attempt], waits_for: str | None = None) -> dict[str, Any]:
     return {
         **job_summary(job),
+        "waits_for": waits_for,
         "payload": decoded(job.payload),
         "policies": decoded(job.policies) or {},
         "losses": job.losses,
@@ -93,6 +97,20 @@ def schedule_record(schedule: Schedule) -> dict[str, Any]:
         "last_fire_time": iso(schedule.last_fire_time),
         "created_at": iso(schedule.created_at),
         "updated_at": iso(schedule.updated_at),
+    }
+
+
+def queue_record(queue: Queue, count: QueueCount) -> dict[str, Any]:
+    return {
+        "name": queue.name,
+        "paused": queue.paused,
+        "pause_note": queue.pause_note,
+        "paused_at": iso(queue.paused_at),
+        "most": queue.most,
+        "rate": None if queue.rate is None else show_rate(queue.rate),
+        "pending": count.pending,
+        "due": count.due,
+        "running": count.running,
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from duetime.cli.command import command, group
-from duetime.cli.completion import complete_schedule
+from duetime.cli.completion import complete_schedule, complete_task
 from duetime.cli.flags import (
     CronFlag,
     EveryFlag,
@@ -43,7 +43,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name."
 def add(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")],
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task to run.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task to run.", autocompletion=complete_task)],
     cron: CronFlag = None,
     tz: ZoneFlag = None,
     every: EveryFlag = None,

@@ -39,6 +39,7 @@ def serve(
     lookahead: Annotated[Text, option("lookahead")] = None,
     grace: Annotated[Text, option("grace")] = None,
     retention: Annotated[Text, option("retention")] = None,
+    max_load: Annotated[Text, option("max_load")] = None,
     log_level: Annotated[Text, option("log_level")] = None,
     log_format: Annotated[Text, option("log_format")] = None,
     migrate: Annotated[bool, typer.Option("--migrate", help="Create or upgrade the schema first.")] = False,
@@ -46,13 +47,13 @@ def serve(
     """Plan schedules and run jobs until SIGTERM or Ctrl-C. The first lets running jobs finish within the grace, the second does not."""
     given = {
         "app": app, "roles": roles, "queues": queues, "concurrency": concurrency, "lease": lease, "lookahead": lookahead,
-        "grace": grace, "retention": retention, "log_level": log_level, "log_format": log_format,
+        "grace": grace, "retention": retention, "max_load": max_load, "log_level": log_level, "log_format": log_format,
     }  # fmt: skip
     invocation(context).flags.update({name: value for name, value in given.items() if value is not None})
-    _serve(invocation(context).settings(), migrate)
+    run_node(invocation(context).settings(), migrate)
 
 
-def _serve(settings: Settings, migrate: bool) -> None:
+def run_node(settings: Settings, migrate: bool) -> None:
     import asyncio
 
     from duetime.cli.logs import configure
@@ -83,7 +84,7 @@ async def _run(app: App, settings: Settings, migrate: bool) -> None:
 
 
 def node_options(settings: Settings) -> dict[str, Any]:
-    names = ("roles", "queues", "concurrency", "lease", "lookahead", "grace", "retention")
+    names = ("roles", "queues", "concurrency", "lease", "lookahead", "grace", "retention", "max_load")
     return {name: getattr(settings, name) for name in names}
 
 

@@ -26,7 +26,15 @@ def _shown(name: str, value: Any, now: datetime) -> str:
             return "yes" if value else ""
         case str() if name.endswith(("_at", "_time", "_until")):
             return full(datetime.fromisoformat(value), now)
+        case {"done": _} if name == "progress":
+            return _progress(**value)
         case dict() | list():
             return json.dumps(value, ensure_ascii=False)
         case _:
             return str(value).rstrip()
+
+
+def _progress(done: float, total: float | None = None, note: str | None = None) -> str:
+    """As "3 of 10 (30 %): pages"."""
+    far = f"{done:g}" if total is None else f"{done:g} of {total:g}{f' ({done / total:.0%})'.replace('%', ' %') if total else ''}"
+    return f"{far}: {note}" if note else far

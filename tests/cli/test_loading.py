@@ -1,0 +1,64 @@
+"""Finding the user's App: module:app, a module, a package."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from duetime.cli.loading import load_app
+from duetime.errors import ConfigError
+
+APP = 'import duetime as dt\napp = dt.App("memory://")\n'
+TASK = "from {} import app\n@app.task('t')\ndef t() -> None: ...\n"
+
+
+@pytest.fixture(autouse=True)
+def own_modules(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def write(**files: str) -> None:
+    for name, content in files.items():
+        path = Path(f"{name.replace('__', '/', 1)}.py" if not name.endswith("__init__") else f"{name.removesuffix('__init__')}/__init__.py")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+
+
+@pytest.mark.parametrize("reference", ["plain:app", "plain", "shop.app:app", "shop.app", "shop.tasks", "shop", "shop.app:holder.app"])
+def test_each_way_to_name_it(reference: str) -> None:
+    write(
+        plain=f"{APP}same = app\n", shop__init__="", shop__app=f"{APP}class holder:\n    app = app\n", shop__tasks=TASK.format("shop.app")
+    )
+    assert load_app(reference).store.capabilities.durable is False
+
+
+def test_a_package_brings_its_tasks() -> None:
+    write(shop__init__="", shop__app=APP, shop__tasks=TASK.format("shop.app"))
+    assert list(load_app("shop").tasks) == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "told"),
+    [
+        ("empty", "there is no App in empty "),
+        ("bare", "there is no App in bare, bare.tasks "),
+        ("two", "two has several Apps: name one of two:app, two:second"),
+        ("empty:app", "'app' of empty"),
+        ("empty.py", "'empty.py' is a file: write its module, 'empty'"),
+        ("./bare/tasks.py:app", "is a file: write its module, 'bare.tasks'"),
+        ("nowhere", "no module 'nowhere'"),
+        ("wrong", "importing wrong failed: SyntaxError"),
+    ],
+)
+def test_clear_errors(reference: str, told: str) -> None:
+    write(empty="", bare__init__="", bare__tasks="", two=f"{APP}second = dt.App('memory://')\n", wrong="def broken(:\n")
+    with pytest.raises(ConfigError) as refused:
+        load_app(reference)
+    assert told in refused.value.message
