@@ -47,7 +47,8 @@ RULES = (
     Rule(
         frozenset({"importlib", "runpy", "__import__", "builtins.__import__"}),
         "name the module in an import statement",
-        ("cli/*", "cli.py"),  # `--app module:app` names a module of the user's
+        # `--app module:app`, app.discover("package") and an isolated task's process name modules of the user's.
+        ("cli/*", "cli.py", "app/discovery.py", "invokers/child.py"),
         frozenset({"importlib.resources", "importlib.metadata"}),
     ),
     Rule(

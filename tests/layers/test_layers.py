@@ -39,6 +39,10 @@ def test_arrows_point_down_only() -> None:
         ("model/planted.py", "from dateutil import rrule", "python-dateutil is an oracle"),
         ("engine/planted.py", "import rich.table", "typer and rich stay inside"),
         ("stores/planted.py", "import uvloop", "uvloop stays at"),
+        ("cli/planted.py", "import duetime.frameworks.flask", "Arrows point down only"),
+        ("frameworks/flask.py", "from fastapi import FastAPI", "A web framework stays inside"),
+        ("engine/planted.py", "import django.db", "A web framework stays inside"),
+        ("engine/planted.py", "import psycopg", "Other people's database drivers"),
     ],
 )
 def test_a_planted_import_is_seen(tmp_path: Path, file: str, line: str, broken: str) -> None:

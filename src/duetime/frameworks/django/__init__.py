@@ -1,0 +1,27 @@
+"""Django: `INSTALLED_APPS += ["duetime.frameworks.django"]`. `app` is the project's App, made from `settings.DUETIME`; `submit` stores a
+job in the transaction of the view that calls it, so that a rollback takes the job along and `transaction.on_commit` is not needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from duetime.app import App
+    from duetime.frameworks.django.submitting import asubmit, submit
+
+    app: App
+
+__all__ = ["app", "asubmit", "submit"]
+
+
+def __getattr__(name: str) -> Any:
+    """Made when asked for: settings can be read only once Django has begun to load."""
+    if name == "app":
+        from duetime.frameworks.django.project import get_app
+
+        return get_app()
+    if name in ("submit", "asubmit"):
+        from duetime.frameworks.django import submitting
+
+        return getattr(submitting, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

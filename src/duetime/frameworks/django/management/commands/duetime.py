@@ -1,0 +1,9 @@
+"""`manage.py duetime job list`: every command of Duetime, on the project's App."""
+
+from __future__ import annotations
+
+from duetime.frameworks.django.passing import Passing
+
+
+class Command(Passing):
+    help = "Duetime's commands on the project's App: serve, job, schedule, queue ..."

@@ -1,0 +1,10 @@
+"""`manage.py duetime_worker`: run jobs; with the options of `duetime worker`."""
+
+from __future__ import annotations
+
+from duetime.frameworks.django.passing import Passing
+
+
+class Command(Passing):
+    help = "Run the project's jobs until SIGTERM or Ctrl-C."
+    words = ("worker",)

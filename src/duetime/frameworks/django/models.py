@@ -1,0 +1,1 @@
+"""No models: Django tells only applications with this module that `migrate` begins."""

@@ -1,0 +1,91 @@
+"""`settings.DUETIME`: what it may say, and the store that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from django.conf import settings
+
+from duetime.errors import ConfigError
+from duetime.stores.sqlite.location import path_of
+
+KNOWN = ("STORE", "APP", "DATABASE", "TASKS")
+# Of Django's OPTIONS, those that say how to connect; the others are Django's own.
+CONNECTION_OPTIONS = ("passfile", "service", "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert", "target_session_attrs")
+REMEDY = 'give a store of its own: DUETIME = {"STORE": "sqlite:///jobs.db", "DATABASE": None}'
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    store: str | None = None  # None: the project's own database
+    app: str | None = None  # "module:app"; None: one is made
+    database: str | None = "default"  # in whose transactions `submit` stores; None: jobs are kept elsewhere
+    tasks: str | None = "tasks"  # the module looked for in every installed app; None: none
+
+    @property
+    def follows_database(self) -> bool:
+        """The store is the project's database, whichever that is at the moment: in tests, the test database."""
+        return self.store is None and self.app is None and self.database is not None
+
+
+def read_options() -> Options:
+    given = getattr(settings, "DUETIME", {})
+    if not isinstance(given, Mapping):
+        raise ConfigError('settings.DUETIME: must be a dict: DUETIME = {"STORE": "postgresql://..."}')
+    for name in given:
+        if name not in KNOWN:
+            raise ConfigError(f"settings.DUETIME: {name!r} is no setting: known are {', '.join(KNOWN)}")
+    options = Options(**{name.lower(): value for name, value in given.items()})
+    if options.store is None and options.app is None and options.database is None:
+        raise ConfigError(f"settings.DUETIME: no place to keep jobs is left: {REMEDY}")
+    return options
+
+
+def database_url(database: Mapping[str, Any]) -> str:
+    """An entry of DATABASES as the URL of a store."""
+    engine = str(database["ENGINE"]).rpartition(".")[2]
+    if engine in ("postgresql", "postgis"):
+        return _postgres_url(database)
+    if engine in ("sqlite3", "spatialite"):
+        return _sqlite_url(str(database["NAME"]))
+    raise ConfigError(f"settings.DUETIME: jobs cannot be kept in a {engine} database: {REMEDY}")
+
+
+def same_place(url: str, database: Mapping[str, Any]) -> bool:
+    """Whether a store's URL can be this entry of DATABASES; servers have many names, so only that of the database is compared."""
+    try:
+        other = database_url(database)
+    except ConfigError:
+        return False
+    one, two = urlsplit(url), urlsplit(other)
+    if "sqlite" in (one.scheme, two.scheme):
+        return one.scheme == two.scheme and path_of(url) == path_of(other)
+    return one.path == two.path
+
+
+def _postgres_url(database: Mapping[str, Any]) -> str:
+    user, password, host, port = (str(database.get(name) or "") for name in ("USER", "PASSWORD", "HOST", "PORT"))
+    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    given = database.get("OPTIONS") or {}
+    options = {name: value for name in CONNECTION_OPTIONS if isinstance(value := given.get(name), str)}
+    if host.startswith("/"):
+        options, host = {**options, "host": host}, ""
+    place = f"{host}{f':{port}' if port else ''}"
+    name = quote(str(database.get("NAME") or ""), safe="")
+    return f"postgresql://{f'{login}@' if login else ''}{place}/{name}{f'?{urlencode(options)}' if options else ''}"
+
+
+def in_memory(database: Mapping[str, Any]) -> bool:
+    """As Django's own SQLite test databases are."""
+    return str(database["ENGINE"]).endswith(("sqlite3", "spatialite")) and str(database["NAME"]).startswith((":memory:", "file:"))
+
+
+def _sqlite_url(name: str) -> str:
+    if name.startswith((":memory:", "file:")):
+        remedy = 'name a file, in tests with DATABASES["default"]["TEST"] = {"NAME": "test.sqlite3"}'
+        raise ConfigError(f"settings.DUETIME: jobs cannot be kept in a SQLite database in memory: {remedy}")
+    return f"sqlite:///{quote(str(Path(name).absolute()))}"

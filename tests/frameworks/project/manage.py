@@ -1,0 +1,10 @@
+"""The project's own manage.py, as `django-admin startproject` makes it."""
+
+import os
+import sys
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "website.settings")
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
