@@ -1,0 +1,98 @@
+"""What was submitted, as a test wants to look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from duetime.errors import ConfigError, InvalidPayload, TaskNotFound, UnknownOption
+from duetime.model.codec import decode, encode
+from duetime.model.instant import to_datetime
+from duetime.model.job import State
+from duetime.task import Task
+from duetime.testing.kit.plain import in_one_step
+from duetime.testing.kit.recorder import RecordingStore, Submission
+
+if TYPE_CHECKING:
+    from duetime.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A job somebody submitted. Arguments are as JSON gives them back, with the defaults of the task's function."""
+
+    id: UUID
+    task: str
+    arguments: Mapping[str, Any]
+    queue: str
+    priority: int
+    at: datetime  # the instant it was asked for
+    delay: timedelta  # from the moment it was submitted
+    unique_key: str | None
+    owner: str | None
+    labels: Mapping[str, str]
+    schedule: str | None  # when it was triggered by hand
+    state: State  # now
+
+
+def submitted(app: App, task: Task[..., Any] | str | None = None) -> list[Submitted]:
+    """The jobs submitted since the app was put on the test's store, oldest first; fires of schedules are not among them."""
+    store = app.store
+    if not isinstance(store, RecordingStore):
+        raise ConfigError("this app is not under test: use virtual(app), inline(app) or recording(app) around it")
+    name = None if task is None else task_name(app, task)
+    return [_view(app, store, entry) for entry in store.submissions if name is None or entry.draft.target == name]
+
+
+def _view(app: App, store: RecordingStore, entry: Submission) -> Submitted:
+    draft = entry.draft
+    job = in_one_step(store.get_job(draft.tenant, draft.id))
+    return Submitted(
+        draft.id,
+        draft.target,
+        _arguments(app, draft.target, draft.payload),
+        draft.queue,
+        draft.priority,
+        to_datetime(draft.fire_time),
+        timedelta(microseconds=max(0, draft.fire_time - entry.at)),
+        draft.unique_key,
+        draft.owner,
+        {} if draft.labels is None else decode(draft.labels),
+        draft.schedule,
+        State.SUCCEEDED if job is None else job.state,
+    )
+
+
+def _arguments(app: App, task: str, payload: bytes) -> Mapping[str, Any]:
+    known = app.tasks.get(task)
+    try:
+        found: Mapping[str, Any] = as_json(decode(payload) if known is None else known.signature.shape.read(payload))
+    except InvalidPayload:
+        return decode(payload)  # type: ignore[no-any-return]  # JSON, whatever it is
+    return found
+
+
+def as_json(value: Any) -> Any:
+    """The value as it comes back from the store."""
+    return decode(encode(value))
+
+
+def task_name(app: App, task: Task[..., Any] | str) -> str:
+    """A name that is nearly one of the app's is a slip: a test that waits in vain for it would prove nothing."""
+    name = task.name if isinstance(task, Task) else task
+    if name not in app.tasks and (close := get_close_matches(name, app.tasks, 1)):
+        raise TaskNotFound(f"{name!r} is no task of this app: did you mean {close[0]!r}?")
+    return name
+
+
+def check_arguments(app: App, task: str, names: Mapping[str, Any]) -> None:
+    known = app.tasks.get(task)
+    if known is None or known.signature.open_ended:
+        return
+    for name in names:
+        if name not in known.signature.names:
+            raise UnknownOption(name, f"task {task!r} has no such argument: it takes {', '.join(sorted(known.signature.names)) or 'none'}")
