@@ -1,8 +1,8 @@
 """A page of the documentation and its code blocks, and how each kind of block is carried out.
 
 Python blocks of a page run in order in one namespace; `await` is allowed at top level. A block whose first line is `# name.py` or
-`# name.toml` is a file: it is written beside the others. Shell blocks run line by line. A block that cannot run stands below the
-comment `<!-- not run: reason -->`.
+`# folder/name.py` (or `.toml`, `.ini`) is a file: it is written into the page's folder, from where the other blocks can import it. Shell
+blocks run line by line. A block that cannot run stands below the comment `<!-- not run: reason -->`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 SERVER_URL = "postgresql://scheduler@db.example.org/duetime"
-FILE_LINE = re.compile(r"# ([\w.]+\.(?:py|toml))$")
+FILE_LINE = re.compile(r"# ((?:\w+/)*[\w.]+\.(?:py|toml|ini))$")
+MODULE = "page"  # by this name what a page defines is found, as if it were a module
 BLOCK = re.compile(r"(?P<mark><!-- not run: (?P<reason>[^>]+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 DEADLINE = 30.0
 
@@ -56,22 +60,42 @@ class Reader:
     page: Path
     folder: Path
     server_url: str | None = None
-    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
+    module: ModuleType = field(default_factory=lambda: ModuleType(MODULE))
     environment: dict[str, str] = field(default_factory=dict)
     serving: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
+    @property
+    def names(self) -> dict[str, Any]:
+        return self.module.__dict__
+
     async def follow(self) -> None:
         try:
-            for block in blocks(self.page):
-                if block.not_run is None:
-                    await self._do(block)
+            with self._importable():
+                for block in blocks(self.page):
+                    if block.not_run is None:
+                        await self._do(block)
         finally:
             self._stop()
+
+    @contextmanager
+    def _importable(self) -> Iterator[None]:
+        """The page itself, and the files in its folder; until the end of the page, as the next one has others of the same names."""
+        sys.path.insert(0, str(self.folder))
+        sys.modules[MODULE] = self.module
+        try:
+            yield
+        finally:
+            sys.path.remove(str(self.folder))
+            for name, module in list(sys.modules.items()):
+                if name == MODULE or self.folder in Path(getattr(module, "__file__", None) or "/").parents:
+                    del sys.modules[name]
 
     async def _do(self, block: Block) -> None:
         text = block.text.replace(SERVER_URL, self.server_url or SERVER_URL)
         if block.file is not None:
-            (self.folder / block.file).write_text(text)
+            file = self.folder / block.file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
         elif block.language == "python":
             await self._run_python(text, block.line)
         elif block.language == "sh":
@@ -81,7 +105,7 @@ class Reader:
             assert block.language in ("text", "sql"), f"{self.page}:{block.line}: what is a {block.language!r} block?"
 
     async def _run_python(self, text: str, line: int) -> None:
-        code = compile("\n" * line + text, str(self.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        code = compile("\n" * line + text, str(self.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         answer = eval(code, self.names)
         if inspect.iscoroutine(answer):
             await answer
@@ -98,9 +122,9 @@ class Reader:
                 assert f"\n{target}:" in (ROOT / "Makefile").read_text(), f"{self.page}:{line}: no target {target}"
             case ["pip", "install", *packages]:
                 assert all(_installable(package) for package in packages), f"{self.page}:{line}: {command}"
-            case ["duetime", "serve", *_]:
+            case ["duetime" | "python" | "flask", *_] if {"serve", "worker", "duetime_worker"} & set(words):
                 self._serve(words)
-            case ["duetime" | "python", *_]:
+            case ["duetime" | "python" | "flask" | "pytest", *_]:
                 self._finish(words, line)
             case _:
                 raise AssertionError(f"{self.page}:{line}: nobody knows how to try `{command}`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,24 @@ async def test_blocks_share_names_and_may_await(tmp_path: Path) -> None:
 async def test_a_named_block_is_a_file(tmp_path: Path) -> None:
     await read(tmp_path, "```python\n# tasks.py\nnumber = 1\n```")
     assert (tmp_path / "tasks.py").read_text() == "# tasks.py\nnumber = 1\n"
+
+
+async def test_a_file_in_a_folder_can_be_imported_until_the_page_ends(tmp_path: Path) -> None:
+    reader = await read(
+        tmp_path, "```python\n# shop_of_page/tasks.py\nnumber = 1\n```", "", "```python\nfrom shop_of_page.tasks import number\n```"
+    )
+    assert reader.names["number"] == 1
+    assert str(tmp_path) not in sys.path
+    assert not {"page", "shop_of_page.tasks"} & sys.modules.keys()
+
+
+async def test_what_a_page_defines_is_found_by_its_module(tmp_path: Path) -> None:
+    """As dataclasses and type hints do."""
+    text = (
+        "from dataclasses import dataclass\nimport sys\n@dataclass\nclass Line:\n    sku: 'str'\nkind = sys.modules[Line.__module__].Line"
+    )
+    reader = await read(tmp_path, f"```python\n{text}\n```")
+    assert reader.names["kind"] is reader.names["Line"]
 
 
 async def test_a_marked_block_is_left_out(tmp_path: Path) -> None:

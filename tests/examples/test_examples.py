@@ -56,7 +56,7 @@ def fetch(url: str, method: str = "GET") -> tuple[int, Any]:
 
 
 def test_every_example_is_tested() -> None:
-    tested = {"cron_in_a_script.py", "delayed_jobs_in_a_web_app.py", "two_workers.py"}
+    tested = {"cron_in_a_script.py", "delayed_jobs_in_a_web_app.py", "survives_a_kill.py", "two_workers.py"}
     assert {path.name for path in EXAMPLES.glob("*.py")} == tested
 
 
@@ -90,6 +90,19 @@ def test_delayed_jobs_in_a_web_app(tmp_path: Path) -> None:
         assert fetch(f"{address}/jobs/nonsense") == (404, {"error": "job_not_found"})
         assert fetch(f"{address}/elsewhere")[0] == 404
         assert stopped(process) == (0, "stopped\n")
+
+
+@pytest.mark.slow
+def test_survives_a_kill(tmp_path: Path) -> None:
+    with program("survives_a_kill.py", f"sqlite:///{tmp_path}/kill.db") as process:
+        lines = process.communicate(timeout=90)[0].splitlines()
+    assert process.returncode == 0
+    assert lines[-1] == "done by attempt 2, failures 0"
+    killed = lines.index("killed")
+    first, second = lines[:killed], lines[killed + 1 : -1]
+    assert first[0] == "attempt 1: page 0"
+    assert "attempt 2: page 0" not in second
+    assert second[-1] == "attempt 2: page 4"
 
 
 def test_two_workers(postgres_url: str) -> None:
