@@ -15,7 +15,7 @@ run: setup ## start a node on a SQLite file: make run ARGS="--app tasks:app"
 	$(BIN)/duetime serve $(ARGS)
 
 test: setup lint types layers ## everything: checks, then all tests, PostgreSQL included
-	$(PYTEST) $(PYTEST_FLAGS)
+	$(PYTEST) -n 2 $(PYTEST_FLAGS)
 
 check: setup lint types layers ## the same without server and slow tests: under a minute
 	$(PYTEST) -q -m "not postgres and not slow" -n 2 $(PYTEST_FLAGS)
