@@ -160,6 +160,17 @@ class TestLocks:
             await waits(postgres_database, "claim")
         assert len(await claim) == 1
 
+    async def test_but_not_for_long(self, store: PostgresStore, postgres_database: str) -> None:
+        """C11: somebody who sits on a gate costs its jobs their turn, and nothing else."""
+        node, now = await joined(store), await store.time()
+        await store.add_jobs(jobs(2, now - DAY, gate="a"))
+        held = await claim_one(store, node, bounds=ONE)
+        assert await store.settle([success(held, now)]) == []
+        with psycopg.connect(postgres_database) as other:
+            other.execute("SELECT FROM duetime.gates WHERE name = 'a' FOR UPDATE")
+            assert await store.claim(request(node, bounds=ONE)) == []
+        assert len(await store.claim(request(node, bounds=ONE))) == 1
+
     async def test_a_queue_that_somebody_else_counts_is_waited_for(self, store: PostgresStore, postgres_database: str) -> None:
         node, now = await joined(store), await store.time()
         await store.set_queue(Queue(QUEUE, most=1))

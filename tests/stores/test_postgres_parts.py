@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from duetime.errors import ConfigError, SchemaMissing, StoreError, StoreFull, StoreUnavailable
 from duetime.model.ids import Ids
-from duetime.store import CancelHint, Hint, JobHint, ScheduleHint
+from duetime.store import CancelHint, DoneHint, Hint, JobHint, ScheduleHint
 from duetime.stores import postgres, statements
 from duetime.stores.postgres import PostgresStore
 from duetime.stores.postgres.address import parse
@@ -127,10 +127,10 @@ class TestHints:
         assert len(encode(hint).encode()) < 1_000
 
     def test_the_others_too(self) -> None:
-        for hint in (ScheduleHint(12), CancelHint(7, Ids().new(1))):  # type: ignore[arg-type]  # a node id is a number
+        for hint in (ScheduleHint(12), CancelHint(7, Ids().new(1)), DoneHint(Ids().new(1))):  # type: ignore[arg-type]  # a node id is a number
             assert decode(encode(hint)) == hint
 
-    @pytest.mark.parametrize("payload", ["", "j", "j x y queue", "c 1 nothing", "z 1 2", "s"])
+    @pytest.mark.parametrize("payload", ["", "j", "j x y queue", "c 1 nothing", "z 1 2", "s", "d", "d nothing"])
     def test_what_is_not_understood_is_ignored(self, payload: str) -> None:
         assert decode(payload) is None
 

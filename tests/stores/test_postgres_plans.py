@@ -80,7 +80,7 @@ def ways(top: dict[str, Any], table: str) -> set[str]:
 
 def rows_looked_at(top: dict[str, Any], table: str) -> float:
     scans = [each for each in nodes(top) if each.get("Relation Name") == table and "Scan" in each["Node Type"]]
-    return sum((each["Actual Rows"] + each.get("Rows Removed by Filter", 0)) * each["Actual Loops"] for each in scans)
+    return float(sum((each["Actual Rows"] + each.get("Rows Removed by Filter", 0)) * each["Actual Loops"] for each in scans))
 
 
 def mislead(url: str) -> None:
@@ -118,8 +118,8 @@ async def test_a_claim_reads_from_its_bound_on(store: PostgresStore) -> None:
 
 async def blocks_of_gated_claim(store: PostgresStore, node: Any, room: int = 100) -> int:
     """How many blocks a claim in turns looks at, at most two of a gate running."""
-    values = (room, node, [QUEUE], [PRIORITY], [0], 0, [TARGET], True, [TARGET], [2], [None], [None], False, "", "", 1)
-    top = await plan(store._lines.claim, "claim_in_turns", *values)
+    asked = (room, node, [QUEUE], [PRIORITY], [0], 0, [TARGET], True, [TARGET], [2], [None], [None])
+    top = await plan(store._lines.claim, "claim_in_turns", *asked, False, True, "", "", 1, [], [], [], [])
     return int(top["Shared Hit Blocks"] + top["Shared Read Blocks"])
 
 

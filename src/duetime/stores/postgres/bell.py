@@ -61,11 +61,6 @@ class Bell:
         if self._waiting and self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
 
-    async def send(self, hints: Iterable[Hint]) -> None:
-        self.ring(hints, whenever=True)
-        if self._flushing is not None:
-            await asyncio.wait({self._flushing})
-
     def _gather(self, hint: Hint, whenever: bool) -> None:
         key, moment = _key(hint), hint.due_at if isinstance(hint, JobHint) and not whenever else 0
         if key in self._waiting:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from duetime.clock import monotonic_micros, noise
+from duetime.clock import monotonic_micros, noise, pause
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
 from duetime.store import ClaimRequest
@@ -19,6 +19,7 @@ WIDTH = len(Claimed._fields)
 START = ("", "")
 MOST_WALKS = 10  # of five hundred gates each, before a claim gives up for now
 WALK_EVERY = SECOND // 10  # a gate that is new may be hidden behind the flood of others for so long, if there is anything else to do
+LONGEST_REST = SECOND // 100
 NO_GATES: Gates = ((), (), (), ())
 
 
@@ -34,8 +35,22 @@ class Turns:
         self._position = START  # target and gate up to which the last walk came
         self._known = NO_GATES  # what it met
         self._walked_at: Micros = 0
+        self._rest_until: Micros = 0
 
     async def take(self, line: Line, request: ClaimRequest, exclusive: bool) -> list[Claimed]:
+        """A claim that leaves room has taken all there was: the next one rests first, about as long as this one took, so that what becomes
+        free meanwhile is taken together."""
+        rest = self._rest_until - monotonic_micros()
+        if rest > 0:
+            await pause(rest / SECOND)
+        began = monotonic_micros()
+        jobs = await self._search(line, request, exclusive)
+        if len(jobs) < request.room:
+            ended = monotonic_micros()
+            self._rest_until = ended + min(ended - began, LONGEST_REST)
+        return jobs
+
+    async def _search(self, line: Line, request: ClaimRequest, exclusive: bool) -> list[Claimed]:
         """One walk may see a part of the gates only: while nothing is found, it goes on until it has come round."""
         began, came_round, walk = self._position, False, monotonic_micros() - self._walked_at > WALK_EVERY
         for _ in range(MOST_WALKS):

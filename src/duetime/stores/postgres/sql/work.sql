@@ -91,7 +91,9 @@ WITH blocked AS MATERIALIZED (
         RETURNING node, id)
 SELECT node, id FROM asked
 UNION ALL SELECT NULL, id FROM skipped WHERE awaited
-UNION ALL SELECT NULL, NULL WHERE duetime.goes_in_turns($2, $3, $5);
+UNION ALL SELECT NULL, NULL
+WHERE (EXISTS (SELECT FROM duetime.jobs g WHERE g.state = 'pending' AND g.gate IS NOT NULL)
+    OR EXISTS (SELECT FROM duetime.queues q WHERE q.limited)) AND duetime.goes_in_turns($2, $3, $5);
 
 -- name: next_due
 -- $1 queues, $2 priorities, $3 prefetch in microseconds, $4 targets; of these $5 have a rate of $6 starts in $7 microseconds.
