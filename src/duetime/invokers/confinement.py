@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import resource
@@ -10,7 +9,6 @@ import signal
 import sys
 from contextlib import suppress
 
-PR_SET_PDEATHSIG = 1
 LAST_RESORT = 32 * 1024**2  # bytes beyond the limit, for telling that it was reached
 FIRST_VICTIM = "500"  # rather than the worker, should the machine run out of memory
 
@@ -22,8 +20,7 @@ def tie_to_parent(lifeline: int, parent: int) -> None:
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
         fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-        # Should somebody else hold the other end of the lifeline, at least this process goes.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        # No PR_SET_PDEATHSIG beside it: that may come first, and with this process the lifeline would go before it has killed the rest.
         with suppress(OSError), open("/proc/self/oom_score_adj", "w") as victim:
             victim.write(FIRST_VICTIM)
     if os.getppid() != parent:

@@ -30,6 +30,7 @@ class ChildProcess:
     def __init__(self, process: subprocess.Popen[bytes], lifeline: int, line: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
         loop = asyncio.get_running_loop()
         self._process = process
+        _lifelines.add(lifeline)
         self._lifeline = lifeline  # the child's group is killed once this end is closed, whatever death we die
         self._reader, self._writer = line
         self._status = 0  # as a shell has it, but negative for a signal
@@ -113,6 +114,7 @@ class ChildProcess:
         self._writer.close()
         for output in self._outputs:
             output.close()
+        _lifelines.discard(self._lifeline)
         os.close(self._lifeline)
         if self.exited.done():
             self._process.wait()
@@ -173,6 +175,19 @@ def _await_exit(process: subprocess.Popen[bytes]) -> int:
     found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert found is not None
     return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+
+_lifelines: set[int] = set()
+
+
+def _let_go() -> None:
+    """A forked copy of the worker must not keep its children alive."""
+    while _lifelines:
+        with suppress(OSError):
+            os.close(_lifelines.pop())
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def _spawn(line: int, lifeline: int) -> subprocess.Popen[bytes]:

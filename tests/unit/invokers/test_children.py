@@ -150,7 +150,12 @@ async def test_one_that_is_stopped_while_it_starts_does_not_stay() -> None:
 async def test_what_a_finished_task_leaves_behind_goes_too(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     assert await isolated(chores.littering, notes=str(notes)) == "done"
-    assert not any(alive(pid) for pid in await family(notes))
+    pids = await family(notes)
+
+    async def gone() -> bool:
+        return not any(alive(pid) for pid in pids)
+
+    await eventually(gone, within=5)
 
 
 WORKER = """
