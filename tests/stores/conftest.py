@@ -9,6 +9,7 @@ import pytest
 
 from duetime.stores.postgres import PostgresStore
 from tests.servers.postgres import PostgresServer
+from tests.servers.proxy import Proxy
 
 NAME = "duetime_shared"
 OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -33,3 +34,18 @@ def postgres_database(postgres_schema: str) -> str:
         for table in TABLES:
             connection.execute(f"DELETE FROM duetime.{table}")
     return postgres_schema
+
+
+@pytest.fixture
+async def proxy(postgres_server: PostgresServer) -> AsyncIterator[Proxy]:
+    async with Proxy(postgres_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def far(proxy: Proxy, postgres_database: str) -> AsyncIterator[PostgresStore]:
+    """A handle whose way to the server leads through the proxy."""
+    store = PostgresStore.from_url(f"postgresql://postgres@127.0.0.1:{proxy.port}/{NAME}?sslmode=disable")
+    await store.open()
+    yield store
+    await store.close()

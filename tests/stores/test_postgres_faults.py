@@ -51,21 +51,6 @@ async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
     await store.close()
 
 
-@pytest.fixture
-async def proxy(postgres_server: PostgresServer) -> AsyncIterator[Proxy]:
-    async with Proxy(postgres_server.port) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-async def far(proxy: Proxy, postgres_database: str) -> AsyncIterator[PostgresStore]:
-    """A handle whose way to the server leads through the proxy."""
-    store = PostgresStore.from_url(f"postgresql://postgres@127.0.0.1:{proxy.port}/{NAME}?sslmode=disable")
-    await store.open()
-    yield store
-    await store.close()
-
-
 def terminate(url: str, line: str) -> int:
     """End the server's side of this line; answers how many sessions that were."""
     with psycopg.connect(url, autocommit=True) as connection:

@@ -17,7 +17,6 @@ from duetime.model.job import State
 from duetime.store import DoneHint, Hint, JobHint
 from duetime.stores.postgres import PostgresStore, transactions
 from duetime.testing.conformance.drafts import HOUR, ended, job, joined, started, stored, success
-from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import Proxy
 from tests.stores.conftest import NAME
 
@@ -34,21 +33,6 @@ async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
     await store.open()
     yield store
     await store.close()
-
-
-@pytest.fixture
-async def proxy(postgres_server: PostgresServer) -> AsyncIterator[Proxy]:
-    async with Proxy(postgres_server.port) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-async def far(proxy: Proxy, store: PostgresStore) -> AsyncIterator[PostgresStore]:
-    """A handle whose way to the server leads through the proxy."""
-    far = PostgresStore.from_url(f"postgresql://postgres@127.0.0.1:{proxy.port}/{NAME}?sslmode=disable")
-    await far.open()
-    yield far
-    await far.close()
 
 
 def total(url: str) -> int:
