@@ -205,7 +205,7 @@ async def test_settling_goes_by_the_primary_key(store: PostgresStore, postgres_d
     columns = list(zip(*decisions, strict=True))
     arguments = [columns[0], columns[1], columns[7], columns[8], columns[9]] if statement == "settle_successes" else columns
     top = await plan(store._lines.settle, statement, *arguments)
-    assert ways(top, "jobs") == {"jobs_pkey", "Tid Scan"}
+    assert ways(top, "jobs") <= {"jobs_pkey", "Tid Scan"}
     assert rows_looked_at(top, "jobs") <= 3 * len(decisions)
 
 
@@ -223,7 +223,7 @@ async def test_firing_goes_by_the_primary_key(store: PostgresStore) -> None:
     now = await store.time()
     made = [await put(store, schedule(f"schedule {number}"), now) for number in range(100)]
     top = await plan(store._lines.plan, "fire", *fire_columns([firing(each, now + HOUR, now) for each in made]))
-    assert ways(top, "schedules") == {"schedules_pkey", "Tid Scan"}
+    assert ways(top, "schedules") <= {"schedules_pkey", "Tid Scan"}
     assert rows_looked_at(top, "schedules") <= 2 * len(made)
 
 
