@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from duetime.model.attempt import Attempt
-from duetime.model.instant import Micros
+from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import Bound, Queue
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
 
@@ -81,8 +81,17 @@ class DoneHint(NamedTuple):
     job_id: UUID
 
 
-Hint = JobHint | ScheduleHint | CancelHint | DoneHint
+class EventHint(NamedTuple):
+    """The log of events has grown to this id."""
+
+    last: int
+
+
+Hint = JobHint | ScheduleHint | CancelHint | DoneHint | EventHint
 Unsubscribe = Callable[[], None]
+
+EVENTS_KEPT = 100_000
+EVENTS_KEPT_FOR = 600 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,17 @@ class Note(NamedTuple):
     attempt: int
     checkpoint: bytes | None
     progress: bytes | None
+
+
+class Record(NamedTuple):
+    """A small document of the edges: an API key, a remembered request, a secret. `kind` and `key` name it within its tenant."""
+
+    kind: str
+    tenant: str
+    key: str
+    value: bytes
+    version: int
+    expires_at: Micros | None
 
 
 class MarkReply(StrEnum):
@@ -182,7 +202,12 @@ class Store(Protocol):
     async def get_job(self, tenant: str, job_id: UUID) -> Job | None: ...
 
     async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
-        """Newest fire_time first, live and past together; `before` is (fire_time, id) of the last row already seen."""
+        """Newest fire_time first, live and past together; `before` is (fire_time, id) of the last row already seen. A label is looked
+        for in one row after the other: where few match, narrow the filter by other fields, too."""
+        ...
+
+    async def count_matching(self, wanted: JobFilter, most: int) -> int:
+        """How many jobs the filter selects, live and past together; nobody counts further than `most`."""
         ...
 
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
@@ -194,7 +219,8 @@ class Store(Protocol):
         ...
 
     async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
-        """Pending: ends it as cancelled. Running: marks it and emits a CancelHint."""
+        """Pending: ends it as cancelled. Running: marks it and emits a CancelHint. Handed over: there is no worker to ask, so it ends as
+        cancelled at once, its attempt too."""
         ...
 
     async def change_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
@@ -236,7 +262,19 @@ class Store(Protocol):
         """Write each decision whose job still runs under that attempt number; answers the ids that were refused.
         Final states move to the past; PENDING goes back with due_at, failures, losses, node cleared. An ending other than
         SUCCEEDED leaves a row in attempts, unless the attempt never started (started_at is None) and was RELEASED.
-        Repeating a settlement that was written is not a refusal. An empty batch only makes the way ready for the next."""
+        Repeating a settlement that was written is not a refusal. An empty batch only makes the way ready for the next.
+
+        RUNNING (with any ending but SUCCEEDED) hands the job over to a worker outside: it runs on under its attempt number and counts
+        for its gate and queue, but no node has it, due_at is the deadline of a report, and no row is left in attempts. Whoever knows the
+        attempt number settles it as usual. Nodes may come and go: it is no orphan. `cancel_previous` marks it and waits."""
+        ...
+
+    async def extend(self, job_id: UUID, attempt: int, due_at: Micros) -> bool:
+        """Move the deadline of a job that was handed over. False when it is not handed over under this attempt number (any more)."""
+        ...
+
+    async def overdue(self, limit: int) -> list[Claimed]:
+        """Jobs that were handed over and whose deadline has passed, oldest deadline first; to be settled as timed out."""
         ...
 
     async def held(self, node: NodeId) -> list[Claimed]:
@@ -276,28 +314,38 @@ class Store(Protocol):
         ...
 
     # -- schedules ----------------------------------------------------------------------------------------------------
-    async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
+    async def put_schedule(
+        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
+    ) -> Schedule | None:
         """Create (expect_version 0), replace version n (expect_version n), or whichever it is (None). None when the
         expectation fails. Replacing keeps id, runs and pause, raises the version, and withdraws not-yet-started jobs with
-        fire_time in the future. last_fire_time becomes the latest fire that can no longer be withdrawn."""
+        fire_time in the future. last_fire_time becomes the latest fire that can no longer be withdrawn. A new schedule under the
+        name of a removed one has an id of its own and goes on numbering where that one ended, as long as its versions are known."""
         ...
 
     async def get_schedule(self, tenant: str, name: str) -> Schedule | None: ...
 
-    async def list_schedules(self, tenant: str, limit: int, after_name: str | None = None) -> list[Schedule]:
+    async def get_schedule_by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None: ...
+
+    async def list_schedules(self, wanted: ScheduleFilter, limit: int, after_name: str | None = None) -> list[Schedule]:
         """By name."""
         ...
 
-    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
+    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
         """Stop planning and withdraw as put_schedule does; raises the version. None when there is no such schedule."""
         ...
 
-    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
+    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None) -> Schedule | None:
         """Plan again from this cursor; raises the version. A schedule that is not paused is left as it is."""
         ...
 
-    async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
-        """Delete it and withdraw as put_schedule does. Running jobs finish; history stays."""
+    async def remove_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule | None:
+        """Delete it and withdraw as put_schedule does. Running jobs finish; history stays, and so do its versions."""
+        ...
+
+    async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
+        """What was changed on the schedules of this name, highest version first; `before` is the last version already seen. Every verb
+        above that raises the version leaves a row in the same transaction, and so does removal, with a number of its own."""
         ...
 
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
@@ -343,11 +391,43 @@ class Store(Protocol):
 
     async def leases(self) -> list[Lease]: ...
 
+    # -- documents and events of the edges ----------------------------------------------------------------------------
+    async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
+        """One that has expired is none, here and below."""
+        ...
+
+    async def put_record(
+        self, kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: Micros | None = None
+    ) -> int:
+        """The new version; 0, and nothing is changed, when the expectation fails (0: there must be none). Versions of a record only rise,
+        also when it expired or was deleted in between. After a lost reply the caller reads what is there: a repetition may fail by the
+        success of the first try."""
+        ...
+
+    async def delete_record(self, kind: str, tenant: str, key: str) -> bool: ...
+
+    async def list_records(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None) -> list[Record]:
+        """By (tenant, key), after that of the last one already seen; of all tenants when None."""
+        ...
+
+    async def add_events(self, events: Sequence[bytes]) -> None:
+        """Append to the log of events, in this order; emits an EventHint. What is repeated after a lost reply may be there twice."""
+        ...
+
+    async def list_events(self, after: int, limit: int) -> list[tuple[int, bytes]]:
+        """Events with an id greater than `after`, oldest first. Ids only rise; once one is seen, no smaller one appears any more. The log
+        keeps EVENTS_KEPT at most, and after a `prune` those of the last EVENTS_KEPT_FOR."""
+        ...
+
+    async def last_event(self) -> int:
+        """The id of the newest event, 0 when there never was one. It stays when the event itself is old."""
+        ...
+
     # -- upkeep and hints ---------------------------------------------------------------------------------------------
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         """Forget jobs finished before this instant (`targets`: jobs of these before instants of their own, if those are later), with
-        their attempts and marks, and dead nodes without jobs; also prepares
-        storage for the days ahead. Answers how many jobs went (an estimate where whole partitions are dropped)."""
+        their attempts and marks, dead nodes without jobs, versions of schedules that are gone, records that have expired and events that
+        are old; also prepares storage for the days ahead. Answers how many jobs went (an estimate where whole partitions are dropped)."""
         ...
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:

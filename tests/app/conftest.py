@@ -16,7 +16,9 @@ from duetime.stores.memory import MemoryStore
 from tests.servers.postgres import PostgresServer
 
 MakeApp = Callable[..., dt.App]
-TABLES = ("jobs", "history", "attempts", "marks", "gates", "schedules", "queues", "leases", "nodes")
+TABLES = (
+    "jobs", "history", "attempts", "marks", "gates", "schedules", "schedule_versions", "queues", "leases", "nodes", "records", "events",
+)  # fmt: skip
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

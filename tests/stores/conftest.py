@@ -13,7 +13,9 @@ from tests.servers.proxy import Proxy
 
 NAME = "duetime_shared"
 OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-TABLES = ("jobs", "history", "attempts", "marks", "gates", "schedules", "queues", "leases", "nodes")
+TABLES = (
+    "jobs", "history", "attempts", "marks", "gates", "schedules", "schedule_versions", "queues", "leases", "nodes", "records", "events",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")

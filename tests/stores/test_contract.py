@@ -16,7 +16,7 @@ from duetime.stores.postgres import PostgresStore
 from duetime.stores.sqlite import SqliteStore
 from duetime.testing.conformance import StoreConformance, drafts
 
-MOST_VERBS = 50
+MOST_VERBS = 62
 STORES = [MemoryStore, SqliteStore, PostgresStore]
 
 

@@ -12,7 +12,7 @@ from hypothesis import settings
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, JobDraft, JobFilter
 from duetime.model.limit import Rate
-from duetime.store import JobHint, Store
+from duetime.store import EVENTS_KEPT_FOR, JobHint, Store
 from duetime.stores.memory import MemoryStore
 from duetime.stores.memory.heap import FEW_STALE, DueHeap
 from duetime.stores.memory.row import Row
@@ -198,3 +198,19 @@ def test_entries_that_count_no_more_do_not_pile_up() -> None:
     first = heap.first()
     assert first is not None
     assert first[3] is row
+
+
+async def test_old_events_are_forgotten_and_their_last_id_is_not() -> None:
+    hand = Hand()
+    store = MemoryStore(hand)
+    await store.add_events([b"old", b"older than it seems"])
+    hand.now += EVENTS_KEPT_FOR // 2
+    await store.add_events([b"young"])
+    hand.now += EVENTS_KEPT_FOR // 2 + 1
+    await store.prune(0)
+    assert await store.list_events(0, 10) == [(3, b"young")]
+    hand.now += EVENTS_KEPT_FOR
+    await store.prune(0)
+    assert (await store.list_events(0, 10), await store.last_event()) == ([], 3)
+    await store.add_events([b"new"])
+    assert await store.list_events(0, 10) == [(4, b"new")]

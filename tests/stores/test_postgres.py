@@ -11,6 +11,7 @@ from duetime.stores.postgres import PostgresStore
 from duetime.testing.conformance import StoreConformance
 from duetime.testing.conformance.awaiting import AwaitConformance
 from duetime.testing.conformance.claiming import ClaimConformance
+from duetime.testing.conformance.events import EventConformance, EventOrderConformance
 from duetime.testing.conformance.exclusive import ExclusiveConformance
 from duetime.testing.conformance.firing import FireConformance
 from duetime.testing.conformance.gates import GateConformance, GatedExclusiveConformance, GateRaceConformance, TurnConformance
@@ -18,14 +19,17 @@ from duetime.testing.conformance.hints import HintConformance
 from duetime.testing.conformance.leases import LeaseConformance
 from duetime.testing.conformance.nodes import BeatConformance, BuryConformance
 from duetime.testing.conformance.notes import MarkConformance, NoteConformance
+from duetime.testing.conformance.outside import DeadlineConformance, HandoverConformance, OutsideCancelConformance
 from duetime.testing.conformance.queues import QueueConformance, QueueLimitConformance, QueuePauseConformance, QueueRateConformance
 from duetime.testing.conformance.racing import RaceConformance
 from duetime.testing.conformance.rates import NextStartConformance, RateConformance
+from duetime.testing.conformance.records import RecordConformance, RecordVersionConformance
 from duetime.testing.conformance.settling import SettleConformance
 from duetime.testing.conformance.submitting import SubmitConformance, UniqueKeyConformance
 from duetime.testing.conformance.transactions import TransactionConformance
 from duetime.testing.conformance.unique import AdmissionConformance, AdmissionRaceConformance
 from duetime.testing.conformance.upkeep import PruneConformance, TargetPruneConformance
+from duetime.testing.conformance.versions import ScheduleVersionConformance, VersionNumberConformance
 from tests.servers.pgbouncer import PgBouncer
 from tests.stores.conftest import NAME
 
@@ -81,11 +85,20 @@ class TestBehindPooler(
     AwaitConformance,
     TransactionConformance,
     SettleConformance,
+    HandoverConformance,
+    DeadlineConformance,
+    OutsideCancelConformance,
     RaceConformance,
     FireConformance,
     BeatConformance,
     BuryConformance,
     LeaseConformance,
+    ScheduleVersionConformance,
+    VersionNumberConformance,
+    RecordConformance,
+    RecordVersionConformance,
+    EventConformance,
+    EventOrderConformance,
     PruneConformance,
     TargetPruneConformance,
     HintConformance,

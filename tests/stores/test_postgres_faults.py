@@ -15,6 +15,7 @@ from duetime.errors import ConfigError, NotOpen, SchemaMissing, SchemaTooNew, St
 from duetime.model.attempt import Ending
 from duetime.model.instant import SECOND
 from duetime.model.job import JobFilter, State
+from duetime.model.schedule import ScheduleFilter
 from duetime.store import Hint, JobHint, Migration
 from duetime.stores.postgres import PostgresStore, upkeep
 from duetime.testing.conformance.drafts import (
@@ -229,7 +230,7 @@ class TestLostConnections:
         await far.fire([firing(each, now + HOUR, now) for each in made])
         assert proxy.dropped.is_set()
         assert len(await far.list_jobs(JobFilter(TENANT), 100)) == 5
-        cursors = [(found.next_fire_time, found.runs) for found in await far.list_schedules(TENANT, 10)]
+        cursors = [(found.next_fire_time, found.runs) for found in await far.list_schedules(ScheduleFilter(TENANT), 10)]
         assert cursors == [(now + HOUR, 1)] * 5
 
     @pytest.mark.parametrize("cut", [BEFORE, AFTER], ids=["before", "after"])
@@ -253,6 +254,21 @@ class TestLostConnections:
         assert await far.remove_schedule(TENANT, "schedule") == edited
         assert proxy.dropped.is_set()
         assert await far.get_schedule(TENANT, "schedule") is None
+
+    @pytest.mark.parametrize("cut", [BEFORE, AFTER], ids=["before", "after"])
+    async def test_taking_a_record_cut_off(self, far: PostgresStore, proxy: Proxy, cut: Cut) -> None:
+        """C3: whoever cannot tell whether it was the first must not be told that another was."""
+        await far.put_record("kind", TENANT, "other", b"", expect=0)
+        cut(proxy, b"MARKER")
+        if cut is BEFORE:
+            assert await far.put_record("kind", TENANT, "key", b"MARKER", expect=0) > 0
+        else:
+            with pytest.raises(StoreUnavailable, match="read it again"):
+                await far.put_record("kind", TENANT, "key", b"MARKER", expect=0)
+        assert proxy.dropped.is_set()
+        found = await far.get_record("kind", TENANT, "key")
+        assert found is not None
+        assert found.value == b"MARKER"
 
 
 class TestOutages:

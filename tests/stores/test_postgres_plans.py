@@ -26,6 +26,7 @@ from duetime.testing.conformance.drafts import (
     TENANT,
     bound,
     firing,
+    hand_over,
     job,
     jobs,
     joined,
@@ -207,6 +208,21 @@ async def test_settling_goes_by_the_primary_key(store: PostgresStore, postgres_d
     top = await plan(store._lines.settle, statement, *arguments)
     assert ways(top, "jobs") <= {"jobs_pkey", "Tid Scan"}
     assert rows_looked_at(top, "jobs") <= 3 * len(decisions)
+
+
+async def test_handing_over_goes_by_the_primary_key_and_deadlines_by_their_own_index(store: PostgresStore, postgres_database: str) -> None:
+    node, now = await joined(store), await store.time()
+    await store.add_jobs(jobs(MANY, now - HOUR))
+    claimed = await store.claim(request(node, room=1_000))
+    mislead(postgres_database)
+    decisions = [hand_over(row, now + at, now) for at, row in enumerate(claimed[:200])]
+    top = await plan(store._lines.settle, "settle", *zip(*decisions, strict=True))
+    assert ways(top, "jobs") == {"jobs_pkey", "Tid Scan"}
+    assert await store.settle(decisions) == []
+    assert await store.settle([hand_over(row, now + DAY, now) for row in claimed[200:]]) == []
+    top = await plan(store._lines.sweep, "overdue", 500)
+    assert ways(top, "jobs") == {"jobs_outside"}
+    assert rows_looked_at(top, "jobs") == 200
 
 
 async def test_refusals_are_looked_up_by_id(store: PostgresStore, postgres_database: str) -> None:

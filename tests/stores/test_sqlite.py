@@ -16,7 +16,7 @@ from hypothesis import settings
 from duetime.errors import ConfigError, NotOpen, SchemaTooNew, StoreError, StoreFull, StoreUnavailable
 from duetime.model.instant import SECOND
 from duetime.model.job import JobFilter, State
-from duetime.store import CancelHint, Store
+from duetime.store import EVENTS_KEPT_FOR, CancelHint, EventHint, Store
 from duetime.stores import from_url
 from duetime.stores.sqlite import SqliteStore, faults, location, schema, upkeep, writer
 from duetime.stores.sqlite.connection import connect
@@ -344,4 +344,16 @@ class TestHints:
         claimed = await claim_one(store, node, room=1)
         await second_store.cancel_job(TENANT, claimed.id, "enough")
         assert pulse.look() == (*LOOK_AT_EVERYTHING, CancelHint(node, claimed.id))
+        connection.close()
+
+    async def test_events_wake_no_worker(self, store: SqliteStore, second_store: SqliteStore, path: Path) -> None:
+        connection = connect(path)
+        pulse = Pulse(connection, lambda: store._writer.pulses, store._awaited)
+        await second_store.add_events([b"1", b"2"])
+        assert pulse.look() == (EventHint(2),)
+        assert pulse.look() == ()
+        connection.execute("UPDATE events SET at = at - ?", (EVENTS_KEPT_FOR,))
+        await second_store.prune(0)
+        assert (await store.list_events(0, 10), await store.last_event()) == ([], 2)
+        assert pulse.look() == ()
         connection.close()

@@ -9,10 +9,25 @@ import pytest
 
 from duetime.model.job import JobFilter, State
 from duetime.model.limit import Queue
+from duetime.model.schedule import Change
 from duetime.store import Migration
 from duetime.stores.sqlite import SqliteStore, schema
 from duetime.stores.sqlite.connection import connect
-from duetime.testing.conformance.drafts import HOUR, TENANT, add, bound, claim_one, job, joined, new_id, request, stored, success
+from duetime.testing.conformance.drafts import (
+    HOUR,
+    TENANT,
+    add,
+    bound,
+    claim_one,
+    job,
+    joined,
+    new_id,
+    put,
+    request,
+    schedule,
+    stored,
+    success,
+)
 
 # As the first version wrote them: the columns of `history` are counted, not named, and the indexes are.
 DRAFT = (
@@ -85,6 +100,24 @@ async def test_an_older_process_goes_on_beside_the_new(path: Path) -> None:
     assert list(listed.values()) == [State.SUCCEEDED]
     assert [row.id for row in await store.claim(request(node))] == [gated[0].id]
     old.close()
+    await store.close()
+
+
+async def test_schedules_that_were_there_have_a_version(path: Path) -> None:
+    """Of what was changed before nothing is known but the outcome."""
+    store = SqliteStore(path)
+    await store.open()
+    made = await put(store, schedule(), 1)
+    await store.pause_schedule(TENANT, "schedule", None, "ann")
+    await store.close()
+    with sqlite3.connect(path) as connection:
+        connection.executescript("DROP TABLE schedule_versions; DROP TABLE records; DROP TABLE events; DROP INDEX jobs_outside")
+        connection.execute("DELETE FROM schema_version WHERE version = 3")
+    connection.close()
+    assert await store.migrate() == Migration(2, schema.NEWEST)
+    await store.open()
+    [row] = await store.list_versions(TENANT, "schedule", 10)
+    assert (row.version, row.author, row.change, row.draft) == (2, None, Change.PAUSED, made.draft)
     await store.close()
 
 

@@ -8,7 +8,7 @@ from duetime.app import App
 from duetime.errors import ScheduleNotFound
 from duetime.handle import JobHandle
 from duetime.model.job import JobFilter, State
-from duetime.model.schedule import Schedule
+from duetime.model.schedule import Schedule, ScheduleFilter
 
 PAGE = 1_000
 
@@ -22,7 +22,7 @@ async def read_schedule(app: App, name: str) -> Schedule:
 
 async def all_schedules(app: App) -> AsyncIterator[Schedule]:
     last: str | None = None
-    while page := await app.store.list_schedules(app.tenant, PAGE, last):
+    while page := await app.store.list_schedules(ScheduleFilter(app.tenant), PAGE, last):
         for schedule in page:
             yield schedule
         last = page[-1].draft.name

@@ -102,8 +102,9 @@ def list_schedules(
     from duetime.cli.output import show_json, show_table
     from duetime.cli.records import schedule_record
     from duetime.cli.session import with_app
+    from duetime.model.schedule import ScheduleFilter
 
-    found = with_app(context, lambda app: app.store.list_schedules(app.tenant, limit, after))
+    found = with_app(context, lambda app: app.store.list_schedules(ScheduleFilter(app.tenant), limit, after))
     if as_json:
         show_json([schedule_record(one) for one in found])
         return

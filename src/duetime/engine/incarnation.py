@@ -49,6 +49,7 @@ class Incarnation:
         self._store = store
         self._clock = clock
         self._options = options
+        self._grace = options.grace
         self._observers = observers
         self._on_settled = on_settled
         self._loops: list[Loop] = []
@@ -83,6 +84,7 @@ class Incarnation:
             self._worker.fence(job_id, attempt)
 
     def interrupt(self) -> None:
+        self._grace = 0  # what is given back here may be claimed again before the stop
         if self._worker is not None:
             self._worker.interrupt(Stop.SHUTDOWN)
 
@@ -92,7 +94,7 @@ class Incarnation:
         await self._end([loop for loop in self._loops if loop is not self._settling])
         if self._worker is not None and self._settling is not None:
             self._worker.close(Stop.SHUTDOWN)
-            await self._worker.drain(self._options.grace)
+            await self._worker.drain(self._grace)
             await self._flush(self._worker, self._settling)
             self._worker.dismiss()
 

@@ -9,13 +9,14 @@ from types import TracebackType
 
 
 class Signals:
-    """While entered, `received` is set by the first signal and each further one calls `again`."""
+    """While entered, `received` is set by the first signal; each further one interrupts, even one that found nothing to interrupt yet."""
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self) -> None:
         self.received = asyncio.Event()
-        self.again: Callable[[], None] = lambda: None
+        self._impatient = False
+        self._interrupt: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Signals:
         for number in self.NUMBERS:
@@ -26,6 +27,11 @@ class Signals:
         for number in self.NUMBERS:
             asyncio.get_running_loop().remove_signal_handler(number)
 
+    def on_second(self, interrupt: Callable[[], None]) -> None:
+        self._interrupt = interrupt
+        if self._impatient:
+            interrupt()
+
     async def wait(self, ended: asyncio.Event) -> None:
         """Until a signal, or until there is nothing left to be stopped by one."""
         waits = [asyncio.ensure_future(event.wait()) for event in (self.received, ended)]
@@ -35,5 +41,6 @@ class Signals:
 
     def _on_signal(self) -> None:
         if self.received.is_set():
-            self.again()
+            self._impatient = True
+            self._interrupt()
         self.received.set()

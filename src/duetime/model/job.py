@@ -146,6 +146,9 @@ class JobFilter:
     due_after: Micros | None = None
     due_before: Micros | None = None
     undisposed: bool = False  # only dead letters nobody has retried or discarded
+    fire_after: Micros | None = None
+    fire_before: Micros | None = None
+    label: tuple[str, str] | None = None  # a key and its value
 
 
 class CancelReply(StrEnum):

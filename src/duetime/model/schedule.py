@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID
@@ -90,6 +91,39 @@ class Schedule:
     runs: int
     created_at: Micros
     updated_at: Micros
+
+
+class Change(StrEnum):
+    CREATED = "created"
+    REPLACED = "replaced"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleVersion:
+    """What a schedule was after a change (for a removal: before it), and who made it."""
+
+    version: int
+    at: Micros
+    author: str | None
+    change: Change
+    paused: bool
+    draft: ScheduleDraft  # under the schedule's own id
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFilter:
+    """Which schedules to list; None means any."""
+
+    tenant: str
+    text: str | None = None  # a part of the name, upper and lower case alike
+    paused: bool | None = None
+    owner: str | None = None
+    label: tuple[str, str] | None = None
+    target: str | None = None
+    queue: str | None = None
 
 
 class Fire(NamedTuple):

@@ -35,6 +35,7 @@ class Jobs:
         self._of_schedule: dict[UUID, dict[UUID, Row]] = {}
         self._started: dict[UUID, dict[UUID, Row]] = {}  # by schedule: live rows with attempt > 0
         self._of_node: dict[NodeId, dict[UUID, Row]] = {}
+        self._outside: dict[UUID, Row] = {}  # handed over: they run, and no node has them
         self._parked: dict[UUID, dict[UUID, Row]] = {}  # by schedule: due, and waiting for an earlier job to finish
 
     # -- looking ------------------------------------------------------------------------------------------------------
@@ -60,6 +61,14 @@ class Jobs:
         """The job, if it runs under this attempt number."""
         row = self.live.get(job_id)
         return row if row is not None and row.state is State.RUNNING and row.attempt == attempt else None
+
+    def outside(self, job_id: UUID, attempt: int) -> Row | None:
+        """The job, if it was handed over under this attempt number."""
+        row = self._outside.get(job_id)
+        return row if row is not None and row.attempt == attempt else None
+
+    def overdue(self, now: Micros) -> list[Row]:
+        return sorted((row for row in self._outside.values() if row.draft.due_at <= now), key=_due_order)
 
     def of_schedule(self, schedule_id: UUID) -> list[Row]:
         return list(self._of_schedule.get(schedule_id, {}).values())
@@ -106,8 +115,20 @@ class Jobs:
         if row.draft.schedule_id is not None:
             self._started.setdefault(row.draft.schedule_id, {})[row.draft.id] = row
 
+    def hand_over(self, row: Row, decision: Settlement) -> None:
+        """It counts for its gate and queue as before."""
+        assert row.node is not None
+        _discard(self._of_node, row.node, row.draft.id)
+        self._outside[row.draft.id] = row
+        row.node, row.begun = None, False
+        row.failures, row.losses = decision.failures, decision.losses
+        self.extend(row, decision.due_at)
+
+    def extend(self, row: Row, due_at: Micros) -> None:
+        row.draft = row.draft._replace(due_at=due_at)
+
     def put_back(self, row: Row, decision: Settlement) -> None:
-        self._leave_node(row)
+        self._stop(row)
         row.state, row.node, row.claimed_at, row.begun = State.PENDING, None, None, False
         row.failures, row.losses = decision.failures, decision.losses
         row.error = decision.error if decision.error is not None else row.error
@@ -137,7 +158,7 @@ class Jobs:
         draft = row.draft
         del self.live[draft.id]
         self.unqueue(row)
-        self._leave_node(row)
+        self._stop(row)
         if row.awaited:
             self.news.append(DoneHint(draft.id))
         if draft.unique_key is not None:
@@ -186,13 +207,20 @@ class Jobs:
             self.lanes.push(row)
         return freed
 
-    def _leave_node(self, row: Row) -> None:
-        if row.node is None:
+    def _stop(self, row: Row) -> None:
+        if row.state is not State.RUNNING:
             return
-        _discard(self._of_node, row.node, row.draft.id)
+        if row.node is None:
+            del self._outside[row.draft.id]
+        else:
+            _discard(self._of_node, row.node, row.draft.id)
         self.quotas.end(row.draft)
         if row.draft.gate is not None:
             self.news += (JobHint(*turn.owner.lane, 0) for turn in self.lanes.freed(row.draft.gate))
+
+
+def _due_order(row: Row) -> tuple[Micros, UUID]:
+    return row.draft.due_at, row.draft.id
 
 
 def _finished_before(row: Row, moment: Micros) -> bool:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from heapq import nsmallest
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
-from duetime.model.schedule import Fire, Firing, Schedule, ScheduleDraft
+from duetime.model.schedule import Change, Fire, Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.stores.memory.jobs import Jobs
+from duetime.stores.memory.selecting import selects_schedule
 
 
 class Schedules:
@@ -20,36 +22,53 @@ class Schedules:
         self._jobs = jobs
         self._by_id: dict[UUID, Schedule] = {}
         self._ids: dict[tuple[str, str], UUID] = {}
+        self._versions: dict[tuple[str, str], list[ScheduleVersion]] = {}  # by tenant and name, oldest first
 
     def get(self, tenant: str, name: str) -> Schedule | None:
         found = self._ids.get((tenant, name))
         return None if found is None else self._by_id[found]
 
-    def by_name(self, tenant: str, limit: int, after_name: str | None) -> list[Schedule]:
-        names = (name for owner, name in self._ids if owner == tenant and (after_name is None or name > after_name))
-        return [self._by_id[self._ids[tenant, name]] for name in nsmallest(limit, names)]
+    def by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
+        found = self._by_id.get(schedule_id)
+        return None if found is None or found.draft.tenant != tenant else found
 
-    def put(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, now: Micros) -> Schedule | None:
+    def by_name(self, wanted: ScheduleFilter, limit: int, after_name: str | None) -> list[Schedule]:
+        found = (
+            one for one in self._by_id.values() if selects_schedule(wanted, one) and (after_name is None or one.draft.name > after_name)
+        )
+        return nsmallest(limit, found, key=lambda one: one.draft.name)
+
+    def versions(self, tenant: str, name: str, limit: int, before: int | None) -> list[ScheduleVersion]:
+        found = (one for one in reversed(self._versions.get((tenant, name), ())) if before is None or one.version < before)
+        return list(islice(found, limit))
+
+    def put(
+        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None, now: Micros
+    ) -> Schedule | None:
         old = self.get(draft.tenant, draft.name)
         if expect_version is not None and expect_version != (0 if old is None else old.version):
             return None
         if old is None:
-            new = Schedule(draft, draft.id, 1, segment_of(draft.id), False, None, next_fire_time, None, 0, now, now)
+            newest = self.versions(draft.tenant, draft.name, 1, None)
+            version = newest[0].version + 1 if newest else 1
+            new = Schedule(draft, draft.id, version, segment_of(draft.id), False, None, next_fire_time, None, 0, now, now)
             self._ids[draft.tenant, draft.name] = draft.id
+            self._note(new, Change.CREATED, author, now)
             return self._keep(new)
-        return self._edit(old, now, draft=replace(draft, id=old.id), next_fire_time=next_fire_time)
+        return self._edit(old, Change.REPLACED, author, now, draft=replace(draft, id=old.id), next_fire_time=next_fire_time)
 
-    def pause(self, tenant: str, name: str, note: str | None, now: Micros) -> Schedule | None:
+    def pause(self, tenant: str, name: str, note: str | None, author: str | None, now: Micros) -> Schedule | None:
         old = self.get(tenant, name)
-        return None if old is None else self._edit(old, now, paused=True, pause_note=note)
+        return None if old is None else self._edit(old, Change.PAUSED, author, now, paused=True, pause_note=note)
 
-    def resume(self, old: Schedule, next_fire_time: Micros | None, now: Micros) -> Schedule:
-        return self._edit(old, now, paused=False, pause_note=None, next_fire_time=next_fire_time)
+    def resume(self, old: Schedule, next_fire_time: Micros | None, author: str | None, now: Micros) -> Schedule:
+        return self._edit(old, Change.RESUMED, author, now, paused=False, pause_note=None, next_fire_time=next_fire_time)
 
-    def remove(self, tenant: str, name: str, now: Micros) -> Schedule | None:
+    def remove(self, tenant: str, name: str, author: str | None, now: Micros) -> Schedule | None:
         old = self.get(tenant, name)
         if old is None:
             return None
+        self._note(replace(old, version=old.version + 1), Change.REMOVED, author, now)
         del self._by_id[self._ids.pop((tenant, name))]
         return self._withdrawn(old, now)
 
@@ -78,9 +97,23 @@ class Schedules:
             if schedule.next_fire_time is not None and not schedule.paused and schedule.segment in wanted:
                 yield schedule.next_fire_time, schedule
 
-    def _edit(self, old: Schedule, now: Micros, **changes: Any) -> Schedule:
-        withdrawn = self._withdrawn(old, now)
-        return self._keep(replace(withdrawn, version=old.version + 1, updated_at=now, **changes))
+    def forget_versions(self, before: Micros) -> None:
+        """Of schedules that are gone."""
+        for name, rows in list(self._versions.items()):
+            kept = [row for row in rows if row.at >= before or row.draft.id in self._by_id]
+            if kept:
+                self._versions[name] = kept
+            else:
+                del self._versions[name]
+
+    def _edit(self, old: Schedule, change: Change, author: str | None, now: Micros, **changes: Any) -> Schedule:
+        edited = replace(self._withdrawn(old, now), version=old.version + 1, updated_at=now, **changes)
+        self._note(edited, change, author, now)
+        return self._keep(edited)
+
+    def _note(self, schedule: Schedule, change: Change, author: str | None, now: Micros) -> None:
+        made = ScheduleVersion(schedule.version, now, author, change, schedule.paused, schedule.draft)
+        self._versions.setdefault((schedule.draft.tenant, schedule.draft.name), []).append(made)
 
     def _withdrawn(self, schedule: Schedule, now: Micros) -> Schedule:
         """Take back what has not started and lies ahead; last_fire_time becomes the latest fire that can no longer be taken back."""

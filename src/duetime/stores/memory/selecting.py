@@ -1,4 +1,4 @@
-"""Which jobs a filter selects, and in which order listings show them."""
+"""Which jobs and schedules a filter selects, and in which order listings show jobs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from uuid import UUID
 
 from duetime.model.instant import Micros
 from duetime.model.job import JobFilter, State
+from duetime.model.schedule import Schedule, ScheduleFilter
+from duetime.stores.labels import has_label
 from duetime.stores.memory.row import Row
 
 
@@ -25,5 +27,21 @@ def selects(wanted: JobFilter, row: Row) -> bool:
         and (wanted.node is None or row.node == wanted.node)
         and (wanted.due_after is None or draft.due_at >= wanted.due_after)
         and (wanted.due_before is None or draft.due_at < wanted.due_before)
+        and (wanted.fire_after is None or draft.fire_time >= wanted.fire_after)
+        and (wanted.fire_before is None or draft.fire_time < wanted.fire_before)
         and (not wanted.undisposed or (row.state is State.DEAD and row.disposition is None))
+        and (wanted.label is None or has_label(draft.labels, *wanted.label))
+    )
+
+
+def selects_schedule(wanted: ScheduleFilter, schedule: Schedule) -> bool:
+    draft = schedule.draft
+    return (
+        draft.tenant == wanted.tenant
+        and (wanted.text is None or wanted.text.casefold() in draft.name.casefold())
+        and (wanted.paused is None or schedule.paused is wanted.paused)
+        and (wanted.owner is None or draft.owner == wanted.owner)
+        and (wanted.target is None or draft.target == wanted.target)
+        and (wanted.queue is None or draft.queue == wanted.queue)
+        and (wanted.label is None or has_label(draft.labels, *wanted.label))
     )

@@ -10,6 +10,10 @@ from duetime.stores.memory.row import Row
 
 def write(jobs: Jobs, row: Row, decision: Settlement) -> list[Row]:
     """Answers the jobs that waited for this one to finish."""
+    if decision.state is State.RUNNING:
+        if row.node is not None:  # said again, it moves no deadline
+            jobs.hand_over(row, decision)
+        return []
     jobs.record(row, decision)
     if decision.state is State.PENDING:
         jobs.put_back(row, decision)

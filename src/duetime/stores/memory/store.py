@@ -17,16 +17,31 @@ from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter, State
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import Queue
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import CancelHint, Capabilities, ClaimRequest, Hint, MarkReply, Migration, Note, QueueCount, Unsubscribe
+from duetime.store import (
+    CancelHint,
+    Capabilities,
+    ClaimRequest,
+    EventHint,
+    Hint,
+    MarkReply,
+    Migration,
+    Note,
+    QueueCount,
+    Record,
+    Unsubscribe,
+)
+from duetime.stores.handover import cancellation
 from duetime.stores.memory import noting
 from duetime.stores.memory.admitting import admit
 from duetime.stores.memory.claiming import Claiming, next_due
+from duetime.stores.memory.events import Events
 from duetime.stores.memory.hinting import LOOK_AT_EVERYTHING, cursor_hints, job_hints
 from duetime.stores.memory.jobs import Jobs
 from duetime.stores.memory.nodes import Nodes
+from duetime.stores.memory.records import Records
 from duetime.stores.memory.row import Row, claimed_of, job_of
 from duetime.stores.memory.schedules import Schedules
 from duetime.stores.memory.selecting import position, selects
@@ -47,6 +62,8 @@ class MemoryStore:
         self._jobs = Jobs()
         self._nodes = Nodes(self._jobs)
         self._schedules = Schedules(self._jobs)
+        self._records = Records()
+        self._events = Events()
 
     # -- life ---------------------------------------------------------------------------------------------------------
     async def open(self) -> None:
@@ -92,6 +109,10 @@ class MemoryStore:
             found = (row for row in self._jobs.every() if selects(wanted, row) and (before is None or position(row) < before))
             return [job_of(row) for row in nlargest(limit, found, key=position)]
 
+    async def count_matching(self, wanted: JobFilter, most: int) -> int:
+        with self._lock:
+            return sum(1 for _ in islice((row for row in self._jobs.every() if selects(wanted, row)), most))
+
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
         with self._lock:
             return list(self._jobs.attempts.get(job_id, ()))
@@ -112,7 +133,7 @@ class MemoryStore:
             if row.state.final:
                 return CancelReply.FINAL
             if row.node is None:
-                freed = self._jobs.finish(row, State.CANCELLED, self._clock(), reason)
+                freed = self._cancel(row, reason)
                 reply, hints = CancelReply.CANCELLED, job_hints(waiting.draft for waiting in freed)
             else:
                 row.cancel_requested = True
@@ -179,6 +200,17 @@ class MemoryStore:
         self._tell(job_hints(row.draft for row in freed))
         return refused
 
+    async def extend(self, job_id: UUID, attempt: int, due_at: Micros) -> bool:
+        with self._lock:
+            row = self._jobs.outside(job_id, attempt)
+            if row is not None:
+                self._jobs.extend(row, due_at)
+            return row is not None
+
+    async def overdue(self, limit: int) -> list[Claimed]:
+        with self._lock:
+            return [claimed_of(row) for row in self._jobs.overdue(self._clock())[:limit]]
+
     async def held(self, node: NodeId) -> list[Claimed]:
         with self._lock:
             return [claimed_of(row) for row in self._jobs.of_node(node)]
@@ -218,9 +250,11 @@ class MemoryStore:
         self._tell([LOOK_AT_EVERYTHING])
 
     # -- schedules ----------------------------------------------------------------------------------------------------
-    async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
+    async def put_schedule(
+        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
+    ) -> Schedule | None:
         with self._lock:
-            schedule = self._schedules.put(draft, next_fire_time, expect_version, self._clock())
+            schedule = self._schedules.put(draft, next_fire_time, expect_version, author, self._clock())
         if schedule is not None:
             self._tell(cursor_hints(schedule))
         return schedule
@@ -229,30 +263,38 @@ class MemoryStore:
         with self._lock:
             return self._schedules.get(tenant, name)
 
-    async def list_schedules(self, tenant: str, limit: int, after_name: str | None = None) -> list[Schedule]:
+    async def get_schedule_by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
         with self._lock:
-            return self._schedules.by_name(tenant, limit, after_name)
+            return self._schedules.by_id(tenant, schedule_id)
 
-    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
+    async def list_schedules(self, wanted: ScheduleFilter, limit: int, after_name: str | None = None) -> list[Schedule]:
         with self._lock:
-            schedule = self._schedules.pause(tenant, name, note, self._clock())
+            return self._schedules.by_name(wanted, limit, after_name)
+
+    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
+        with self._lock:
+            schedule = self._schedules.pause(tenant, name, note, author, self._clock())
         self._tell(())
         return schedule
 
-    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
+    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None) -> Schedule | None:
         with self._lock:
             schedule = self._schedules.get(tenant, name)
             if schedule is None or not schedule.paused:
                 return schedule
-            schedule = self._schedules.resume(schedule, next_fire_time, self._clock())
+            schedule = self._schedules.resume(schedule, next_fire_time, author, self._clock())
         self._tell(cursor_hints(schedule))
         return schedule
 
-    async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
+    async def remove_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule | None:
         with self._lock:
-            schedule = self._schedules.remove(tenant, name, self._clock())
+            schedule = self._schedules.remove(tenant, name, author, self._clock())
         self._tell(())
         return schedule
+
+    async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
+        with self._lock:
+            return self._schedules.versions(tenant, name, limit, before)
 
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         with self._lock:
@@ -304,11 +346,47 @@ class MemoryStore:
         with self._lock:
             return self._nodes.leases()
 
+    # -- documents and events of the edges ----------------------------------------------------------------------------
+    async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
+        with self._lock:
+            return self._records.get(kind, tenant, key, self._clock())
+
+    async def put_record(
+        self, kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: Micros | None = None
+    ) -> int:
+        with self._lock:
+            return self._records.put(Record(kind, tenant, key, value, 0, expires_at), expect, self._clock())
+
+    async def delete_record(self, kind: str, tenant: str, key: str) -> bool:
+        with self._lock:
+            return self._records.delete(kind, tenant, key, self._clock())
+
+    async def list_records(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None) -> list[Record]:
+        with self._lock:
+            return self._records.page(kind, tenant, limit, after, self._clock())
+
+    async def add_events(self, events: Sequence[bytes]) -> None:
+        with self._lock:
+            self._events.add(events, self._clock())
+            last = self._events.last
+        self._tell([EventHint(last)] if events else ())
+
+    async def list_events(self, after: int, limit: int) -> list[tuple[int, bytes]]:
+        with self._lock:
+            return self._events.page(after, limit)
+
+    async def last_event(self) -> int:
+        return self._events.last
+
     # -- upkeep and hints ---------------------------------------------------------------------------------------------
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         with self._lock:
             self._nodes.forget(before)
-            self._jobs.quotas.forget_idle(self._clock())
+            now = self._clock()
+            self._jobs.quotas.forget_idle(now)
+            self._schedules.forget_versions(before)
+            self._records.forget(now)
+            self._events.forget(now)
             return self._jobs.prune(before, targets or {})
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
@@ -332,6 +410,13 @@ class MemoryStore:
         for hint in (*hints, *news):
             for listener in self._listeners:
                 listener(hint)
+
+    def _cancel(self, row: Row, reason: str) -> list[Row]:
+        """One that waits, or that was handed over. Answers the jobs that waited for it to finish."""
+        if row.state is not State.RUNNING:
+            return self._jobs.finish(row, State.CANCELLED, self._clock(), reason)
+        draft = row.draft
+        return write(self._jobs, row, cancellation(draft.id, row.attempt, draft.due_at, row.failures, row.losses, self._clock(), reason))
 
     def _undisposed(self, tenant: str, job_id: UUID) -> Row | None:
         row = self._jobs.find(tenant, job_id)

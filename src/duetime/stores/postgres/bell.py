@@ -16,7 +16,7 @@ from duetime.clock import monotonic_micros, noise, pause
 from duetime.errors import DuetimeError
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import NodeId
-from duetime.store import CancelHint, DoneHint, Hint, JobHint, ScheduleHint, Unsubscribe
+from duetime.store import CancelHint, DoneHint, EventHint, Hint, JobHint, ScheduleHint, Unsubscribe
 from duetime.stores.postgres.lines import SQL, Lines
 
 CHANNEL = "duetime"
@@ -154,6 +154,8 @@ def encode(hint: Hint) -> str:
             return f"c {node} {job_id}"
         case DoneHint(job_id):
             return f"d {job_id}"
+        case EventHint(last):
+            return f"e {last}"
 
 
 def decode(payload: str) -> Hint | None:
@@ -168,6 +170,8 @@ def decode(payload: str) -> Hint | None:
                 return CancelHint(NodeId(int(node)), UUID(job_id))
             case ["d", job_id]:
                 return DoneHint(UUID(job_id))
+            case ["e", last]:
+                return EventHint(int(last))
     except ValueError:
         pass
     return None
@@ -183,10 +187,12 @@ def _key(hint: Hint) -> tuple[object, ...]:
             return ("c", node, job_id)
         case DoneHint(job_id):
             return ("d", job_id)
+        case EventHint():
+            return ("e",)
 
 
 def _instant(hint: Hint) -> Micros:
-    """Of two hints with the same key the one about the earlier instant says all."""
+    """Of two hints with the same key the one about the earlier instant says all; of two about events, the later id."""
     match hint:
         case JobHint(_, _, due_at):
             return due_at
@@ -194,3 +200,5 @@ def _instant(hint: Hint) -> Micros:
             return moment
         case CancelHint() | DoneHint():
             return 0
+        case EventHint(last):
+            return -last

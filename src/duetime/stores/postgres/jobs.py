@@ -18,6 +18,7 @@ from duetime.stores.postgres import listing
 from duetime.stores.postgres.bell import Bell
 from duetime.stores.postgres.line import PATIENCE
 from duetime.stores.postgres.lines import SQL, Lines
+from duetime.stores.postgres.outside import Outside
 from duetime.stores.postgres.queues import Queues
 from duetime.stores.postgres.rows import attempt_of, job_of
 
@@ -28,10 +29,11 @@ MOST_RIVALS = 10
 
 
 class Jobs:
-    def __init__(self, lines: Lines, bell: Bell, queues: Queues) -> None:
+    def __init__(self, lines: Lines, bell: Bell, queues: Queues, outside: Outside) -> None:
         self._lines = lines
         self._bell = bell
         self._queues = queues
+        self._outside = outside
 
     # -- storing ------------------------------------------------------------------------------------------------------
     async def add(self, drafts: Sequence[JobDraft], again: bool) -> list[UUID]:
@@ -123,6 +125,11 @@ class Jobs:
             return []
         return [job_of(row) for row in await self._lines.read.fetch(query.text, *query.arguments)]
 
+    async def matching(self, wanted: JobFilter, most: int) -> int:
+        query = listing.count(wanted, most)
+        counted: int = 0 if query is None else await self._lines.read.value(query.text, *query.arguments)
+        return counted
+
     async def attempts(self, job_id: UUID) -> list[Attempt]:
         return [attempt_of(row) for row in await self._lines.read.fetch(SQL["list_attempts"], job_id)]
 
@@ -133,6 +140,10 @@ class Jobs:
     async def cancel(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
         for _ in range(MOST_RIVALS):
             row = await self._lines.submit.row(SQL["cancel_job"], tenant, job_id, reason)
+            if row is not None and row["reply"] == "outside":
+                if await self._outside.cancel(tenant, job_id, reason):
+                    return CancelReply.CANCELLED
+                continue
             if row is not None:
                 reply = CancelReply(row["reply"])
                 if row["awaited"]:

@@ -30,8 +30,9 @@ class Lines:
         self.settle = Line(address, "settle", _HASHES, on_connect=self._hear_of_ends)
         self.note = Line(address, "note", _HASHES)
         self.plan = Line(address, "plan", _HASHES)
+        self.event = Line(address, "event", {})  # by itself: its writers wait for one another
         self.read = Line(address, "read", {})
-        self._all = [self.submit, self.claim, self.sweep, self.settle, self.note, self.plan, self.read]
+        self._all = [self.submit, self.claim, self.sweep, self.settle, self.note, self.plan, self.event, self.read]
         self.ended: list[UUID] = []  # jobs somebody waits for which `settle` has ended: not told to anybody yet
 
     def heart(self, on_connect: Work[None], on_lost: Callable[[], None]) -> Line:

@@ -1,5 +1,6 @@
-"""The query behind list_jobs: live and past jobs together, newest fire time first, a page at a time.
+"""The queries behind list_jobs, count_matching and list_schedules.
 
+Jobs are listed live and past together, newest fire time first, a page at a time.
 Ids begin with the fire time in milliseconds, so the primary key gives the order without an index of its own. Within one millisecond
 ids are in no order: a page reads its last millisecond to the end and sorts exactly.
 """
@@ -12,6 +13,7 @@ from uuid import UUID
 
 from duetime.model.instant import Micros
 from duetime.model.job import FINAL, JobFilter, State
+from duetime.model.schedule import ScheduleFilter
 from duetime.stores.postgres.lines import SQL
 
 LIVE, PAST = SQL["live_jobs"], SQL["past_jobs"]
@@ -40,6 +42,32 @@ def query(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> 
     return made
 
 
+def count(wanted: JobFilter, most: int) -> Query | None:
+    """None when nothing can be selected."""
+    made = Query()
+    sources = _sources(wanted, _conditions(made, wanted))
+    if not sources:
+        return None
+    limit = made.bind(most)
+    parts = " UNION ALL ".join(f"(SELECT FROM {table} WHERE {where} LIMIT {limit})" for _, table, where in sources)
+    made.text = f"SELECT count(*) FROM (SELECT FROM ({parts}) p LIMIT {limit}) c"  # noqa: S608
+    return made
+
+
+def schedules(wanted: ScheduleFilter, limit: int, after_name: str | None) -> Query:
+    made = Query()
+    columns = ("tenant", "paused", "owner", "target", "queue")
+    conditions = [f"{column} = {made.bind(value)}" for column in columns if (value := getattr(wanted, column)) is not None]
+    if after_name is not None:
+        conditions.append(f"name > {made.bind(after_name)}")
+    if wanted.text is not None:
+        # The letters the database's own language knows, as far as it knows any.
+        conditions.append(f'strpos(lower(name COLLATE "default"), lower({made.bind(wanted.text)}::text)) > 0')
+    where = " AND ".join([*conditions, *_label(made, wanted.label)])
+    made.text = f"SELECT * FROM duetime.schedules WHERE {where} ORDER BY name LIMIT {made.bind(limit)}"  # noqa: S608
+    return made
+
+
 def _text(sources: list[tuple[str, str, str]], limit: str) -> str:
     """Made of our own words only; values are bound. Whole rows are fetched last: thousands may share the last millisecond."""
     tops = " UNION ALL ".join(f"(SELECT id FROM {table} WHERE {where} ORDER BY id DESC LIMIT {limit})" for _, table, where in sources)  # noqa: S608
@@ -64,14 +92,28 @@ def _conditions(made: Query, wanted: JobFilter) -> list[str]:
         conditions.append(f"due_at >= {made.bind(wanted.due_after)}")
     if wanted.due_before is not None:
         conditions.append(f"due_at < {made.bind(wanted.due_before)}")
-    return conditions
+    if wanted.fire_after is not None:
+        conditions += [f"fire_time >= {made.bind(wanted.fire_after)}", f"id >= {made.bind(_first_id(wanted.fire_after // 1_000))}"]
+    if wanted.fire_before is not None:
+        conditions += [f"fire_time < {made.bind(wanted.fire_before)}", f"id < {made.bind(_first_id(wanted.fire_before // 1_000 + 1))}"]
+    return [*conditions, *_label(made, wanted.label)]
+
+
+def _label(made: Query, label: tuple[str, str] | None) -> list[str]:
+    """Last, and by no index: one would cost every job that has labels, three times over."""
+    return [] if label is None else [f"duetime.has_label(labels, {made.bind(label[0])}, {made.bind(label[1])})"]
+
+
+def _first_id(milliseconds: int) -> UUID:
+    """No id of a job that fires in this millisecond or later is smaller."""
+    return UUID(int=max(0, milliseconds) << 80)
 
 
 def _position(made: Query, before: tuple[Micros, UUID] | None) -> list[str]:
     if before is None:
         return []
     fire_time, job_id = before
-    ceiling = UUID(int=(fire_time // 1_000 + 1) << 80)
+    ceiling = _first_id(fire_time // 1_000 + 1)
     return [f"id < {made.bind(ceiling)}", f"(fire_time, id) < ({made.bind(fire_time)}::timestamptz, {made.bind(job_id)}::uuid)"]
 
 

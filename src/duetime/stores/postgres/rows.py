@@ -10,7 +10,7 @@ from duetime.model.attempt import Attempt, Ending
 from duetime.model.job import Claimed, Job, State
 from duetime.model.lease import Lease, Node
 from duetime.model.limit import Queue, Rate
-from duetime.model.schedule import Missed, Schedule, ScheduleDraft
+from duetime.model.schedule import Change, Missed, Schedule, ScheduleDraft, ScheduleVersion
 from duetime.model.when import When, restore, to_json
 
 
@@ -22,14 +22,17 @@ def claimed_of(row: Any) -> Claimed:
 def job_of(row: Any) -> Job:
     values = list(row)
     values[STATE] = State(values[STATE])
+    values[NODE] = values[NODE] or None  # node 0 is no node: the job was handed over
     return Job(*values)
 
 
-STATE = list(Job.__dataclass_fields__).index("state")
+STATE, NODE = (list(Job.__dataclass_fields__).index(name) for name in ("state", "node"))
 
 
 def attempt_of(row: Any) -> Attempt:
-    return Attempt(row["job_id"], row["attempt"], row["node"], Ending(row["ending"]), row["started_at"], row["finished_at"], row["error"])
+    return Attempt(
+        row["job_id"], row["attempt"], row["node"] or None, Ending(row["ending"]), row["started_at"], row["finished_at"], row["error"]
+    )
 
 
 def node_of(row: Any) -> Node:
@@ -60,6 +63,10 @@ def schedule_of(row: Any) -> Schedule:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )
+
+
+def version_of(row: Any) -> ScheduleVersion:
+    return ScheduleVersion(row["version"], row["at"], row["author"], Change(row["change"]), row["paused"], _draft_of(row))
 
 
 def definition_of(draft: ScheduleDraft) -> bytes:

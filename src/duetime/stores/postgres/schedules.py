@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+import asyncpg
+
+from duetime.errors import StoreUnavailable
 from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.schedule import Change, Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.store import Hint, JobHint, ScheduleHint
+from duetime.stores.postgres import listing
 from duetime.stores.postgres.bell import Bell
 from duetime.stores.postgres.lines import SQL, Lines
-from duetime.stores.postgres.rows import definition_of, schedule_of
+from duetime.stores.postgres.rows import definition_of, schedule_of, version_of
+
+MOST_RIVALS = 10
 
 
 class Schedules:
@@ -21,28 +28,38 @@ class Schedules:
         self._bell = bell
 
     # -- editing ------------------------------------------------------------------------------------------------------
-    async def put(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
+    async def put(
+        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None
+    ) -> Schedule | None:
         row = None
         if not expect_version:
-            row = await self._insert(draft, next_fire_time)
+            row = await self._insert_numbered(draft, next_fire_time, author)
         if row is None and expect_version != 0:
-            row = await self._edit(SQL["replace_schedule"], *_definition(draft), next_fire_time, expect_version)
+            values = (*_definition(draft), next_fire_time, expect_version)
+            row = await self._edit(Change.REPLACED, author, SQL["replace_schedule"], *values)
         return self._told(row)
 
-    async def pause(self, tenant: str, name: str, note: str | None) -> Schedule | None:
-        row = await self._edit(SQL["pause_schedule"], tenant, name, note)
+    async def pause(self, tenant: str, name: str, note: str | None, author: str | None) -> Schedule | None:
+        row = await self._edit(Change.PAUSED, author, SQL["pause_schedule"], tenant, name, note)
         return None if row is None else schedule_of(row)
 
-    async def resume(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
-        row = await self._lines.submit.row(SQL["resume_schedule"], tenant, name, next_fire_time)
+    async def resume(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None) -> Schedule | None:
+        row = await self._lines.submit.row(SQL["resume_schedule"], tenant, name, next_fire_time, author)
         return await self.get(tenant, name) if row is None else self._told(row)
 
-    async def remove(self, tenant: str, name: str) -> Schedule | None:
-        row = await self._edit(SQL["lock_schedule"], tenant, name, remove=True)
+    async def remove(self, tenant: str, name: str, author: str | None) -> Schedule | None:
+        row = await self._edit(Change.REMOVED, author, SQL["lock_schedule"], tenant, name)
         return None if row is None else schedule_of(row)
 
-    async def _insert(self, draft: ScheduleDraft, next_fire_time: Micros | None) -> Any:
-        arguments = [draft.id, *_definition(draft), segment_of(draft.id), next_fire_time]
+    async def _insert_numbered(self, draft: ScheduleDraft, next_fire_time: Micros | None, author: str | None) -> Any:
+        """Again, if an earlier schedule of this name went in the same moment: its last number was not to be seen."""
+        for _ in range(MOST_RIVALS):
+            with contextlib.suppress(asyncpg.UniqueViolationError):
+                return await self._insert(draft, next_fire_time, author)
+        raise StoreUnavailable(f"schedule {draft.name!r} comes and goes too fast: repeat")
+
+    async def _insert(self, draft: ScheduleDraft, next_fire_time: Micros | None, author: str | None) -> Any:
+        arguments = [draft.id, *_definition(draft), segment_of(draft.id), next_fire_time, author]
         tries = 0
 
         async def work(connection: Any) -> Any:
@@ -57,7 +74,7 @@ class Schedules:
 
         return await self._lines.submit.run(work)
 
-    async def _edit(self, statement: str, *arguments: Any, remove: bool = False) -> Any:
+    async def _edit(self, change: Change, author: str | None, statement: str, *arguments: Any) -> Any:
         """Change the schedule's row, then take back what has not started: what was planned may no longer be wanted."""
         reached = None
 
@@ -65,10 +82,10 @@ class Schedules:
             nonlocal reached
             schedule_id = await connection.fetchval(statement, *arguments)
             if schedule_id is None:
-                return await _if_committed(connection, reached, remove)
+                return await _if_committed(connection, reached, change is Change.REMOVED)
             withdrawal = await connection.fetchrow(SQL["withdraw_jobs"], schedule_id)
-            reached = await connection.fetchrow(SQL["record_withdrawal"], schedule_id, withdrawal["withdrawn"], withdrawal["moment"])
-            if remove:
+            reached = await connection.fetchrow(SQL["record_withdrawal"], schedule_id, *withdrawal, author, change)
+            if change is Change.REMOVED:
                 await connection.execute(SQL["delete_schedule"], schedule_id)
             return reached
 
@@ -87,8 +104,16 @@ class Schedules:
         row = await self._lines.read.row(SQL["get_schedule"], tenant, name)
         return None if row is None else schedule_of(row)
 
-    async def by_name(self, tenant: str, limit: int, after_name: str | None) -> list[Schedule]:
-        return [schedule_of(row) for row in await self._lines.read.fetch(SQL["list_schedules"], tenant, after_name, limit)]
+    async def by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
+        row = await self._lines.read.row(SQL["get_schedule_by_id"], tenant, schedule_id)
+        return None if row is None else schedule_of(row)
+
+    async def by_name(self, wanted: ScheduleFilter, limit: int, after_name: str | None) -> list[Schedule]:
+        query = listing.schedules(wanted, limit, after_name)
+        return [schedule_of(row) for row in await self._lines.read.fetch(query.text, *query.arguments)]
+
+    async def versions(self, tenant: str, name: str, limit: int, before: int | None) -> list[ScheduleVersion]:
+        return [version_of(row) for row in await self._lines.read.fetch(SQL["list_versions"], tenant, name, before, limit)]
 
     async def due(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         return [schedule_of(row) for row in await self._lines.plan.fetch(SQL["due_schedules"], list(segments), until, limit)]

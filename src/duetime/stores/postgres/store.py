@@ -11,7 +11,7 @@ from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import Queue
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
 from duetime.store import (
@@ -23,17 +23,20 @@ from duetime.store import (
     Migration,
     Note,
     QueueCount,
+    Record,
     Transaction,
     Unsubscribe,
 )
 from duetime.stores.postgres import upkeep
 from duetime.stores.postgres.address import Address, parse
 from duetime.stores.postgres.bell import Bell
+from duetime.stores.postgres.edges import Events, Records
 from duetime.stores.postgres.guests import welcome
 from duetime.stores.postgres.jobs import Jobs
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.nodes import Nodes
 from duetime.stores.postgres.notes import Notes
+from duetime.stores.postgres.outside import Outside
 from duetime.stores.postgres.queues import Queues
 from duetime.stores.postgres.schedules import Schedules
 from duetime.stores.postgres.transactions import Sessions
@@ -50,9 +53,12 @@ class PostgresStore:
         self._lines = Lines(address)
         self._bell = Bell(self._lines)
         self._queues = Queues(self._lines, self._bell)
-        self._jobs = Jobs(self._lines, self._bell, self._queues)
-        self._unique = UniqueJobs(self._lines, self._bell, self._jobs, self._queues)
         self._work = Work(self._lines, self._bell)
+        self._outside = Outside(self._lines, self._work)
+        self._jobs = Jobs(self._lines, self._bell, self._queues, self._outside)
+        self._unique = UniqueJobs(self._lines, self._bell, self._jobs, self._queues)
+        self._records = Records(self._lines)
+        self._events = Events(self._lines, self._bell)
         self._schedules = Schedules(self._lines, self._bell)
         self._nodes = Nodes(self._lines)
         self._notes = Notes(self._lines)
@@ -106,6 +112,9 @@ class PostgresStore:
     async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
         return await self._jobs.page(wanted, limit, before)
 
+    async def count_matching(self, wanted: JobFilter, most: int) -> int:
+        return await self._jobs.matching(wanted, most)
+
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
         return await self._jobs.attempts(job_id)
 
@@ -134,6 +143,12 @@ class PostgresStore:
     async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
         return await self._work.settle(settlements)
 
+    async def extend(self, job_id: UUID, attempt: int, due_at: Micros) -> bool:
+        return await self._outside.extend(job_id, attempt, due_at)
+
+    async def overdue(self, limit: int) -> list[Claimed]:
+        return await self._outside.overdue(limit)
+
     async def held(self, node: NodeId) -> list[Claimed]:
         return await self._nodes.held(node)
 
@@ -159,23 +174,31 @@ class PostgresStore:
         await self._queues.set(queue)
 
     # -- schedules ----------------------------------------------------------------------------------------------------
-    async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
-        return await self._schedules.put(draft, next_fire_time, expect_version)
+    async def put_schedule(
+        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
+    ) -> Schedule | None:
+        return await self._schedules.put(draft, next_fire_time, expect_version, author)
 
     async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
         return await self._schedules.get(tenant, name)
 
-    async def list_schedules(self, tenant: str, limit: int, after_name: str | None = None) -> list[Schedule]:
-        return await self._schedules.by_name(tenant, limit, after_name)
+    async def get_schedule_by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
+        return await self._schedules.by_id(tenant, schedule_id)
 
-    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
-        return await self._schedules.pause(tenant, name, note)
+    async def list_schedules(self, wanted: ScheduleFilter, limit: int, after_name: str | None = None) -> list[Schedule]:
+        return await self._schedules.by_name(wanted, limit, after_name)
 
-    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
-        return await self._schedules.resume(tenant, name, next_fire_time)
+    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
+        return await self._schedules.pause(tenant, name, note, author)
 
-    async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
-        return await self._schedules.remove(tenant, name)
+    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None) -> Schedule | None:
+        return await self._schedules.resume(tenant, name, next_fire_time, author)
+
+    async def remove_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule | None:
+        return await self._schedules.remove(tenant, name, author)
+
+    async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
+        return await self._schedules.versions(tenant, name, limit, before)
 
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         return await self._schedules.due(segments, until, limit)
@@ -210,6 +233,30 @@ class PostgresStore:
 
     async def leases(self) -> list[Lease]:
         return await self._nodes.leases()
+
+    # -- documents and events of the edges ----------------------------------------------------------------------------
+    async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
+        return await self._records.get(kind, tenant, key)
+
+    async def put_record(
+        self, kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: Micros | None = None
+    ) -> int:
+        return await self._records.put(Record(kind, tenant, key, value, 0, expires_at), expect)
+
+    async def delete_record(self, kind: str, tenant: str, key: str) -> bool:
+        return await self._records.delete(kind, tenant, key)
+
+    async def list_records(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None) -> list[Record]:
+        return await self._records.page(kind, tenant, limit, after)
+
+    async def add_events(self, events: Sequence[bytes]) -> None:
+        await self._events.add(events)
+
+    async def list_events(self, after: int, limit: int) -> list[tuple[int, bytes]]:
+        return await self._events.page(after, limit)
+
+    async def last_event(self) -> int:
+        return await self._events.last()
 
     # -- upkeep and hints ---------------------------------------------------------------------------------------------
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:

@@ -10,6 +10,7 @@ from duetime.clock import noise, pause
 from duetime.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
 from duetime.model.instant import Micros
 from duetime.store import Migration
+from duetime.stores.postgres import edges
 from duetime.stores.postgres.line import Line
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.statements import scripts
@@ -71,6 +72,8 @@ async def prune(lines: Lines, before: Micros, targets: Mapping[str, Micros]) -> 
         await line.count(SQL["prune_marks"], before, MOST_ROWS)
         await line.count(SQL["prune_gates"], MOST_ROWS)
         await line.count(SQL["prune_nodes"], before)
+        await line.count(SQL["prune_versions"], before)
+        await edges.forget(line)
         return gone
     finally:
         await line.close()

@@ -185,4 +185,4 @@ def _hold_back(transaction: Transaction, lanes: str, targets: str) -> None:
             end_unstarted(transaction, job_id, "skipped", f"overlap: job {uuid_of(in_the_way)} has started and not finished")
         else:
             transaction.change("request_cancel", (in_the_way,))
-            transaction.tell([] if node is None else [CancelHint(NodeId(node), uuid_of(in_the_way))])
+            transaction.tell([] if not node else [CancelHint(NodeId(node), uuid_of(in_the_way))])

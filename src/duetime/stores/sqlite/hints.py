@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from duetime.model.lease import NodeId
-from duetime.store import CancelHint, Hint, JobHint, ScheduleHint, Unsubscribe
+from duetime.store import CancelHint, EventHint, Hint, JobHint, ScheduleHint, Unsubscribe
 from duetime.stores.sqlite.awaited import Awaited
 from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.rows import uuid_of
@@ -77,6 +77,7 @@ class Pulse:
         self._awaited = awaited
         self._version: int | None = None  # so that the first look finds what ended before there was anybody to see it
         self._foreign = self._foreign_pulses()
+        self._last_event = int(self._session.value("last_event"))
 
     def look(self) -> tuple[Hint, ...]:
         """SQLite says cheaply whether anybody committed at all; heartbeats, for one, do not raise the pulse."""
@@ -84,12 +85,17 @@ class Pulse:
         if version == self._version:
             return ()
         self._version = version
-        done = self._awaited.vanished(self._session) if self._awaited else []
+        news: list[Hint] = [*self._awaited.vanished(self._session)] if self._awaited else []
+        news += self._events()
         foreign = self._foreign_pulses()
         if foreign <= self._foreign:
-            return tuple(done)
+            return tuple(news)
         self._foreign = foreign
-        return (*LOOK_AT_EVERYTHING, *self._cancels(), *done)
+        return (*LOOK_AT_EVERYTHING, *self._cancels(), *news)
+
+    def _events(self) -> list[Hint]:
+        last, self._last_event = self._last_event, int(self._session.value("last_event"))
+        return [EventHint(self._last_event)] if self._last_event > last else []
 
     def _data_version(self) -> int:
         return int(self._session.connection.execute("PRAGMA data_version").fetchone()[0])

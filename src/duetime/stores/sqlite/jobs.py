@@ -14,6 +14,7 @@ from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Job, JobDraft
 from duetime.model.lease import NodeId
 from duetime.store import CancelHint, Hint, JobHint, QueueCount
+from duetime.stores.sqlite import outside, settling
 from duetime.stores.sqlite.rows import attempt_of, draft_rows, gated_rows, job_of, uuid_of
 from duetime.stores.sqlite.session import Row, Session, Transaction
 from duetime.stores.sqlite.settling import tell_freed
@@ -111,6 +112,9 @@ def cancel(transaction: Transaction, tenant: str, job_id: UUID, reason: str) -> 
         past = transaction.one("get_past", (tenant, job_id.bytes))
         return CancelReply.MISSING if past is None else CancelReply.FINAL
     state, node = found
+    if state == "running" and node == outside.NODE:
+        settling.write(transaction, [outside.cancelled(transaction, job_id, reason)])
+        return CancelReply.CANCELLED
     if state == "running":
         transaction.change("request_cancel", (job_id.bytes,))
         transaction.tell([CancelHint(NodeId(node), job_id)])

@@ -13,7 +13,7 @@ from duetime.model.attempt import Attempt, Ending
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Job, JobDraft, State
 from duetime.model.lease import Lease, Node, NodeId
-from duetime.model.schedule import Missed, Schedule, ScheduleDraft
+from duetime.model.schedule import Change, Missed, Schedule, ScheduleDraft, ScheduleVersion
 from duetime.model.when import When
 from duetime.stores.sqlite.session import Row
 
@@ -67,13 +67,14 @@ def claimed_of(row: Row) -> Claimed:
 
 def job_of(row: Row) -> Job:
     draft = (uuid_of(row[0]), row[1], _maybe_uuid(row[2]), *row[3:16], _maybe_uuid(row[16]), row[17])
-    progress: Row = (STATES[row[18]], *row[19:23], row[23] == 1, *row[24:])
+    # Node 0 is no node: the job was handed over.
+    progress: Row = (STATES[row[18]], *row[19:22], row[22] or None, row[23] == 1, *row[24:])
     return Job(*draft, *progress)
 
 
 def attempt_of(job_id: UUID, row: Row) -> Attempt:
     number, node, ending, started_at, finished_at, error = row
-    return Attempt(job_id, number, node, Ending(ending), started_at, finished_at, error)
+    return Attempt(job_id, number, node or None, Ending(ending), started_at, finished_at, error)
 
 
 def node_of(row: Row) -> Node:
@@ -120,6 +121,12 @@ def schedule_of(row: Row) -> Schedule:
     what = (target, target_spec, payload, policies, queue, priority, overlap)
     draft = ScheduleDraft(identity, row[1], row[2], _when(fires_when), *what, _missed(missed), *rest)
     return Schedule(draft, identity, row[3], row[4], row[5] == 1, *row[6:12])
+
+
+def version_of(row: Row) -> ScheduleVersion:
+    *columns, at, author, change = row
+    schedule = schedule_of(tuple(columns))
+    return ScheduleVersion(schedule.version, at, author, Change(change), schedule.paused, schedule.draft)
 
 
 def text_of(value: Any) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from uuid import UUID
 
 from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.schedule import Change, Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.store import Hint, JobHint, ScheduleHint
 from duetime.stores.sqlite.jobs import note_queues
-from duetime.stores.sqlite.rows import schedule_of, schedule_row, text_of
-from duetime.stores.sqlite.session import Row, Session, Transaction
+from duetime.stores.sqlite.rows import schedule_of, schedule_row, text_of, version_of
+from duetime.stores.sqlite.session import STATEMENTS, Row, Session, Transaction
+
+_EQUAL = ("paused", "owner", "target", "queue")
 
 
 def get(session: Session, tenant: str, name: str) -> Schedule | None:
@@ -18,51 +21,74 @@ def get(session: Session, tenant: str, name: str) -> Schedule | None:
     return None if row is None else schedule_of(row)
 
 
-def by_name(session: Session, tenant: str, limit: int, after_name: str | None) -> list[Schedule]:
-    return [schedule_of(row) for row in session.all("list_schedules", (tenant, after_name, limit))]
+def by_id(session: Session, tenant: str, schedule_id: UUID) -> Schedule | None:
+    row = session.one("get_schedule_by_id", (tenant, schedule_id.bytes))
+    return None if row is None else schedule_of(row)
+
+
+def by_name(session: Session, wanted: ScheduleFilter, limit: int, after_name: str | None) -> list[Schedule]:
+    conditions = [name for name in (*_EQUAL, "text", "label") if getattr(wanted, name) is not None]
+    names = ["list_schedules", *(["schedules_after"] if after_name is not None else []), *(f"schedules_if_{name}" for name in conditions)]
+    statement = "\n".join([*(STATEMENTS[name] for name in names), STATEMENTS["schedules_order"]])
+    values = {"tenant": wanted.tenant, "limit": limit, "after": after_name, **{name: getattr(wanted, name) for name in (*_EQUAL, "text")}}
+    key, value = wanted.label or (None, None)
+    rows = session.connection.execute(statement, {**values, "label_key": key, "label_value": value}).fetchall()
+    return [schedule_of(row) for row in rows]
+
+
+def versions(session: Session, tenant: str, name: str, limit: int, before: int | None) -> list[ScheduleVersion]:
+    return [version_of(row) for row in session.all("list_versions", (tenant, name, before, limit))]
 
 
 def due(session: Session, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
     return [schedule_of(row) for row in session.all("due_schedules", (text_of(list(segments)), until, limit))]
 
 
-def put(transaction: Transaction, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
+def put(
+    transaction: Transaction, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None
+) -> Schedule | None:
     old = get(transaction, draft.tenant, draft.name)
     if expect_version is not None and expect_version != (0 if old is None else old.version):
         return None
     row = schedule_row(draft, segment_of(draft.id), next_fire_time, transaction.now)
     if old is None:
-        transaction.change("insert_schedule", row)
+        version = transaction.value("newest_version", (draft.tenant, draft.name)) + 1
+        transaction.change("insert_schedule", (*row, version))
+        _note(transaction, draft.id, Change.CREATED, author)
     else:
         transaction.change("replace_schedule", row)
         _withdraw(transaction, old)
+        _note(transaction, old.id, Change.REPLACED, author)
     return _told(transaction, draft.tenant, draft.name)
 
 
-def pause(transaction: Transaction, tenant: str, name: str, note: str | None) -> Schedule | None:
+def pause(transaction: Transaction, tenant: str, name: str, note: str | None, author: str | None) -> Schedule | None:
     old = get(transaction, tenant, name)
     if old is None:
         return None
     transaction.change("pause_schedule", (old.id.bytes, note, transaction.now))
     _withdraw(transaction, old)
+    _note(transaction, old.id, Change.PAUSED, author)
     return get(transaction, tenant, name)
 
 
-def resume(transaction: Transaction, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
+def resume(transaction: Transaction, tenant: str, name: str, next_fire_time: Micros | None, author: str | None) -> Schedule | None:
     old = get(transaction, tenant, name)
     if old is None or not old.paused:
         return old
     transaction.change("resume_schedule", (old.id.bytes, next_fire_time, transaction.now))
     _withdraw(transaction, old)
+    _note(transaction, old.id, Change.RESUMED, author)
     return _told(transaction, tenant, name)
 
 
-def remove(transaction: Transaction, tenant: str, name: str) -> Schedule | None:
+def remove(transaction: Transaction, tenant: str, name: str, author: str | None) -> Schedule | None:
     old = get(transaction, tenant, name)
     if old is None:
         return None
     _withdraw(transaction, old)
     withdrawn = get(transaction, tenant, name)
+    _note(transaction, old.id, Change.REMOVED, author)
     transaction.change("delete_schedule", (old.id.bytes,))
     return withdrawn
 
@@ -71,6 +97,11 @@ def _withdraw(transaction: Transaction, schedule: Schedule) -> None:
     key = schedule.id.bytes
     withdrawn = transaction.change("withdraw_jobs", (key, transaction.now))
     transaction.change("record_withdrawal", (key, transaction.now, withdrawn))
+
+
+def _note(transaction: Transaction, schedule_id: UUID, change: Change, author: str | None) -> None:
+    further = 1 if change is Change.REMOVED else 0  # the others have raised the version already
+    transaction.change("note_version", (schedule_id.bytes, further, transaction.now, author, str(change)))
 
 
 def _told(transaction: Transaction, tenant: str, name: str) -> Schedule | None:

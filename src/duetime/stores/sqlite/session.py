@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from duetime.model.instant import SECOND, Micros
-from duetime.store import Hint, JobHint
+from duetime.store import EventHint, Hint, JobHint
 from duetime.stores.sqlite.batch import pieces
 from duetime.stores.statements import load
 
@@ -74,5 +74,7 @@ class Transaction(Session):
     def tell(self, hints: Iterable[Hint]) -> None:
         for hint in hints:
             self.hints.append(hint)
+            if isinstance(hint, EventHint):
+                continue  # watchers look at the log by themselves, and workers need not wake up for it
             if not isinstance(hint, JobHint) or hint.due_at <= self.now + SOON:
                 self.pulse = True

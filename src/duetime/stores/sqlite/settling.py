@@ -9,8 +9,10 @@ from duetime.model.attempt import Ending
 from duetime.model.job import State
 from duetime.model.settle import Settlement
 from duetime.store import JobHint
-from duetime.stores.sqlite import gates, queues
+from duetime.stores.sqlite import gates, outside, queues
 from duetime.stores.sqlite.session import SOON, Row, Transaction
+
+_PENDING, _RUNNING = State.PENDING, State.RUNNING
 
 
 def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[UUID]:
@@ -23,12 +25,13 @@ def write(transaction: Transaction, settlements: Sequence[Settlement]) -> int:
     """Answers how many of these jobs still ran under that attempt; the others are left alone."""
     [(exclusive, gated, limited)] = transaction.all("settle_with_care")
     if limited:
-        queues.tell_freed(transaction, [(decision.id.bytes, decision.attempt) for decision in settlements])
+        queues.tell_freed(transaction, [(each.id.bytes, each.attempt) for each in settlements if each.state is not _RUNNING])
     transaction.change_many("record_attempt", [_attempt_row(decision) for decision in settlements if _ended_badly(decision)])
-    final = [_final_row(decision) for decision in settlements if decision.state is not State.PENDING]
+    final = [_final_row(decision) for decision in settlements if decision.state is not _PENDING and decision.state is not _RUNNING]
     written = transaction.change_many("settle_final", final)
     freed = _delete(transaction, [row[:2] for row in final], gated)
-    moved = [row for decision in settlements if decision.state is State.PENDING for row in _try_again(transaction, decision)]
+    moved = [row for decision in settlements if decision.state is _PENDING for row in _try_again(transaction, decision)]
+    written += sum(outside.hand_over(transaction, decision) for decision in settlements if decision.state is _RUNNING)
     transaction.ended += final
     if final and exclusive:
         _tell_freed(transaction)
@@ -67,12 +70,16 @@ def _try_again(transaction: Transaction, decision: Settlement) -> list[Row]:
 
 def _was_written(transaction: Transaction, decision: Settlement) -> bool:
     """The same decision again, after its reply was lost."""
+    if decision.state is _RUNNING:
+        return outside.is_outside(transaction, decision)
     return bool(transaction.value("was_settled", (decision.id.bytes, decision.attempt, str(decision.state), decision.due_at)))
 
 
 def _ended_badly(decision: Settlement) -> bool:
-    """An attempt that never started and was given back is not worth a line."""
-    return decision.ending is not Ending.SUCCEEDED and not (decision.ending is Ending.RELEASED and decision.started_at is None)
+    """An attempt that never started and was given back is not worth a line; one that was handed over has not ended."""
+    if decision.ending is Ending.SUCCEEDED or decision.state is _RUNNING:
+        return False
+    return not (decision.ending is Ending.RELEASED and decision.started_at is None)
 
 
 def _attempt_row(decision: Settlement) -> Row:

@@ -16,13 +16,14 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import Queue
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import Capabilities, ClaimRequest, Guest, Hint, JobHint, MarkReply, Migration, Note, QueueCount, Unsubscribe
+from duetime.store import Capabilities, ClaimRequest, Guest, Hint, JobHint, MarkReply, Migration, Note, QueueCount, Record, Unsubscribe
 from duetime.store import Transaction as TransactionOfTask
 from duetime.stores.sqlite import (
     claiming,
+    edges,
     guest,
     jobs,
     listing,
@@ -30,6 +31,7 @@ from duetime.stores.sqlite import (
     locks,
     nodes,
     noting,
+    outside,
     queues,
     schedules,
     schema,
@@ -118,6 +120,9 @@ class SqliteStore:
     async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
         return await self._read(lambda session: listing.jobs(session, wanted, limit, before))
 
+    async def count_matching(self, wanted: JobFilter, most: int) -> int:
+        return await self._read(lambda session: listing.count(session, wanted, most))
+
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
         return await self._read(lambda session: jobs.attempts(session, job_id))
 
@@ -150,6 +155,12 @@ class SqliteStore:
         refused = await self._write(lambda transaction: settling.settle(transaction, settlements))
         self._settled_at = monotonic_micros()
         return refused
+
+    async def extend(self, job_id: UUID, attempt: int, due_at: Micros) -> bool:
+        return await self._write(lambda transaction: outside.extend(transaction, job_id, attempt, due_at))
+
+    async def overdue(self, limit: int) -> list[Claimed]:
+        return [claimed_of(row) for row in await self._read(lambda session: outside.overdue(session, wall_micros(), limit))]
 
     async def held(self, node: NodeId) -> list[Claimed]:
         return [claimed_of(row) for row in await self._read(lambda session: nodes.held(session, node))]
@@ -184,23 +195,31 @@ class SqliteStore:
         await self._write(lambda transaction: queues.set_queue(transaction, queue))
 
     # -- schedules ----------------------------------------------------------------------------------------------------
-    async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.put(transaction, draft, next_fire_time, expect_version))
+    async def put_schedule(
+        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
+    ) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.put(transaction, draft, next_fire_time, expect_version, author))
 
     async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
         return await self._read(lambda session: schedules.get(session, tenant, name))
 
-    async def list_schedules(self, tenant: str, limit: int, after_name: str | None = None) -> list[Schedule]:
-        return await self._read(lambda session: schedules.by_name(session, tenant, limit, after_name))
+    async def get_schedule_by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
+        return await self._read(lambda session: schedules.by_id(session, tenant, schedule_id))
 
-    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.pause(transaction, tenant, name, note))
+    async def list_schedules(self, wanted: ScheduleFilter, limit: int, after_name: str | None = None) -> list[Schedule]:
+        return await self._read(lambda session: schedules.by_name(session, wanted, limit, after_name))
 
-    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.resume(transaction, tenant, name, next_fire_time))
+    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.pause(transaction, tenant, name, note, author))
 
-    async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.remove(transaction, tenant, name))
+    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.resume(transaction, tenant, name, next_fire_time, author))
+
+    async def remove_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.remove(transaction, tenant, name, author))
+
+    async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
+        return await self._read(lambda session: schedules.versions(session, tenant, name, limit, before))
 
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         return await self._read(lambda session: schedules.due(session, segments, until, limit))
@@ -238,6 +257,32 @@ class SqliteStore:
 
     async def leases(self) -> list[Lease]:
         return await self._read(nodes.leases)
+
+    # -- documents and events of the edges ----------------------------------------------------------------------------
+    async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
+        return await self._read(lambda session: edges.get_record(session, kind, tenant, key, wall_micros()))
+
+    async def put_record(
+        self, kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: Micros | None = None
+    ) -> int:
+        record = Record(kind, tenant, key, value, 0, expires_at)
+        return await self._write(lambda transaction: edges.put_record(transaction, record, expect))
+
+    async def delete_record(self, kind: str, tenant: str, key: str) -> bool:
+        return await self._write(lambda transaction: edges.delete_record(transaction, kind, tenant, key))
+
+    async def list_records(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None) -> list[Record]:
+        return await self._read(lambda session: edges.list_records(session, kind, tenant, limit, after, wall_micros()))
+
+    async def add_events(self, events: Sequence[bytes]) -> None:
+        if events:
+            await self._write(lambda transaction: edges.add_events(transaction, events))
+
+    async def list_events(self, after: int, limit: int) -> list[tuple[int, bytes]]:
+        return await self._read(lambda session: edges.list_events(session, after, limit))
+
+    async def last_event(self) -> int:
+        return await self._read(edges.last_event)
 
     # -- upkeep and hints ---------------------------------------------------------------------------------------------
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from duetime.model.instant import SECOND, Micros
+from duetime.stores.sqlite import edges
 from duetime.stores.sqlite.session import Row, Session, Transaction
 
 BATCH = 5_000
@@ -31,6 +32,8 @@ class Retention:
 def begin(transaction: Transaction, before: Micros) -> None:
     transaction.change("prune_nodes", (before,))
     transaction.change("forget_gates", (transaction.now,))
+    transaction.change("prune_versions", (before,))
+    edges.forget(transaction)
 
 
 def prune(transaction: Transaction, before: Micros) -> int:

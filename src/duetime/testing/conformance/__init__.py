@@ -18,8 +18,8 @@ from __future__ import annotations
 import pytest
 
 _TESTS = (
-    "awaiting changing claiming exclusive firing gates hints holding leases life nodes notes queues racing rates reading schedules "
-    "settling submitting transactions unique upkeep"
+    "awaiting changing claiming events exclusive firing gates hints holding leases life nodes notes outside queues racing rates reading "
+    "records schedules searching settling submitting transactions unique upkeep versions"
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in (*_TESTS.split(), "drafts", "frame", "ledger", "machine", "tools")))
 
@@ -28,6 +28,7 @@ from duetime.testing.conformance import (  # noqa: E402
     awaiting,
     changing,
     claiming,
+    events,
     exclusive,
     firing,
     gates,
@@ -37,16 +38,20 @@ from duetime.testing.conformance import (  # noqa: E402
     life,
     nodes,
     notes,
+    outside,
     queues,
     racing,
     rates,
     reading,
+    records,
     schedules,
+    searching,
     settling,
     submitting,
     transactions,
     unique,
     upkeep,
+    versions,
 )
 
 __all__ = ["StoreConformance"]
@@ -61,6 +66,9 @@ class StoreConformance(
     reading.LookupConformance,
     reading.ListingConformance,
     reading.CountConformance,
+    searching.JobSearchConformance,
+    searching.MatchingConformance,
+    searching.ScheduleSearchConformance,
     changing.CancelConformance,
     changing.MoveConformance,
     changing.DeadLetterConformance,
@@ -82,6 +90,10 @@ class StoreConformance(
     settling.FencingConformance,
     settling.RepeatConformance,
     settling.AttemptConformance,
+    outside.HandoverConformance,
+    outside.DeadlineConformance,
+    outside.OutsideLimitConformance,
+    outside.OutsideCancelConformance,
     holding.HeldConformance,
     holding.BeginConformance,
     notes.NoteConformance,
@@ -94,6 +106,9 @@ class StoreConformance(
     schedules.PauseConformance,
     schedules.WithdrawConformance,
     schedules.DueScheduleConformance,
+    versions.ScheduleVersionConformance,
+    versions.VersionNumberConformance,
+    versions.VersionPruneConformance,
     firing.FireConformance,
     firing.FireOnceConformance,
     nodes.NodeConformance,
@@ -101,6 +116,13 @@ class StoreConformance(
     nodes.BuryConformance,
     nodes.OrphanConformance,
     leases.LeaseConformance,
+    records.RecordConformance,
+    records.RecordVersionConformance,
+    records.RecordExpiryConformance,
+    records.RecordListConformance,
+    events.EventConformance,
+    events.EventOrderConformance,
+    events.EventPruneConformance,
     upkeep.PruneConformance,
     upkeep.TargetPruneConformance,
     upkeep.ForgetConformance,

@@ -166,6 +166,17 @@ def loss(claimed: Claimed, finished_at: Micros, **changes: Any) -> Settlement:
     return ended(claimed, State.PENDING, Ending.LOST, finished_at, **changes)
 
 
+def hand_over(claimed: Claimed, due_at: Micros, finished_at: Micros, **changes: Any) -> Settlement:
+    return ended(claimed, State.RUNNING, Ending.SNOOZED, finished_at, **{"due_at": due_at, **changes})
+
+
+async def handed_over(store: Store, node: NodeId, draft: JobDraft, due_at: Micros) -> Claimed:
+    """Store this job, claim it and hand it over to a worker outside, who must report by this instant."""
+    claimed = await started(store, node, draft)
+    assert await store.settle([hand_over(claimed, due_at, await store.time())]) == []
+    return claimed._replace(due_at=due_at)
+
+
 async def finished(store: Store, node: NodeId, draft: JobDraft, finished_at: Micros, state: State = State.SUCCEEDED) -> JobDraft:
     """Store this job, claim it and end it."""
     claimed = await started(store, node, draft)

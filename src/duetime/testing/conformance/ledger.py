@@ -26,6 +26,7 @@ class Ledger:
         self.saves = 0
         self._checkpoints: dict[UUID, bytes] = {}
         self._marks: set[tuple[UUID, str]] = set()
+        self._outside: set[UUID] = set()  # handed over: held, and by no node
         self._holders: dict[tuple[UUID, int], NodeId] = {}
         self._ever: list[Claimed] = []
         self._attempts: dict[UUID, int] = {}
@@ -85,10 +86,14 @@ class Ledger:
         assert row.attempt > self._attempts.get(row.id, 0)
         self._holders[row.id, row.attempt] = node
         self._attempts[row.id] = row.attempt
+        self._outside.discard(row.id)
         self.held[row.id] = row
         self._ever.append(row)
 
     def settle(self, decision: Settlement) -> None:
+        if decision.state is State.RUNNING:
+            self._outside.add(decision.id)
+            return
         del self.held[decision.id]
         if decision.state.final:
             self.end(decision.id, decision.state)
@@ -97,6 +102,7 @@ class Ledger:
     def end(self, job_id: UUID, state: State) -> None:
         """I3: final once."""
         assert self.lives(job_id), "ended twice"
+        self.held.pop(job_id, None)
         self.final[job_id] = state
 
     def withdraw(self, schedule_id: UUID, now: Micros) -> None:
@@ -151,7 +157,10 @@ class Ledger:
         return list(self.held.values())[pick % len(self.held)]
 
     def held_by(self, node: NodeId) -> list[Claimed]:
-        return [row for row in self.held.values() if self._holders[row.id, row.attempt] == node]
+        return [row for row in self.held.values() if self._holders[row.id, row.attempt] == node and row.id not in self._outside]
+
+    def held_inside(self) -> list[Claimed]:
+        return [row for row in self.held.values() if row.id not in self._outside]
 
     def stale(self) -> list[Claimed]:
         return [row for row in self._ever if row.id not in self.held or self.held[row.id].attempt != row.attempt]
@@ -166,7 +175,13 @@ class Ledger:
             return CancelReply.MISSING
         if job_id in self.final:
             return CancelReply.FINAL
-        return CancelReply.REQUESTED if job_id in self.held else CancelReply.CANCELLED
+        return CancelReply.CANCELLED if self.waits(job_id) or self.outside(job_id) else CancelReply.REQUESTED
+
+    def waits(self, job_id: UUID) -> bool:
+        return self.lives(job_id) and job_id not in self.held
+
+    def outside(self, job_id: UUID) -> bool:
+        return job_id in self.held and job_id in self._outside
 
     def lives(self, job_id: UUID) -> bool:
         return job_id in self.drafts and job_id not in self.gone and job_id not in self.final

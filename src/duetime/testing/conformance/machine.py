@@ -89,7 +89,7 @@ class StoreMachine(ToolRules):
         draft = self.ledger.any_draft(pick)
         due_at = self.now() + (HOUR if ahead else -HOUR)
         moved = self.run(self.store.change_job(TENANT, draft.id, due_at, priority))
-        assert moved is (self.ledger.state_of(draft.id) is CancelReply.CANCELLED)
+        assert moved is self.ledger.waits(draft.id)
 
     @precondition(lambda self: self.ledger.dead_letters())
     @rule(pick=picks, discard=st.booleans())

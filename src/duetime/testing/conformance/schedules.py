@@ -10,7 +10,7 @@ import pytest
 
 from duetime.model.ids import SEGMENTS, segment_of
 from duetime.model.instant import LATEST
-from duetime.model.schedule import Missed, Schedule
+from duetime.model.schedule import Missed, Schedule, ScheduleFilter
 from duetime.model.when import At, Cron, Every, When
 from duetime.store import Store
 from duetime.testing.conformance.drafts import (
@@ -59,6 +59,14 @@ class ScheduleConformance:
         assert made == Schedule(draft, draft.id, 1, segment_of(draft.id), False, None, before + HOUR, None, 0, at, at)
         assert await known(store) == made
 
+    async def test_a_schedule_by_its_id(self, store: Store) -> None:
+        made, other = await put(store, schedule(), 1), await put(store, schedule(tenant="other"), 1)
+        assert await store.get_schedule_by_id(TENANT, made.id) == made
+        assert await store.get_schedule_by_id(TENANT, other.id) is None
+        assert await store.get_schedule_by_id("other", other.id) == other
+        await store.remove_schedule(TENANT, "schedule")
+        assert await store.get_schedule_by_id(TENANT, made.id) is None
+
     @pytest.mark.parametrize(
         "when",
         [
@@ -97,7 +105,7 @@ class ScheduleConformance:
         draft = schedule(text, tenant=text, queue=text, target=text, owner=text)
         made = await put(store, draft, None)
         assert await store.get_schedule(text, text) == made
-        assert await store.list_schedules(text, 10) == [made]
+        assert await store.list_schedules(ScheduleFilter(text), 10) == [made]
         paused = await store.pause_schedule(text, text, text)
         assert paused is not None
         assert (paused.draft, paused.pause_note) == (draft, text)
@@ -106,6 +114,7 @@ class ScheduleConformance:
         await put(store, schedule(), None)
         for tenant, name in ((TENANT, "unknown"), ("other", "schedule")):
             assert await store.get_schedule(tenant, name) is None
+            assert await store.list_versions(tenant, name, 10) == []
             assert await store.pause_schedule(tenant, name, None) is None
             assert await store.resume_schedule(tenant, name, 0) is None
             assert await store.remove_schedule(tenant, name) is None
@@ -123,7 +132,7 @@ class ScheduleConformance:
             await put(store, schedule(name), None)
         await put(store, schedule("c", tenant="other"), None)
         seen: list[str] = []
-        while page := await store.list_schedules(TENANT, 3, seen[-1] if seen else None):
+        while page := await store.list_schedules(ScheduleFilter(TENANT), 3, seen[-1] if seen else None):
             seen += [found.draft.name for found in page]
         assert seen == names
 
@@ -170,7 +179,7 @@ class VersionConformance:
         draft = schedule()
         again = await store.put_schedule(draft, 2, 0)
         assert again is not None
-        assert (again.id, again.version, again.runs) == (draft.id, 1, 0)
+        assert (again.id, again.runs) == (draft.id, 0)
         assert again.id != first.id
 
 
@@ -203,7 +212,7 @@ class PauseConformance:
         assert (removed.id, removed.draft) == (made.id, made.draft)
         assert await store.get_schedule(TENANT, "schedule") is None
         assert await store.remove_schedule(TENANT, "schedule") is None
-        assert await store.list_schedules(TENANT, 10) == []
+        assert await store.list_schedules(ScheduleFilter(TENANT), 10) == []
 
 
 class WithdrawConformance:

@@ -1,4 +1,4 @@
-"""Rules of the machine for what task authors use: gates, unique jobs, checkpoints, marks, paused queues."""
+"""Rules of the machine for what task authors use: gates, unique jobs, checkpoints, marks, paused queues, workers outside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from duetime.model.job import Claimed, State
 from duetime.model.limit import Queue
 from duetime.model.unique import LIVE, OnConflict, Rule
 from duetime.store import MarkReply, Note
-from duetime.testing.conformance.drafts import HOUR, QUEUE, job, new_id
+from duetime.testing.conformance.drafts import HOUR, QUEUE, hand_over, job, new_id
 from duetime.testing.conformance.frame import PRIORITIES, MachineFrame
 
 picks = st.integers(min_value=0, max_value=99)
@@ -68,6 +68,23 @@ class ToolRules(MachineFrame):
         expected = MarkReply.TAKEN if self.ledger.mark(row.id, key) else MarkReply.KNOWN
         for _ in range(2 if repeat else 1):
             assert self.run(self.store.mark(row.id, row.attempt, key, nonce)) is expected
+
+    @precondition(lambda self: self.ledger.held_inside())
+    @rule(pick=picks, late=st.booleans())
+    def give_outside(self, pick: int, late: bool) -> None:
+        inside = self.ledger.held_inside()
+        row = inside[pick % len(inside)]
+        decision = hand_over(row, self.now() + (-HOUR if late else HOUR), self.now())
+        for _ in range(2):
+            assert self.run(self.store.settle([decision])) == []
+        self.ledger.settle(decision)
+        assert (row.id in {found.id for found in self.run(self.store.overdue(1_000))}) is late
+
+    @precondition(lambda self: self.ledger.held)
+    @rule(pick=picks)
+    def move_a_deadline(self, pick: int) -> None:
+        row = self.ledger.any_held(pick)
+        assert self.run(self.store.extend(row.id, row.attempt, self.now() + HOUR)) is self.ledger.outside(row.id)
 
     @precondition(lambda self: self.ledger.stale())
     @rule(pick=picks, key=keys)

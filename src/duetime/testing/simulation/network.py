@@ -14,10 +14,10 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import Queue
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import Capabilities, ClaimRequest, Hint, MarkReply, Migration, Note, QueueCount, Store, Unsubscribe
+from duetime.store import Capabilities, ClaimRequest, Hint, MarkReply, Migration, Note, QueueCount, Record, Store, Unsubscribe
 from duetime.testing.simulation.effects import RemoteTransaction, Write
 from duetime.testing.simulation.loop import NOBODY, SimulationLoop
 from duetime.testing.simulation.processes import Host
@@ -162,6 +162,9 @@ class RemoteStore:
     async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
         return await self._wire.call(self._store.list_jobs, wanted, limit, before)
 
+    async def count_matching(self, wanted: JobFilter, most: int) -> int:
+        return await self._wire.call(self._store.count_matching, wanted, most)
+
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
         return await self._wire.call(self._store.list_attempts, job_id)
 
@@ -189,6 +192,12 @@ class RemoteStore:
     async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
         return await self._wire.call(self._store.settle, settlements)
 
+    async def extend(self, job_id: UUID, attempt: int, due_at: Micros) -> bool:
+        return await self._wire.call(self._store.extend, job_id, attempt, due_at)
+
+    async def overdue(self, limit: int) -> list[Claimed]:
+        return await self._wire.call(self._store.overdue, limit)
+
     async def held(self, node: NodeId) -> list[Claimed]:
         return await self._wire.call(self._store.held, node)
 
@@ -214,23 +223,31 @@ class RemoteStore:
     async def set_queue(self, queue: Queue) -> None:
         await self._wire.call(self._store.set_queue, queue)
 
-    async def put_schedule(self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None) -> Schedule | None:
-        return await self._wire.call(self._store.put_schedule, draft, next_fire_time, expect_version)
+    async def put_schedule(
+        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
+    ) -> Schedule | None:
+        return await self._wire.call(self._store.put_schedule, draft, next_fire_time, expect_version, author)
 
     async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
         return await self._wire.call(self._store.get_schedule, tenant, name)
 
-    async def list_schedules(self, tenant: str, limit: int, after_name: str | None = None) -> list[Schedule]:
-        return await self._wire.call(self._store.list_schedules, tenant, limit, after_name)
+    async def get_schedule_by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
+        return await self._wire.call(self._store.get_schedule_by_id, tenant, schedule_id)
 
-    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule | None:
-        return await self._wire.call(self._store.pause_schedule, tenant, name, note)
+    async def list_schedules(self, wanted: ScheduleFilter, limit: int, after_name: str | None = None) -> list[Schedule]:
+        return await self._wire.call(self._store.list_schedules, wanted, limit, after_name)
 
-    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None) -> Schedule | None:
-        return await self._wire.call(self._store.resume_schedule, tenant, name, next_fire_time)
+    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
+        return await self._wire.call(self._store.pause_schedule, tenant, name, note, author)
 
-    async def remove_schedule(self, tenant: str, name: str) -> Schedule | None:
-        return await self._wire.call(self._store.remove_schedule, tenant, name)
+    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None) -> Schedule | None:
+        return await self._wire.call(self._store.resume_schedule, tenant, name, next_fire_time, author)
+
+    async def remove_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule | None:
+        return await self._wire.call(self._store.remove_schedule, tenant, name, author)
+
+    async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
+        return await self._wire.call(self._store.list_versions, tenant, name, limit, before)
 
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
         return await self._wire.call(self._store.due_schedules, segments, until, limit)
@@ -264,6 +281,29 @@ class RemoteStore:
 
     async def leases(self) -> list[Lease]:
         return await self._wire.call(self._store.leases)
+
+    async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
+        return await self._wire.call(self._store.get_record, kind, tenant, key)
+
+    async def put_record(
+        self, kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: Micros | None = None
+    ) -> int:
+        return await self._wire.call(self._store.put_record, kind, tenant, key, value, expect, expires_at)
+
+    async def delete_record(self, kind: str, tenant: str, key: str) -> bool:
+        return await self._wire.call(self._store.delete_record, kind, tenant, key)
+
+    async def list_records(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None) -> list[Record]:
+        return await self._wire.call(self._store.list_records, kind, tenant, limit, after)
+
+    async def add_events(self, events: Sequence[bytes]) -> None:
+        await self._wire.call(self._store.add_events, events)
+
+    async def list_events(self, after: int, limit: int) -> list[tuple[int, bytes]]:
+        return await self._wire.call(self._store.list_events, after, limit)
+
+    async def last_event(self) -> int:
+        return await self._wire.call(self._store.last_event)
 
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         return await self._wire.call(self._store.prune, before, targets)

@@ -147,7 +147,7 @@ BEGIN
         queue_busy := cardinality(held) IS DISTINCT FROM cardinality(wanted);
         shut := shut || ARRAY(SELECT w.name FROM unnest(wanted) AS w(name) WHERE held IS NULL OR w.name <> ALL (held));
         SELECT array_agg(q.name), array_agg(0::bigint), array_agg(least(
-                q.most - (SELECT count(*) FROM duetime.nodes n CROSS JOIN LATERAL (
+                q.most - (SELECT count(*) FROM (SELECT id FROM duetime.nodes UNION ALL SELECT 0) n CROSS JOIN LATERAL ( -- 0: handed over
                     SELECT FROM duetime.jobs r WHERE r.node = n.id AND r.queue = q.name) r),
                 duetime.starts_allowed(q.rate_count, q.rate_period, q.spent_until, duetime.micros(clock_timestamp()))))
         INTO limits, starts, vacancies FROM duetime.queues q WHERE q.name = ANY (held);

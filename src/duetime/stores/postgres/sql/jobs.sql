@@ -77,8 +77,9 @@ SELECT queue, count(*) FILTER (WHERE state <> 'running') AS pending,
 FROM duetime.jobs GROUP BY queue ORDER BY queue;
 
 -- name: cancel_job
--- $1 tenant, $2 id, $3 reason. No row: somebody changed the job in the same moment, so look again.
-WITH found AS MATERIALIZED (SELECT ctid AS tid, state FROM duetime.jobs WHERE id = $2 AND tenant = $1 FOR UPDATE),
+-- $1 tenant, $2 id, $3 reason. One that was handed over is left to `settle`. No row: somebody changed the job in the same moment, so look
+-- again.
+WITH found AS MATERIALIZED (SELECT ctid AS tid, state, node FROM duetime.jobs WHERE id = $2 AND tenant = $1 FOR UPDATE),
     ended AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state <> 'running')) RETURNING *),
     kept AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
             target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
@@ -87,9 +88,10 @@ WITH found AS MATERIALIZED (SELECT ctid AS tid, state FROM duetime.jobs WHERE id
             target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'cancelled', attempt, failures, losses, node, cancel_requested,
             checkpoint, progress, created_at, claimed_at, $3::text, clock_timestamp() FROM ended),
     asked AS (UPDATE duetime.jobs SET cancel_requested = true
-        WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state = 'running')) RETURNING node)
+        WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state = 'running' AND node <> 0)) RETURNING node)
 SELECT 'cancelled' AS reply, NULL::bigint AS node, awaited FROM ended
 UNION ALL SELECT 'requested', node, false FROM asked
+UNION ALL SELECT 'outside', NULL, false FROM found WHERE state = 'running' AND node = 0
 UNION ALL SELECT 'final', NULL, false WHERE EXISTS (SELECT FROM duetime.history WHERE id = $2 AND tenant = $1);
 
 -- name: change_job

@@ -3,11 +3,14 @@
 -- Whoever needs both locks the schedule's row before its jobs.
 
 -- name: insert_schedule
--- $1..$18 the definition, $19 segment, $20 next_fire_time. No row when the name is taken.
-INSERT INTO duetime.schedules (id, tenant, name, definition, target, target_spec, payload, policies, queue, priority, overlap, jitter,
-    start_at, end_at, max_runs, owner, labels, gate, segment, next_fire_time)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-ON CONFLICT DO NOTHING RETURNING *;
+-- $1..$18 the definition, $19 segment, $20 next_fire_time, $21 author. No row when the name is taken.
+WITH s AS (
+    INSERT INTO duetime.schedules (id, tenant, name, definition, target, target_spec, payload, policies, queue, priority, overlap, jitter,
+        start_at, end_at, max_runs, owner, labels, gate, segment, next_fire_time, version)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+        1 + coalesce((SELECT max(v.version) FROM duetime.schedule_versions v WHERE v.tenant = $2 AND v.name = $3), 0))
+    ON CONFLICT DO NOTHING RETURNING *)
+SELECT n.* FROM s CROSS JOIN LATERAL duetime.noted(ROW(s.*)::duetime.schedules, $21, 'created') n;
 
 -- name: replace_schedule
 -- $1..$17 the definition without its id, $18 next_fire_time, $19 the version expected, or NULL for any.
@@ -21,8 +24,10 @@ UPDATE duetime.schedules SET paused = true, pause_note = $3, version = version +
 WHERE tenant = $1 AND name = $2 RETURNING id;
 
 -- name: resume_schedule
-UPDATE duetime.schedules SET paused = false, pause_note = NULL, next_fire_time = $3, version = version + 1, updated_at = clock_timestamp()
-WHERE tenant = $1 AND name = $2 AND paused RETURNING *;
+WITH s AS (UPDATE duetime.schedules
+    SET paused = false, pause_note = NULL, next_fire_time = $3, version = version + 1, updated_at = clock_timestamp()
+    WHERE tenant = $1 AND name = $2 AND paused RETURNING *)
+SELECT n.* FROM s CROSS JOIN LATERAL duetime.noted(ROW(s.*)::duetime.schedules, $4, 'resumed') n;
 
 -- name: lock_schedule
 SELECT id FROM duetime.schedules WHERE tenant = $1 AND name = $2 FOR UPDATE;
@@ -34,11 +39,12 @@ WITH gone AS (DELETE FROM duetime.jobs WHERE schedule_id = $1 AND attempt = 0 AN
 SELECT count(*) AS withdrawn, statement_timestamp() AS moment FROM gone;
 
 -- name: record_withdrawal
--- $1 schedule, $2 jobs withdrawn, $3 when. last_fire_time becomes the latest fire that can no longer be taken back. A statement of its own:
+-- $1 schedule, $2 jobs withdrawn, $3 when, $4 author, $5 what was changed. last_fire_time becomes the latest fire that can no longer be taken back. A statement of its own:
 -- it must see the jobs that were claimed while the withdrawal waited for their rows.
-UPDATE duetime.schedules SET runs = runs - $2, last_fire_time = greatest(
-    CASE WHEN last_fire_time > $3 THEN $3 ELSE last_fire_time END, (SELECT max(fire_time) FROM duetime.jobs WHERE schedule_id = $1))
-WHERE id = $1 RETURNING *;
+WITH s AS (UPDATE duetime.schedules SET runs = runs - $2, last_fire_time = greatest(
+        CASE WHEN last_fire_time > $3 THEN $3 ELSE last_fire_time END, (SELECT max(fire_time) FROM duetime.jobs WHERE schedule_id = $1))
+    WHERE id = $1 RETURNING *)
+SELECT n.* FROM s CROSS JOIN LATERAL duetime.noted(ROW(s.*)::duetime.schedules, $4, $5) n;
 
 -- name: delete_schedule
 DELETE FROM duetime.schedules WHERE id = $1;
@@ -46,8 +52,8 @@ DELETE FROM duetime.schedules WHERE id = $1;
 -- name: get_schedule
 SELECT * FROM duetime.schedules WHERE tenant = $1 AND name = $2;
 
--- name: list_schedules
-SELECT * FROM duetime.schedules WHERE tenant = $1 AND ($2::text IS NULL OR name > $2) ORDER BY name LIMIT $3;
+-- name: get_schedule_by_id
+SELECT * FROM duetime.schedules WHERE tenant = $1 AND id = $2;
 
 -- name: due_schedules
 SELECT * FROM duetime.schedules

@@ -139,7 +139,7 @@ FROM d JOIN s ON s.id = d.id;
 
 -- name: settle
 -- Every kind of ending. $1 ids, $2 attempts, $3 states, $4 due, $5 failures, $6 losses, $7 endings, $8 started, $9 finished, $10 results,
--- $11 errors. Answers the ids that were written, the lane of each that is pending again, and which of the others are waited for.
+-- $11 errors. Running is handed over: node 0, and said again it moves no deadline. Answers the ids that were written, the lane of each that is pending again, and which of the others are waited for.
 WITH s AS MATERIALIZED (
         SELECT k.tid, k.node, x.*
         FROM (SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::text[],
@@ -147,12 +147,13 @@ WITH s AS MATERIALIZED (
             AS x(id, attempt, state, due_at, failures, losses, ending, started_at, finished_at, result, error) ORDER BY id) x
         CROSS JOIN LATERAL (
             SELECT k.ctid AS tid, k.node FROM duetime.jobs k
-            WHERE k.id = x.id AND k.attempt = x.attempt AND k.state = 'running' LIMIT 1 FOR UPDATE) k),
-    d AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM s WHERE state <> 'pending')) RETURNING *),
-    p AS (UPDATE duetime.jobs j SET state = 'pending', node = NULL, claimed_at = NULL, due_at = s.due_at, failures = s.failures,
+            WHERE k.id = x.id AND k.attempt = x.attempt AND k.state = 'running' AND (x.state <> 'running' OR k.node <> 0) LIMIT 1 FOR UPDATE) k),
+    d AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM s WHERE state NOT IN ('pending', 'running'))) RETURNING *),
+    p AS (UPDATE duetime.jobs j SET state = s.state, node = CASE WHEN s.state = 'running' THEN 0 END,
+            claimed_at = CASE WHEN s.state = 'running' THEN j.claimed_at END, due_at = s.due_at, failures = s.failures,
             losses = s.losses, error = coalesce(s.error, j.error), begun = false
-        FROM s WHERE j.ctid = ANY (ARRAY(SELECT tid FROM s WHERE state = 'pending')) AND j.id = s.id
-        RETURNING j.id, j.queue, j.priority, j.due_at),
+        FROM s WHERE j.ctid = ANY (ARRAY(SELECT tid FROM s WHERE state IN ('pending', 'running'))) AND j.id = s.id
+        RETURNING j.id, CASE WHEN j.state = 'pending' THEN j.queue END AS queue, j.priority, j.due_at),
     h AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
             target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
             checkpoint, progress, created_at, claimed_at, error, started_at, finished_at, result)
@@ -165,7 +166,7 @@ WITH s AS MATERIALIZED (
     e AS (SELECT id FROM d WHERE awaited),
     a AS (INSERT INTO duetime.attempts (job_id, attempt, node, ending, started_at, finished_at, error)
         SELECT s.id, s.attempt, s.node, s.ending, s.started_at, s.finished_at, s.error FROM w JOIN s ON s.id = w.id
-        WHERE s.ending <> 'succeeded' AND NOT (s.ending = 'released' AND s.started_at IS NULL))
+        WHERE s.state <> 'running' AND s.ending <> 'succeeded' AND NOT (s.ending = 'released' AND s.started_at IS NULL))
 SELECT w.id, w.queue, w.priority, w.due_at, e.id IS NOT NULL AS awaited FROM w LEFT JOIN e ON e.id = w.id;
 
 -- name: refused
@@ -173,4 +174,5 @@ SELECT w.id, w.queue, w.priority, w.due_at, e.id IS NOT NULL AS awaited FROM w L
 SELECT x.id FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::timestamptz[]) AS x(id, attempt, state, due_at)
 WHERE NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = x.id AND h.attempt = x.attempt AND h.state = x.state OFFSET 0)
     AND NOT EXISTS (SELECT FROM duetime.jobs j
-        WHERE j.id = x.id AND j.attempt = x.attempt AND j.state = 'pending' AND x.state = 'pending' AND j.due_at = x.due_at OFFSET 0);
+        WHERE j.id = x.id AND j.attempt = x.attempt AND j.state = x.state
+            AND (x.state = 'pending' AND j.due_at = x.due_at OR x.state = 'running' AND j.node = 0) OFFSET 0);

@@ -1,4 +1,4 @@
--- One listing is `list_live` or `list_past`, then the conditions that apply, then `list_order`.
+-- One listing is `list_live` or `list_past`, then the conditions that apply, then `list_order`. Counting is the same with `count_`.
 
 -- name: list_live
 SELECT
@@ -6,6 +6,15 @@ SELECT
   unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
   NULL, NULL, NULL, error, NULL
 FROM jobs WHERE tenant = :tenant;
+
+-- name: count_live
+SELECT count(*) FROM (SELECT 1 FROM jobs WHERE tenant = :tenant;
+
+-- name: count_past
+SELECT count(*) FROM (SELECT 1 FROM history WHERE tenant = :tenant;
+
+-- name: count_limit
+LIMIT :limit);
 
 -- name: list_past
 SELECT
@@ -47,6 +56,15 @@ AND due_at >= :due_after;
 
 -- name: list_if_due_before
 AND due_at < :due_before;
+
+-- name: list_if_fire_after
+AND fire_time >= :fire_after;
+
+-- name: list_if_fire_before
+AND fire_time < :fire_before;
+
+-- name: list_if_label
+AND labels IS NOT NULL AND has_label(labels, :label_key, :label_value);
 
 -- name: list_if_before
 -- The first comparison lets the index begin there; the second cuts among equal fire times.

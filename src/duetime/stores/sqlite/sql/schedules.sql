@@ -7,12 +7,44 @@ SELECT
   gate
 FROM schedules WHERE tenant = ?1 AND name = ?2;
 
--- name: list_schedules
+-- name: get_schedule_by_id
 SELECT
   id, tenant, name, version, segment, paused, pause_note, next_fire_time, last_fire_time, runs, created_at, updated_at, fires_when,
   target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at, max_runs, owner, labels,
   gate
-FROM schedules WHERE tenant = ?1 AND (?2 IS NULL OR name > ?2) ORDER BY name LIMIT ?3;
+FROM schedules WHERE tenant = ?1 AND id = ?2;
+
+-- name: list_schedules
+-- To be followed by the conditions that apply, then `schedules_order`.
+SELECT
+  id, tenant, name, version, segment, paused, pause_note, next_fire_time, last_fire_time, runs, created_at, updated_at, fires_when,
+  target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at, max_runs, owner, labels,
+  gate
+FROM schedules WHERE tenant = :tenant;
+
+-- name: schedules_after
+AND name > :after;
+
+-- name: schedules_if_paused
+AND paused = :paused;
+
+-- name: schedules_if_owner
+AND owner = :owner;
+
+-- name: schedules_if_target
+AND target = :target;
+
+-- name: schedules_if_queue
+AND queue = :queue;
+
+-- name: schedules_if_text
+AND instr(folded(name), folded(:text)) > 0;
+
+-- name: schedules_if_label
+AND labels IS NOT NULL AND has_label(labels, :label_key, :label_value);
+
+-- name: schedules_order
+ORDER BY name LIMIT :limit;
 
 -- name: due_schedules
 -- Parameters: JSON list of segments, until, limit.
@@ -25,13 +57,14 @@ WHERE paused = 0 AND next_fire_time <= ?2 AND segment IN (SELECT value FROM json
 ORDER BY next_fire_time, id LIMIT ?3;
 
 -- name: insert_schedule
+-- Parameters: as replace_schedule, and version.
 INSERT INTO schedules (
   id, tenant, name, fires_when, target, target_spec, payload, policies, queue, priority, overlap, missed, jitter, start_at, end_at,
   max_runs, owner, labels, gate, segment, next_fire_time, created_at, updated_at, version, paused, runs
-) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?22, 1, 0, 0);
+) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?22, ?23, 0, 0);
 
 -- name: replace_schedule
--- Parameters: as insert_schedule, of which 1 and 20 go unused: the id stays, and with it the segment.
+-- Of the parameters 1 and 20 go unused: the id stays, and with it the segment.
 UPDATE schedules SET
   fires_when = ?4, target = ?5, target_spec = ?6, payload = ?7, policies = ?8, queue = ?9, priority = ?10, overlap = ?11, missed = ?12,
   jitter = ?13, start_at = ?14, end_at = ?15, max_runs = ?16, owner = ?17, labels = ?18, gate = ?19, next_fire_time = ?21,

@@ -41,7 +41,7 @@ UPDATE pulse SET count = count + 1;
 SELECT count FROM pulse;
 
 -- name: cancels
-SELECT node, id FROM jobs WHERE cancel_requested = 1 AND node IS NOT NULL;
+SELECT node, id FROM jobs WHERE cancel_requested = 1 AND node > 0;
 
 -- name: vanished
 -- Which of these are no live jobs any more. Rows: id.
@@ -53,7 +53,8 @@ SELECT
   EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_version'),
   EXISTS (
     SELECT 1 FROM sqlite_schema
-    WHERE name IN ('pulse', 'jobs', 'history', 'attempts', 'queues', 'schedules', 'nodes', 'leases', 'past_gates', 'gates', 'marks')
+    WHERE name IN ('pulse', 'jobs', 'history', 'attempts', 'queues', 'schedules', 'nodes', 'leases', 'past_gates', 'gates', 'marks', 'records', 'events',
+      'schedule_versions')
   );
 
 -- name: read_version
