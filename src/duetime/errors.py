@@ -28,6 +28,8 @@ DuetimeError
 ├── NotOpen                     not_open             the app was used before open() or after close()
 ├── WaitTimeout (TimeoutError)  wait_timeout         the job did not finish in the time given
 ├── JobFailed                   job_failed           the awaited job did not succeed
+├── TargetNotAllowed            target_not_allowed   an HTTP target the operator does not want called
+├── SecretUnreadable            secret_unreadable    a stored secret cannot be decrypted on this node
 ├── ProcessDied                 process_died         the process of an isolated task ended before the task did
 └── TaskError                   task_error           an isolated task raised what this process has no class for
 """
@@ -168,6 +170,19 @@ class JobFailed(DuetimeError):
         self.job_id = job_id
         self.state = state
         self.error = error
+
+
+class TargetNotAllowed(DuetimeError):
+    """Says no more than that: whoever may not call an address may not learn what is there either."""
+
+    code = "target_not_allowed"
+
+    def __init__(self) -> None:
+        super().__init__(f"target not allowed ({self.code})")
+
+
+class SecretUnreadable(DuetimeError):
+    code = "secret_unreadable"
 
 
 class ProcessDied(DuetimeError):

@@ -21,7 +21,7 @@ from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, State
 from duetime.model.retry import Retry
 from duetime.model.settle import Settlement, settle
-from duetime.model.verdict import Cancel, RetryAfter, Snooze, Verdict
+from duetime.model.verdict import Cancel, Failed, GiveUp, HandOver, RetryAfter, Snooze, Verdict
 
 LONGEST_ERROR = 8_000
 LARGEST_RESULT = 256 * 1024
@@ -107,6 +107,12 @@ def _judge(problem: BaseException) -> Outcome:
             return Outcome(Ending.SNOOZED, error=str(problem), delay=problem.delay)
         case RetryAfter():
             return Outcome(Ending.FAILED, error=str(problem), problem=problem, delay=problem.delay)
+        case Failed():
+            return Outcome(Ending.FAILED, _kept(problem.result), problem.reason, problem, wish=problem.wish)
+        case GiveUp():
+            return Outcome(Ending.FAILED, _kept(problem.result), problem.reason, hopeless=True)
+        case HandOver():
+            return Outcome(Ending.HANDED_OVER, delay=problem.within)
         case Cancel():
             return Outcome(Ending.CANCELLED, error=problem.reason)
         case Fenced():
@@ -158,6 +164,14 @@ def _first_of_task(problem: BaseException) -> TracebackType | None:
     while frames is not None and frames.tb_frame.f_globals.get("__name__", "").split(".")[0] == "duetime":
         frames = frames.tb_next
     return frames
+
+
+def _kept(result: Any) -> bytes | None:
+    """The result that goes with a failure, if it can be stored at all: the failure itself matters more."""
+    try:
+        return None if result is None else _encode_result(result)
+    except InvalidInput:
+        return None
 
 
 def _encode_result(result: Any) -> bytes:

@@ -1,12 +1,15 @@
-"""The reaper: finds nodes that died and gives their jobs back, each as a lost attempt that is not the task's failure."""
+"""The reaper: finds nodes that died and gives their jobs back, each as a lost attempt that is not the task's failure; and attempts that
+were handed over and of which no report came in time."""
 
 from __future__ import annotations
 
 from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
+from duetime.engine.perform import decide
+from duetime.invoker import Policies
 from duetime.model.attempt import Ending, Outcome
 from duetime.model.codec import decode
-from duetime.model.events import JobsRecovered, NodesBuried
+from duetime.model.events import AttemptsSettled, JobsRecovered, NodesBuried
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Delivery
 from duetime.model.lease import NodeId
@@ -18,6 +21,9 @@ from duetime.store import JobHint, Store
 TURN = SECOND * 3 // 10
 BATCH = 500
 ORPHANS_EVERY = 5  # turns; a claim may commit after its node was declared dead
+NO_REPORT = "no report came before the deadline"
+# What is handed over has its own policies on the job; these are for those it leaves out.
+OUTSIDE = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
 
 
 class Reaper:
@@ -37,6 +43,8 @@ class Reaper:
             self._observers(NodesBuried(tuple(buried)))
         if buried or self._turns % ORPHANS_EVERY == 0:
             await self._recover()
+        if self._turns % ORPHANS_EVERY == 0:
+            await self._time_out()
         self._turns += 1
         return TURN
 
@@ -46,11 +54,23 @@ class Reaper:
             failpoint("reaper.before_settle")
             refused = await self._store.settle(lost)
             self._observers(JobsRecovered(len(lost) - len(refused)))
-            await self._store.hint(
-                [JobHint(queue, priority, 0) for queue, priority in sorted({(job.queue, job.priority) for job in orphans})]
-            )
+            await self._tell(orphans)
             if refused:
                 return  # another reaper is at it
+
+    async def _time_out(self) -> None:
+        """Attempts that were handed over and are overdue: timed out, and what follows is up to their policies."""
+        while late := await self._store.overdue(BATCH):
+            outcome = Outcome(Ending.TIMED_OUT, error=NO_REPORT, problem=TimeoutError(NO_REPORT))
+            settlements = [decide(job, outcome, OUTSIDE, None, self._clock) for job in late]
+            refused = set(await self._store.settle(settlements))
+            self._observers(AttemptsSettled([one for one in settlements if one.id not in refused]))
+            await self._tell(late)
+            if refused:
+                return
+
+    async def _tell(self, jobs: list[Claimed]) -> None:
+        await self._store.hint([JobHint(queue, priority, 0) for queue, priority in sorted({(job.queue, job.priority) for job in jobs})])
 
     def _lost(self, job: Claimed) -> Settlement:
         own = {} if job.policies is None else decode(job.policies)

@@ -15,6 +15,7 @@ class Ending(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"  # somebody asked for it
     RELEASED = "released"  # the worker shut down first; not the task's fault
+    HANDED_OVER = "handed_over"  # goes on elsewhere, and its end will be reported; not written down among the attempts
     SNOOZED = "snoozed"  # the task asked to be run later; no failure
     LOST = "lost"  # the worker died or was fenced; not the task's fault
 
@@ -27,7 +28,8 @@ class Outcome:
     result: bytes | None = None
     error: str | None = None
     problem: BaseException | None = None  # what the task raised, for a retry policy that looks at it
-    delay: Micros | None = None  # how long the task itself wants to wait
+    delay: Micros | None = None  # how long the task itself wants to wait, or has to report
+    wish: Micros | None = None  # how long the other side wants us to wait; granted as far as the policy allows
     hopeless: bool = False  # no attempt can go better: what was submitted cannot be run
 
 

@@ -33,6 +33,11 @@ class Ids:
         ]
 
 
+def random_bytes(count: int) -> bytes:
+    """For keys and nonces: what nobody may guess."""
+    return os.urandom(count)
+
+
 def fire_id(schedule_id: UUID, fire_time: Micros) -> UUID:
     """The one id this fire can ever have: a second row for it violates the primary key."""
     digest = blake2b(schedule_id.bytes + fire_time.to_bytes(8, "big"), digest_size=10).digest()

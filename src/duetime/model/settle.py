@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
+from duetime.model import duration
 from duetime.model.attempt import Ending, Outcome
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, State
@@ -19,11 +20,11 @@ class Settlement(NamedTuple):
 
     id: UUID
     attempt: int
-    state: State  # PENDING to try again, or a final state
-    due_at: Micros  # when PENDING
+    state: State  # PENDING to try again, RUNNING for an attempt that is handed over, or a final state
+    due_at: Micros  # when PENDING; when RUNNING, the instant at which a report is overdue
     failures: int
     losses: int
-    ending: Ending  # anything but SUCCEEDED leaves a row in attempts
+    ending: Ending  # anything but SUCCEEDED and HANDED_OVER leaves a row in attempts
     started_at: Micros | None
     finished_at: Micros
     result: bytes | None
@@ -44,10 +45,13 @@ def settle(
             return _final(job, outcome, State.DEAD, started_at, now)
         case Ending.RELEASED:
             return _again(job, outcome, started_at, now, due_at=job.due_at, losses=job.losses)
-        case Ending.SNOOZED if job.cancel_requested:
+        case Ending.SNOOZED | Ending.HANDED_OVER if job.cancel_requested:
             return _final(job, outcome, State.CANCELLED, started_at, now)
         case Ending.SNOOZED:
             return _again(job, outcome, started_at, now, due_at=now + (outcome.delay or 0))
+        case Ending.HANDED_OVER:
+            waiting = _again(job, outcome, started_at, now, due_at=now + (outcome.delay or 0), losses=job.losses)
+            return waiting._replace(state=State.RUNNING)
         case Ending.LOST:
             return _after_loss(job, outcome, delivery, started_at, now)
 
@@ -73,6 +77,8 @@ def _after_failure(
 def _wait(outcome: Outcome, retry: Retry, failures: int, noise: float) -> tuple[Micros, Outcome]:
     if outcome.delay is not None:
         return outcome.delay, outcome
+    if outcome.wish:
+        return min(outcome.wish, duration.parse(retry.max_delay, "retry.max_delay")), outcome
     try:
         return retry.wait(failures, noise, outcome.problem), outcome
     except Exception as problem:  # the user's own function: its fault must not cost the job

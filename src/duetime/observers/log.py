@@ -31,7 +31,7 @@ def log_event(event: Event) -> None:
     match event:
         case AttemptsSettled(settlements):
             for settlement in settlements:
-                if settlement.ending is not Ending.SUCCEEDED:
+                if settlement.ending not in (Ending.SUCCEEDED, Ending.HANDED_OVER):
                     _log_bad_end(settlement)
         case NodeJoined(node, roles):
             _logger.info("node %d joined as %s", node, ", ".join(roles))

@@ -159,5 +159,8 @@ def test_whatever_happens_the_numbers_are_right(
         assert decision.losses < POISON_LOSSES or ending is not Ending.LOST
         never_began = ending is Ending.RELEASED and not started
         assert delivery is AGAIN or never_began or ending is Ending.SNOOZED
+    elif decision.state is State.RUNNING:
+        assert ending is Ending.HANDED_OVER
+        assert not cancel
     else:
         assert decision.state.final

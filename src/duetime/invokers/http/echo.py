@@ -1,0 +1,96 @@
+"""A small agent to try things with: it records what it is called with and answers as its path says.
+
+/anything         200 with what was sent      /status/503       that status
+/slow/1.5         200 after so many seconds   /later            202: a report will follow
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from types import TracebackType
+
+from aiohttp import web
+
+from duetime.model.codec import encode
+
+MOST_RECORDED = 10_000
+LARGEST_BODY = 1024 * 1024
+SHOWN_OF_BODY = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    status: int
+
+    def header(self, name: str) -> str | None:
+        return next((value for known, value in self.headers if known.lower() == name.lower()), None)
+
+
+class EchoAgent:
+    """`async with EchoAgent() as agent: ... agent.url`. Listens on loopback only."""
+
+    def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
+        self.calls: deque[Call] = deque(maxlen=MOST_RECORDED)
+        self.url = ""
+        self._host = host
+        self._port = port
+        self._runner: web.ServerRunner | None = None
+        self._closing = asyncio.Event()
+        self._called = asyncio.Event()
+
+    async def start(self) -> None:
+        self._runner = web.ServerRunner(web.Server(self._answer), shutdown_timeout=1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._host, self._port)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.url = f"http://{host}:{port}"
+
+    async def stop(self) -> None:
+        self._closing.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def wait_for_calls(self, count: int) -> list[Call]:
+        """Returns once there were so many."""
+        while len(self.calls) < count:
+            self._called.clear()
+            await self._called.wait()
+        return list(self.calls)
+
+    async def __aenter__(self) -> EchoAgent:
+        await self.start()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        await self.stop()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.content.read(LARGEST_BODY)
+        while not request.content.at_eof() and len(body) < LARGEST_BODY:
+            body += await request.content.read(LARGEST_BODY - len(body))
+        status, wait = _told_by(request.path)
+        self.calls.append(Call(request.method, request.path_qs, tuple(request.headers.items()), body, status))
+        self._called.set()
+        if wait:
+            await asyncio.wait([asyncio.ensure_future(self._closing.wait())], timeout=wait)
+        echo = {"method": request.method, "path": request.path_qs, "body": body[:SHOWN_OF_BODY].decode("utf-8", "replace")}
+        return web.Response(status=status, body=encode(echo), content_type="application/json")
+
+
+def _told_by(path: str) -> tuple[int, float]:
+    match path.split("/")[1:]:
+        case ["status", code, *_] if code.isascii() and code.isdigit() and 200 <= int(code) <= 599:
+            return int(code), 0.0
+        case ["slow", seconds, *_] if seconds.isascii() and seconds.replace(".", "", 1).isdigit():
+            return 200, min(float(seconds), 3_600.0)
+        case ["later", *_]:
+            return 202, 0.0
+        case _:
+            return 200, 0.0

@@ -1,0 +1,228 @@
+"""An HTTP target: what a caller writes, checked field by field; what is shown of it; what is stored of it.
+
+Secrets come in as text and are sealed before anything is stored. What is shown never holds them, sealed or not; and what callers write is
+never read as sealed, or whoever saw a sealed secret could have it sent to a server of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from duetime.errors import InvalidInput, InvalidPayload
+from duetime.model import duration, signing, url
+from duetime.model import headers as header_grammar
+from duetime.model.codec import decode, encode
+from duetime.model.headers import Headers
+from duetime.model.instant import SECOND, Micros
+from duetime.model.url import Url
+
+HTTP = "@http"
+METHODS = ("POST", "GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+WITHOUT_BODY = frozenset({"GET", "HEAD"})
+DEFAULT_TIMEOUT, LONGEST_TIMEOUT = 30 * SECOND, 3_600 * SECOND
+MOST_CODES = 32
+HIDDEN = "***"
+SIGNING = "signing_secret"  # also what it is sealed under: no secret header may have this name
+FIELDS = ("type", "url", "method", "headers", "secret_headers", SIGNING, "body", "timeout", "success", "async")
+_CODES = re.compile(r"([1-5])xx|([1-5][0-9]{2})-([1-5][0-9]{2})")
+Seal = Callable[[str, str], str]
+
+
+class Body(StrEnum):
+    """What is sent of the payload."""
+
+    JSON = "json"
+    RAW = "raw"  # the payload is text, and goes out as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A value that is not shown: as its caller wrote it, or sealed for the store."""
+
+    text: str = field(repr=False)
+    sealed: bool = False
+
+    def __str__(self) -> str:
+        return HIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTarget:
+    url: Url
+    method: str = "POST"
+    headers: Headers = ()
+    hidden: tuple[tuple[str, Secret], ...] = ()  # by header name; the signing secret under its own
+    body: Body = Body.JSON
+    timeout: Micros = DEFAULT_TIMEOUT
+    success: tuple[tuple[int, int], ...] = ((200, 299),)  # ranges, both ends included
+    reports: bool = False  # "async": may answer 202 and report later
+
+    @classmethod
+    def from_json(cls, value: Any, field: str = "target") -> HttpTarget:
+        """What a caller wrote. Every error names its field."""
+        given = _known(value, field)
+        plain = header_grammar.read(given.get("headers", {}), f"{field}.headers")
+        hidden = _secrets(given, field)
+        named = [name.lower() for name, _ in (*plain, *hidden)]
+        if len(set(named)) < len(named):
+            raise InvalidInput(f"{field}.secret_headers", "names a header that is in `headers`, too")
+        method = _method(given.get("method", "POST"), f"{field}.method")
+        return cls(
+            url.parse(given.get("url"), f"{field}.url"),
+            method,
+            plain,
+            hidden,
+            _body(given.get("body", Body.JSON), method, f"{field}.body"),
+            _timeout(given.get("timeout"), f"{field}.timeout"),
+            _success(given.get("success", ["2xx"]), f"{field}.success"),
+            _boolean(given.get("async", False), f"{field}.async"),
+        )
+
+    @classmethod
+    def from_spec(cls, spec: bytes) -> HttpTarget:
+        """What `to_spec` wrote. The rules hold here, too: they may be stricter now than when it was stored."""
+        stored = decode(spec)
+        if not isinstance(stored, dict):
+            raise InvalidInput("target", "is no object")
+        sealed = stored.pop("sealed", {})
+        shown = {*stored.pop("secret_headers", {}), *([SIGNING] if stored.pop(SIGNING, None) else [])}
+        if shown != set(sealed):
+            raise InvalidInput("target.secret_headers", "were not stored with the job: submit it again")
+        target = cls.from_json(stored)
+        return replace(target, hidden=tuple((name, Secret(text, sealed=True)) for name, text in sealed.items()))
+
+    def to_json(self) -> dict[str, Any]:
+        """What may be shown: secrets by name only."""
+        shown: dict[str, Any] = {"type": "http", "url": str(self.url), "method": self.method, "headers": dict(self.headers)}
+        if names := [name for name, _ in self.hidden if name != SIGNING]:
+            shown["secret_headers"] = dict.fromkeys(names, HIDDEN)
+        if any(name == SIGNING for name, _ in self.hidden):
+            shown[SIGNING] = HIDDEN
+        return shown | {
+            "body": str(self.body),
+            "timeout": duration.show(self.timeout),
+            "success": [_show_codes(first, last) for first, last in self.success],
+            "async": self.reports,
+        }
+
+    def to_spec(self) -> bytes:
+        """What is stored. A secret nobody has sealed is refused: it would lie in the store for all to read."""
+        if any(not secret.sealed for _, secret in self.hidden):
+            raise InvalidInput("target.secret_headers", "cannot be kept: the service has no secret key to encrypt them with")
+        sealed = {name: secret.text for name, secret in self.hidden}
+        return encode(self.to_json() | ({"sealed": sealed} if sealed else {}))
+
+    def sealed(self, seal: Seal) -> HttpTarget:
+        """The same with its secrets sealed by `seal(name, text)`."""
+        self._refuse_stand_ins(self.hidden, "target")
+        done = tuple((name, one if one.sealed else Secret(seal(name, one.text), sealed=True)) for name, one in self.hidden)
+        return replace(self, hidden=done)
+
+    def keeping_secrets_of(self, before: HttpTarget, field: str = "target") -> HttpTarget:
+        """Where a caller sent back the *** we showed: the secret that was there, as long as it goes to the same place."""
+        old = dict(before.hidden)
+        kept = tuple((name, old.get(name, one) if one.text == HIDDEN and not one.sealed else one) for name, one in self.hidden)
+        self._refuse_stand_ins(kept, field)
+        if kept != self.hidden and self.url.origin != before.url.origin:
+            raise InvalidInput(f"{field}.secret_headers", "must be written anew when the target moves to another host")
+        return replace(self, hidden=kept)
+
+    @staticmethod
+    def _refuse_stand_ins(hidden: tuple[tuple[str, Secret], ...], field: str) -> None:
+        if any(one.text == HIDDEN and not one.sealed for _, one in hidden):
+            raise InvalidInput(f"{field}.secret_headers", f"{HIDDEN} stands for a secret that is not there: write its value")
+
+    def content(self, payload: bytes) -> bytes | None:
+        """The bytes to send; None for none at all."""
+        if self.method in WITHOUT_BODY or payload == b"null":
+            return None
+        if self.body is Body.JSON:
+            return payload
+        text = decode(payload)
+        if not isinstance(text, str):
+            raise InvalidPayload("payload", 'must be text, because the target\'s body is "raw"')
+        return text.encode()
+
+    def succeeded(self, status: int) -> bool:
+        return any(first <= status <= last for first, last in self.success)
+
+
+def _known(value: Any, field: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(field, 'must be an object, like {"type": "http", "url": "https://agent.example/run"}')
+    for name in value:
+        if name not in FIELDS:
+            raise InvalidInput(f"{field}.{name}" if str(name).isidentifier() else field, f"no such field: known are {', '.join(FIELDS)}")
+    if value.get("type", "http") != "http":
+        raise InvalidInput(f"{field}.type", 'must be "http"')
+    if "url" not in value:
+        raise InvalidInput(f"{field}.url", "is missing: say what to call")
+    return value
+
+
+def _secrets(given: Mapping[str, Any], field: str) -> tuple[tuple[str, Secret], ...]:
+    hidden = [(name, Secret(text)) for name, text in header_grammar.read(given.get("secret_headers", {}), f"{field}.secret_headers")]
+    if any(name.lower() == SIGNING for name, _ in hidden):
+        raise InvalidInput(f"{field}.secret_headers", f"{SIGNING} is a field of the target, no header")
+    if given.get(SIGNING) is not None:
+        if given[SIGNING] != HIDDEN:
+            signing.read_secret(given[SIGNING], f"{field}.{SIGNING}")
+        hidden.append((SIGNING, Secret(given[SIGNING])))
+    return tuple(hidden)
+
+
+def _method(value: Any, field: str) -> str:
+    if not isinstance(value, str) or value.upper() not in METHODS:
+        raise InvalidInput(field, f"must be one of {', '.join(METHODS)}")
+    return value.upper()
+
+
+def _body(value: Any, method: str, field: str) -> Body:
+    if value not in list(Body):
+        raise InvalidInput(field, 'must be "json", or "raw" to send a payload of text as it is')
+    if value == Body.RAW and method in WITHOUT_BODY:
+        raise InvalidInput(field, f"cannot be sent with {method}: use POST, or leave it out")
+    return Body(value)
+
+
+def _timeout(value: Any, field: str) -> Micros:
+    if value is None:
+        return DEFAULT_TIMEOUT
+    timeout = duration.positive(value, field)
+    if timeout > LONGEST_TIMEOUT:
+        raise InvalidInput(field, "must be 1h or less: a target that takes longer answers 202 and reports later")
+    return timeout
+
+
+def _success(value: Any, field: str) -> tuple[tuple[int, int], ...]:
+    if not isinstance(value, list) or not 1 <= len(value) <= MOST_CODES:
+        raise InvalidInput(field, f'must be a list of 1 to {MOST_CODES} codes, like ["2xx", 404]')
+    return tuple(_codes(entry, field) for entry in value)
+
+
+def _codes(entry: Any, field: str) -> tuple[int, int]:
+    if isinstance(entry, int) and not isinstance(entry, bool) and 100 <= entry <= 599:
+        return entry, entry
+    found = _CODES.fullmatch(entry) if isinstance(entry, str) else None
+    if found is None:
+        raise InvalidInput(field, 'must hold codes from 100 to 599, like 204, "2xx" or "200-204"')
+    first, last = (int(found[1] + "00"), int(found[1] + "99")) if found[1] else (int(found[2]), int(found[3]))
+    if first > last:
+        raise InvalidInput(field, f"{entry} ends before it begins")
+    return first, last
+
+
+def _show_codes(first: int, last: int) -> int | str:
+    if first == last:
+        return first
+    return f"{first // 100}xx" if first % 100 == 0 and last == first + 99 else f"{first}-{last}"
+
+
+def _boolean(value: Any, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(field, "must be true or false")
+    return value

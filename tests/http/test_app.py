@@ -1,0 +1,51 @@
+"""HTTP targets as a node runs them: from the store, through the worker, back to the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duetime as dt
+from duetime.app.operations import NewTarget
+from duetime.invokers.http.echo import EchoAgent
+from duetime.invokers.http.handler import HttpHandler
+from duetime.model.codec import decode
+from duetime.model.job import Job, State
+from duetime.model.target import HTTP, HttpTarget
+from tests.http.scene import LOCAL, RING
+
+
+async def run(target: dict[str, Any], **options: Any) -> tuple[Job, EchoAgent]:
+    """One job from submission to its end; a path is called at the agent."""
+    app = dt.App("memory://")
+    app.use_target(HTTP, lambda now: HttpHandler(now, LOCAL, RING))
+    async with EchoAgent() as agent, app.running():
+        where = agent.url + target["url"] if target["url"].startswith("/") else target["url"]
+        spec = HttpTarget.from_json({**target, "url": where}).to_spec()
+        made = await app.submit_target(NewTarget(dt.NewJob(HTTP, payload={"a": 1}, **options), spec))
+        await (await app.get_job(made.id)).wait(timeout="20s")
+        return await app.read_job(made.id), agent
+
+
+async def test_called_and_kept() -> None:
+    done, agent = await run({"url": "/run"})
+    [call] = agent.calls
+    assert (done.state, decode(done.result or b"")["status"]) == (State.SUCCEEDED, 200)
+    assert (call.body, call.header("Idempotency-Key"), call.header("Duetime-Attempt")) == (b'{"a":1}', str(done.id), "1")
+
+
+async def test_tried_again_under_the_same_key_then_dead_with_the_answer() -> None:
+    done, agent = await run({"url": "/status/503"}, retry=dt.Retry(max_attempts=3, first_delay="1ms"))
+    assert (done.state, done.failures, decode(done.result or b"")["status"]) == (State.DEAD, 3, 503)
+    assert [call.header("Duetime-Attempt") for call in agent.calls] == ["1", "2", "3"]
+    assert len({call.header("Idempotency-Key") for call in agent.calls}) == 1
+
+
+async def test_dead_at_once() -> None:
+    done, agent = await run({"url": "/status/404"})
+    assert (done.state, done.attempt, len(agent.calls)) == (State.DEAD, 1, 1)
+    assert decode(done.result or b"")["status"] == 404
+
+
+async def test_not_allowed() -> None:
+    done, agent = await run({"url": "http://169.254.169.254/latest/meta-data/"})
+    assert (done.state, done.error, len(agent.calls)) == (State.DEAD, "target not allowed (target_not_allowed)", 0)
