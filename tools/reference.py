@@ -12,7 +12,7 @@ from typer.main import get_command
 from duetime import errors
 from duetime.cli.failure import status_of
 from duetime.cli.program import program
-from duetime.config import FILE, FILE_VARIABLE, TABLE
+from duetime.config import FILE, FILE_VARIABLE, TABLE, Setting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- Written by tools/reference.py from the code. Change the code, then run `make docs`. -->\n"
@@ -21,12 +21,13 @@ TYPERS_OWN = ("help", "install_completion", "show_completion")
 
 def settings_page() -> str:
     rows = [
-        f"| `{one.name}` | {one.form} | {_code(one.shown_default)} | `{one.flag}` | `{one.variable}` | {one.text} |"
+        f"| `{one.name}` | {one.form} | {_code(one.shown_default)} | {_flag(one)} | `{one.variable}` | {one.text} |"
         for one in TABLE.values()
     ]
     intro = f"""# Settings
 
-Every setting can be given as a flag, as a variable of the environment, or in a TOML file. What stands earlier in this list wins:
+Every setting can be given as a flag, as a variable of the environment, or in a TOML file; secrets have no flag, because every process
+of the machine could read it. What stands earlier in this list wins:
 
 1. the flag on the command line
 2. the variable `DUETIME_<NAME>`
@@ -98,6 +99,10 @@ def _flags(option: Any) -> str:
     return names if option.is_flag or option.metavar is None else f"{names} {option.metavar}"
 
 
+def _flag(setting: Setting) -> str:
+    return "" if setting.secret else _code(setting.flag)
+
+
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
 
@@ -128,6 +133,8 @@ def _error_rows() -> Iterator[str]:
 
 
 def _made(kind: type[errors.DuetimeError]) -> errors.DuetimeError:
+    if kind is errors.TargetNotAllowed:
+        return errors.TargetNotAllowed()
     return kind("field", "") if issubclass(kind, errors.InvalidInput) else kind("")
 
 

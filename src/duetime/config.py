@@ -21,11 +21,12 @@ PREFIX = "DUETIME_"
 FILE = "duetime.toml"
 FILE_VARIABLE = f"{PREFIX}CONFIG"
 OTHER_VARIABLES = (FILE_VARIABLE, f"{PREFIX}FAILPOINTS")
-ROLES = ("planner", "worker")
+ROLES = ("api", "planner", "worker")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 MOST_CONCURRENCY = 10_000
 MOST_LOAD = 100
+LAST_PORT = 65_535
 
 Parser = Callable[[Any], Any]
 
@@ -74,6 +75,13 @@ def _count(value: Any) -> int:
     return int(text)
 
 
+def _port(value: Any) -> int:
+    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if not (text.isascii() and text.isdigit()) or int(text) > LAST_PORT:
+        raise ValueError(f"{value!r} must be a port from 1 to {LAST_PORT:,}, or 0 for any that is free")
+    return int(text)
+
+
 def _load(value: Any) -> float:
     try:
         load = math.nan if isinstance(value, bool) else float(value)
@@ -97,8 +105,8 @@ def _lapse(shortest: str) -> Parser:
     return parse
 
 
-def _setting(default: Any, parse: Parser, form: str, text: str) -> Any:
-    return field(default=default, metadata={"parse": parse, "form": form, "text": text})
+def _setting(default: Any, parse: Parser, form: str, text: str, *, secret: bool = False) -> Any:
+    return field(default=default, repr=not secret, metadata={"parse": parse, "form": form, "text": text, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,12 @@ class Settings:
 
     store: str = _setting("sqlite:///duetime.db", _text, "URL", "Where schedules and jobs are kept: sqlite:///FILE or postgresql://...")
     app: str | None = _setting(None, _app, "MODULE:APP", "The program's App, whose tasks run; its store is used unless one is given.")
-    roles: tuple[str, ...] = _setting(ROLES, _roles, "NAMES", "What this node does: planner, worker, or both.")
+    roles: tuple[str, ...] = _setting(ROLES, _roles, "NAMES", "What this node does: api, planner, worker; all three by default.")
+    host: str = _setting("127.0.0.1", _text, "ADDRESS", "Where the API listens; beyond this machine only with API keys.")
+    port: int = _setting(8080, _port, "PORT", "The API's port; 0 takes any that is free.")
+    public_url: str | None = _setting(None, _text, "URL", "How targets reach the API, for reports on jobs that were handed over.")
+    allow: tuple[str, ...] = _setting((), _names, "NAMES", "Private networks, addresses and hosts that HTTP targets may call.")
+    secret_keys: tuple[str, ...] = _setting((), _names, "ID:BASE64", "The service's secret keys, current one first.", secret=True)
     queues: tuple[str, ...] = _setting((), _names, "NAMES", "Work on these queues only; without it, on all of them.")
     concurrency: int = _setting(100, _count, "N", "How many jobs this node runs at the same time.")
     lease: str = _setting("15s", _lapse("500ms"), "TIME", "How long a node that went silent is trusted; after it its jobs run elsewhere.")
@@ -132,6 +145,7 @@ class Setting:
     parse: Parser
     form: str
     text: str
+    secret: bool  # never on a command line, where every process of the machine could read it
 
     @property
     def variable(self) -> str:

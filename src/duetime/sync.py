@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -20,13 +20,18 @@ from duetime.model.job import CancelReply
 
 if TYPE_CHECKING:
     from duetime.app import App
+    from duetime.app.backfilling import Backfilled, Plan
+    from duetime.app.listing import JobPage, JobQuery
+    from duetime.app.operations import NewTarget, Submitted
+    from duetime.app.reporting import Report
     from duetime.engine.drafts import NewJob
     from duetime.handle import AttemptView, JobHandle, ScheduleView
-    from duetime.model.job import JobDraft
-    from duetime.model.lease import Node
+    from duetime.model.job import Job, JobDraft
+    from duetime.model.lease import Lease, Node
     from duetime.model.limit import Queue
+    from duetime.model.schedule import Schedule, ScheduleDraft, ScheduleFilter
     from duetime.model.when import When
-    from duetime.store import Migration
+    from duetime.store import Migration, QueueCount
     from duetime.task import Task
 
 Answer = TypeVar("Answer")
@@ -108,6 +113,46 @@ class SyncApp:
 
     def nodes(self) -> list[Node]:
         return self._call(lambda app: app.nodes())
+
+    # -- what the HTTP API asks for -----------------------------------------------------------------------------------
+    def submit_target(self, wanted: NewTarget) -> Submitted:
+        return self._call(lambda app: app.submit_target(wanted))
+
+    def submit_targets(self, wanted: Sequence[NewTarget]) -> list[Submitted]:
+        return self._call(lambda app: app.submit_targets(wanted))
+
+    def job_page(self, query: JobQuery, limit: int, before: tuple[int, UUID] | None = None) -> JobPage:
+        return self._call(lambda app: app.job_page(query, limit, before))
+
+    def run_job(self, job_id: UUID | str) -> Job:
+        return self._call(lambda app: app.run_job(job_id))
+
+    def report_job(self, job_id: UUID, report: Report) -> Job:
+        return self._call(lambda app: app.report_job(job_id, report))
+
+    def find_schedule(self, reference: str) -> Schedule:
+        return self._call(lambda app: app.find_schedule(reference))
+
+    def schedule_page(self, wanted: ScheduleFilter, limit: int, after: str | None = None) -> list[Schedule]:
+        return self._call(lambda app: app.schedule_page(wanted, limit, after))
+
+    def put_schedule(self, draft: ScheduleDraft, expect_version: int | None = None, *, replace: bool = False) -> Schedule:
+        return self._call(lambda app: app.put_schedule(draft, expect_version, replace=replace))
+
+    def remove_version(self, schedule: Schedule, expect_version: int | None) -> None:
+        self._call(lambda app: app.remove_version(schedule, expect_version))
+
+    def backfill(self, reference: str, plan: Plan) -> Backfilled:
+        return self._call(lambda app: app.backfill(reference, plan))
+
+    def count_jobs(self) -> list[QueueCount]:
+        return self._call(lambda app: app.count_jobs())
+
+    def leases(self) -> list[Lease]:
+        return self._call(lambda app: app.leases())
+
+    def now(self) -> int:
+        return self._call(lambda app: app.now())
 
     def migrate(self) -> Migration:
         return self._call(lambda app: app.migrate(), opened=False)

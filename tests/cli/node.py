@@ -17,7 +17,7 @@ class Node:
     def __init__(self, folder: Path, *words: str, **environment: str) -> None:
         self.process = subprocess.Popen(
             [COMMAND, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, **environment}, start_new_session=True,
+            env={**os.environ, "DUETIME_PORT": "0", **environment}, start_new_session=True,
         )  # fmt: skip
 
     def until(self, words: str) -> str:

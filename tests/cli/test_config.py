@@ -66,7 +66,7 @@ def test_a_wrong_file_is_refused(content: str, told: str) -> None:
     ("variable", "value", "told"),
     [
         ("DUETIME_STOER", "x", "did you mean DUETIME_STORE?"),
-        ("DUETIME_ROLES", "planner,cook", "roles (from DUETIME_ROLES): 'cook' is not one of planner, worker"),
+        ("DUETIME_ROLES", "planner,cook", "roles (from DUETIME_ROLES): 'cook' is not one of api, planner, worker"),
         ("DUETIME_ROLES", ",", "must name at least one"),
         ("DUETIME_CONCURRENCY", "0", "'0' must be a whole number from 1"),
         ("DUETIME_CONCURRENCY", "many", "'many' must be a whole number"),
@@ -101,14 +101,16 @@ def test_defaults_are_those_of_the_engine() -> None:
     for name, value in node_options(config.Settings()).items():
         wanted = duration.parse(value, name) if isinstance(value, str) else value
         assert getattr(engine, name) == wanted, name
-    assert (config.ROLES, config.MOST_CONCURRENCY, config.MOST_LOAD) == (ROLES, MOST_CONCURRENCY, MOST_LOAD)
+    assert ("api", *ROLES) == config.ROLES
+    assert (config.MOST_CONCURRENCY, config.MOST_LOAD) == (MOST_CONCURRENCY, MOST_LOAD)
     assert {one.name for one in fields(NodeOptions)} - {"name", "version"} == set(node_options(config.Settings()))
 
 
 def test_every_setting_is_a_flag_of_serve() -> None:
     serve = get_command(program).commands["serve"]  # type: ignore[attr-defined]  # the root is a group
     flags = {flag for option in serve.params for flag in option.opts}
-    assert {setting.flag for setting in config.TABLE.values()} <= flags
+    assert {setting.flag for setting in config.TABLE.values() if not setting.secret} <= flags
+    assert not {setting.flag for setting in config.TABLE.values() if setting.secret} & flags
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_job_submitted_elsewhere_is_done_and_sigterm_ends_it_with_0(serve: Cal
     node = serve("--app", "tasks:app", "--store", "sqlite:///shared.db", "--log-format", "json", "--grace", "5s")
     said = node.until("stop")
     assert "store   sqlite:///shared.db" in said
-    assert "roles   planner, worker" in said
+    assert "roles   api, planner, worker" in said
     assert "tasks   follow, hang, hello" in said
     shared = ("--store", "sqlite:///shared.db")
     done = duetime(*shared, "job", "submit", "hello", "--payload", '{"name": "x"}', "--wait", "--json")

@@ -136,10 +136,10 @@ class Reader:
 
     def _serve(self, words: list[str]) -> None:
         log = self.folder / f"serve{len(self.serving)}.log"
+        # "On another machine" is this one here, and so is the page being tried beside this: each needs a port of its own.
+        variables = {"DUETIME_PORT": "0", **self._variables()}
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                [str(BIN / words[0]), *words[1:]], cwd=self.folder, env=self._variables(), stdout=output, stderr=output
-            )
+            process = subprocess.Popen([str(BIN / words[0]), *words[1:]], cwd=self.folder, env=variables, stdout=output, stderr=output)
         self.serving.append(process)
         end = time.monotonic() + DEADLINE
         while "joined" not in log.read_text():

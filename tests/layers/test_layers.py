@@ -43,6 +43,8 @@ def test_arrows_point_down_only() -> None:
         ("frameworks/flask.py", "from fastapi import FastAPI", "A web framework stays inside"),
         ("engine/planted.py", "import django.db", "A web framework stays inside"),
         ("engine/planted.py", "import psycopg", "Other people's database drivers"),
+        ("invokers/planted.py", "import aiohttp", "The HTTP client and cryptography"),
+        ("model/planted.py", "from cryptography.hazmat import primitives", "The HTTP client and cryptography"),
     ],
 )
 def test_a_planted_import_is_seen(tmp_path: Path, file: str, line: str, broken: str) -> None:

@@ -5,23 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 from duetime import stores
-from duetime.app.client import Client
+from duetime.app.operations import Operations
+from duetime.app.tenants import Tenants
 from duetime.engine.checks import refuse_unknown
 from duetime.engine.heart import ThreadedHeart
 from duetime.engine.node import Node
 from duetime.engine.options import NodeOptions
 from duetime.engine.signals import Signals
 from duetime.errors import InvalidInput
+from duetime.invoker import Handler
 from duetime.invokers.resources import ResourceBox
 from duetime.invokers.task import TaskHandler
 from duetime.invokers.threads import Threads
 from duetime.model import duration
+from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
 from duetime.observer import Observer, Observers
 from duetime.observers.log import log_event
@@ -30,10 +33,18 @@ from duetime.sync import SyncApp
 from duetime.task import Task
 from duetime.version import VERSION
 
+
+class Target(Handler, Protocol):
+    """A handler that holds something open."""
+
+    async def close(self) -> None: ...
+
+
+TargetMaker = Callable[[Callable[[], Micros]], Target]  # given the store's clock
 NODE_OPTIONS = tuple(option.name for option in fields(NodeOptions) if option.name != "version")
 
 
-class App(Client):
+class App(Operations):
     """One program's view of Duetime. Opening it makes a client; `running()` and `run()` make a node that plans and works, too."""
 
     def __init__(
@@ -42,13 +53,15 @@ class App(Client):
         super().__init__(store, tenant)
         self._observers = Observers([log_event, *observers])
         self._threads: Threads | None = None
+        self._targets: dict[str, TargetMaker] = {}
         self.sync = SyncApp(self._twin)
 
     @asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[Node]:
         """A planner and worker inside this process, until the block ends. Options: see NodeOptions."""
         resources = ResourceBox()
-        node = self._node(resources, **options)
+        targets = {name: make(self._clock.now) for name, make in self._targets.items()}
+        node = self._node(resources, targets, **options)
         await self.open()
         life = asyncio.create_task(node.run(), name="duetime-node")
         try:
@@ -59,8 +72,22 @@ class App(Client):
             try:
                 await life
             finally:
+                for target in targets.values():
+                    await target.close()
                 await resources.close()
                 await self.close()
+
+    def use_store(self, store: str | Store) -> None:
+        super().use_store(store)
+        self._tenants = Tenants(self)
+
+    def for_tenant(self, name: str) -> Operations:
+        """This app as one tenant sees it: the same store, connections and tasks; open while this app is. Cheap, and made once."""
+        return self._tenants(name)
+
+    def use_target(self, name: str, make: TargetMaker) -> None:
+        """Have nodes of this app run jobs of another target than a task, such as "@http". `make` is called when a node starts."""
+        self._targets[name] = make
 
     async def run_async(self, **options: Any) -> None:
         """Plan and work until cancelled. For a loop of your own; signals are yours to handle."""
@@ -75,7 +102,7 @@ class App(Client):
     async def _run_until_signal(self, options: dict[str, Any]) -> None:
         with Signals() as signals:
             async with self.running(**options) as node:
-                signals.again = node.interrupt
+                signals.on_second(node.interrupt)
                 await signals.wait(node.ended)
 
     async def _disconnect(self) -> None:
@@ -85,9 +112,10 @@ class App(Client):
             self._threads = None
 
     # -- inside -------------------------------------------------------------------------------------------------------
-    def _node(self, resources: ResourceBox, **options: Any) -> Node:
+    def _node(self, resources: ResourceBox, targets: Mapping[str, Target] | None = None, **options: Any) -> Node:
         settings = NodeOptions(**{"name": f"{socket.gethostname()}-{os.getpid()}", "version": VERSION, **_parsed(options)})
-        handlers = {name: self._handler(task, resources) for name, task in self.tasks.items()}
+        handlers: dict[str, Handler] = {name: self._handler(task, resources) for name, task in self.tasks.items()}
+        handlers.update(targets or {})
 
         def heart() -> ThreadedHeart:
             return ThreadedHeart(self._store, self._clock, self._observers)

@@ -34,6 +34,7 @@ from duetime.model.ids import Ids
 from duetime.model.job import DEFAULT_TENANT, CancelReply, Job, JobDraft, JobFilter
 from duetime.model.lease import Node as NodeRecord
 from duetime.model.limit import Limit, Queue
+from duetime.model.schedule import ScheduleFilter
 from duetime.model.unique import Rule
 from duetime.model.when import When
 from duetime.store import Migration, Store
@@ -84,7 +85,7 @@ class Client(Tasks):
             if known is not None:
                 known.signature.check(arguments, JOB_OPTIONS)
         self._require_open()
-        new, defaults = NewJob(name, arguments, **options), _defaults(known)
+        new, defaults = NewJob(name, arguments, **options), defaults_of(known)
         return job_draft(self._ids, self._tenant, new, defaults, await self._commands.now()), rule_of(new, defaults)
 
     async def draft_jobs(self, jobs: Iterable[NewJob]) -> list[JobDraft]:
@@ -94,7 +95,7 @@ class Client(Tasks):
             if not isinstance(new, NewJob):
                 raise InvalidInput("jobs", f"{new!r} is not a NewJob: write dt.NewJob(task, payload)")
             name, known = self._resolve(new.task)
-            defaults = _defaults(known)
+            defaults = defaults_of(known)
             refuse_rule(rule_of(new, defaults))
             if name is not new.task or new.payload is None:
                 new = new._replace(task=name, payload={} if new.payload is None else new.payload)  # noqa: PLW2901  # as if it had come so
@@ -140,7 +141,7 @@ class Client(Tasks):
     async def retry_job(self, job_id: UUID | str, payload: Any = None) -> JobHandle:
         """Run a dead letter again, as a new job linked to it; with another payload, if one is given."""
         self._require_open()
-        new_id = await self._commands.retry_job(self._tenant, check_id(job_id), payload, lambda target: _defaults(self.tasks.get(target)))
+        new_id = await self._commands.retry_job(self._tenant, check_id(job_id), payload, lambda target: defaults_of(self.tasks.get(target)))
         return JobHandle(self, new_id)
 
     async def discard_job(self, job_id: UUID | str) -> None:
@@ -183,7 +184,7 @@ class Client(Tasks):
         if known is not None:
             known.signature.check(options.get("payload", {}))
         self._require_open()
-        draft = schedule_draft(self._ids, self._tenant, name, task_name, when, _defaults(known), await self._commands.now(), options)
+        draft = schedule_draft(self._ids, self._tenant, name, task_name, when, defaults_of(known), await self._commands.now(), options)
         return ScheduleView.of(await self._commands.put_schedule(draft, replacing=replace, declared=lambda draft: declared(draft, options)))
 
     async def get_schedule(self, name: str) -> ScheduleView:
@@ -193,7 +194,8 @@ class Client(Tasks):
     async def schedules(self, *, limit: int = 100, after: str | None = None) -> list[ScheduleView]:
         """By name; `after` is the last name already seen."""
         self._require_open()
-        return [ScheduleView.of(one) for one in await self._store.list_schedules(self._tenant, check_count(limit, "limit"), after)]
+        wanted = ScheduleFilter(self._tenant)
+        return [ScheduleView.of(one) for one in await self._store.list_schedules(wanted, check_count(limit, "limit"), after)]
 
     async def pause(self, name: str, note: str | None = None) -> ScheduleView:
         """No more fires until resumed; those planned and not started are withdrawn."""
@@ -305,5 +307,5 @@ class Client(Tasks):
             raise NotOpen("the app is not open: use `async with app.running()`, or `await app.open()` first")
 
 
-def _defaults(task: Task[..., Any] | None) -> Defaults:
+def defaults_of(task: Task[..., Any] | None) -> Defaults:
     return NO_DEFAULTS if task is None else task.defaults

@@ -1,0 +1,48 @@
+"""The OpenAPI document: FastAPI's, with problem+json where FastAPI would promise errors of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from duetime.api.problems import Problem
+
+UNWANTED = ("HTTPValidationError", "ValidationError")
+REFERENCE = "#/components/schemas/{model}"
+
+
+def document(service: FastAPI) -> dict[str, Any]:
+    if service.openapi_schema is None:
+        made = get_openapi(
+            title="Duetime",
+            version=service.version,
+            summary="Every task, in due time.",
+            description="Jobs and schedules. Errors are problem+json with a stable `code`.",
+            routes=service.routes,
+        )
+        schemas = made["components"]["schemas"]
+        schemas.update(_problem_schemas())
+        for name in UNWANTED:
+            schemas.pop(name, None)
+        _without_absent_defaults(schemas)
+        service.openapi_schema = made
+    return service.openapi_schema
+
+
+def _without_absent_defaults(schema: Any) -> None:
+    """A text that may be left out is empty inside; nobody may write it so."""
+    if isinstance(schema, dict):
+        if schema.get("default") == "":
+            del schema["default"]
+        for member in schema.values():
+            _without_absent_defaults(member)
+    elif isinstance(schema, list):
+        for member in schema:
+            _without_absent_defaults(member)
+
+
+def _problem_schemas() -> dict[str, Any]:
+    problem = Problem.model_json_schema(ref_template=REFERENCE)
+    return {**problem.pop("$defs"), "Problem": problem}

@@ -1,0 +1,90 @@
+"""Routes whose bodies are read strictly before FastAPI sees them, and the words every route's documentation shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from duetime.api.auth import anyone_known
+from duetime.api.limits import LARGEST_BODY, MOST_KEYS, check_type, parse, read_body, validated
+from duetime.api.problems import MEDIA_TYPE, TITLES
+from duetime.model.codec import encode
+
+PROBLEM: dict[str, Any] = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+RETRY_AFTER = {"Retry-After": {"description": "Seconds.", "schema": {"type": "string"}}}
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The request is carried out once, however often it is sent with the same key; its answer is kept for a day.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+}
+IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "The ETag of the version that was read; refused with 412 when it has changed since.",
+    "schema": {"type": "string", "format": "duetime-etag", "minLength": 1, "examples": ['"3"']},
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The refusals of a route, beside those that every route can answer with."""
+    found: dict[int | str, dict[str, Any]] = {
+        status: {"description": TITLES[status], **PROBLEM} for status in (400, 401, 403, *statuses, 422, 429, 500, 503)
+    }
+    for status in (429, 503):
+        found[status]["headers"] = RETRY_AFTER
+    return found
+
+
+def with_body(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return problems(413, 415, *statuses)
+
+
+def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(encode(value), status, headers, "application/json")
+
+
+class StrictRoute(APIRoute):
+    """Reads and checks the body by itself, and hands FastAPI the model it has become."""
+
+    largest_body = LARGEST_BODY
+    most_keys = MOST_KEYS
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        if self.body_field is None:
+            return handle
+        adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, self.body_field.field_info.annotation))
+        optional = not self.body_field.field_info.is_required()
+
+        async def handle_strictly(request: Request) -> Response:
+            await anyone_known(request)  # before a byte of what a stranger sends is looked at
+            data = await read_body(request, self.largest_body)
+            if not data and optional:
+                return await handle(_Read(request, None))
+            check_type(request.headers.get("content-type"))
+            value = validated(adapter, parse(data, self.most_keys))
+            return await handle(_Read(request, value))
+
+        return handle_strictly
+
+
+class _Read(Request):
+    """A request whose body has been read already."""
+
+    def __init__(self, request: Request, value: Any) -> None:
+        super().__init__(request.scope, request.receive)
+        self._value = value
+
+    async def body(self) -> bytes:
+        return b"" if self._value is None else b"read"
+
+    async def json(self) -> Any:
+        return self._value

@@ -1,0 +1,87 @@
+"""Reports from outside: completion, failure and signs of life of an attempt that was handed over to somebody else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from duetime.clock import Clock
+from duetime.engine.perform import decide, effective
+from duetime.engine.reaper import OUTSIDE
+from duetime.errors import Fenced, JobFinished
+from duetime.model.attempt import Ending, Outcome
+from duetime.model.codec import encode_payload
+from duetime.model.instant import SECOND
+from duetime.model.job import Claimed, Job, State
+from duetime.store import JobHint, Note, Store
+
+LONGEST_ERROR = 8_000
+REPORT_WITHIN = 3_600 * SECOND  # for jobs without a timeout of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    attempt: int
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    attempt: int
+    error: str
+    again: bool = True  # worth another attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """Puts off the deadline of the report by the job's timeout, counted from now."""
+
+    attempt: int
+    progress: dict[str, Any] | None = None
+    checkpoint: Any = None
+
+
+Report = Completed | Failed | Alive
+
+
+async def write(store: Store, clock: Clock, job: Job, report: Report) -> None:
+    if job.state.final:
+        raise JobFinished(f"job {job.id} is {job.state} already: nothing can be reported about it any more")
+    if job.state is not State.RUNNING or job.attempt != report.attempt:
+        raise Fenced(f"attempt {report.attempt} of job {job.id} is not the one that runs: another has taken over, stop working on it")
+    match report:
+        case Completed():
+            written = await _settle(store, clock, job, Outcome(Ending.SUCCEEDED, encode_payload(report.result, "result")))
+        case Failed():
+            outcome = Outcome(Ending.FAILED, error=report.error[:LONGEST_ERROR], hopeless=not report.again)
+            written = await _settle(store, clock, job, outcome)
+        case _:
+            written = await _keep_alive(store, clock, job, report)
+    if not written:
+        raise Fenced(f"attempt {report.attempt} of job {job.id} has ended meanwhile: stop working on it")
+
+
+async def _settle(store: Store, clock: Clock, job: Job, outcome: Outcome) -> bool:
+    settlement = decide(_claimed(job), outcome, OUTSIDE, job.started_at or job.claimed_at, clock)
+    if await store.settle([settlement]):
+        return False
+    if settlement.state is State.PENDING:
+        await store.hint([JobHint(job.queue, job.priority, settlement.due_at)])
+    return True
+
+
+async def _keep_alive(store: Store, clock: Clock, job: Job, report: Alive) -> bool:
+    checkpoint = None if report.checkpoint is None else encode_payload(report.checkpoint, "checkpoint")
+    progress = None if report.progress is None else encode_payload(report.progress, "progress")
+    if (checkpoint or progress) and await store.save([Note(job.id, report.attempt, checkpoint, progress)]):
+        return False
+    within = effective(_claimed(job), OUTSIDE).timeout or REPORT_WITHIN
+    return await store.extend(job.id, report.attempt, clock.now() + within)
+
+
+def _claimed(job: Job) -> Claimed:
+    return Claimed(
+        job.id, job.attempt, job.target, job.payload, job.due_at, job.queue, job.priority, job.fire_time, job.failures, job.losses,
+        job.cancel_requested, job.schedule_id, job.schedule, job.overlap, job.policies, job.target_spec, job.checkpoint, job.tenant,
+        True, job.gate,
+    )  # fmt: skip

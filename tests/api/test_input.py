@@ -1,0 +1,195 @@
+"""Bad input: each a problem+json that names the field and the remedy, on the quick route and on those FastAPI serves (S11, S29, S50)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from duetime.api.limits import LARGEST_BODY, parse
+from duetime.api.problems import Refused
+from tests.api.conftest import TASK, Api, refused
+
+DEEP = b'{"target":{"type":"task","name":"a"},"payload":{"a":' + b"[" * 40 + b"]" * 40 + b"}}"
+SCHEDULE = {"name": "nightly", "when": {"cron": "30 2 * * *"}, "target": TASK}
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/schedules", "/jobs/batch"])
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, "json_malformed"),
+        (b"", 400, "json_malformed"),
+        (b"\xff", 400, "json_malformed"),
+        (b'{"a": NaN}', 400, "json_malformed"),
+        (b'{"a": "\x00"}', 400, "json_malformed"),
+        (b'{"a": 1, "a": 1}', 422, "key_duplicate"),
+        (b'{"a": "\\u0000"}', 422, "input_invalid"),
+        (b'{"a": "\\ud800"}', 422, "input_invalid"),
+        (b'{"\\ud800": 1}', 422, "input_invalid"),
+        (b'{"a": 1e999}', 422, "input_invalid"),
+        (b'{"a": ' + b"9" * 5_000 + b"}", 422, "input_invalid"),
+        (DEEP, 422, "too_deep"),
+        (b"[" * 100_000, 422, "too_deep"),
+        (b"[]", 422, "input_invalid"),
+        (b"null", 422, "input_invalid"),
+    ],
+)
+async def test_a_body_that_is_no_clean_json_is_refused(api: Api, path: str, body: bytes, status: int, code: str) -> None:
+    refused(await api.post(path, body), status, code)
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/schedules"])
+async def test_a_body_that_is_too_large_is_not_read_to_its_end(api: Api, path: str) -> None:
+    problem = refused(await api.post(path, b" " * (LARGEST_BODY + 1)), 413, "body_too_large")
+    assert "262,144" in problem["detail"]
+    read = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal read
+        while read < 100:
+            read += 1
+            yield b" " * 65_536
+
+    answer = await api.client.post(f"/api/v1{path}", content=endless(), headers={"content-type": "application/json"})
+    refused(answer, 413, "body_too_large")
+    keys = json.dumps({"target": TASK, "payload": {str(number): 0 for number in range(1_000)}}).encode()
+    refused(await api.post(path, keys), 422, "too_many_keys")
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/schedules"])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "", "application/x-www-form-urlencoded", "application/json; charset=utf-16", "application/xml"]
+)
+async def test_what_is_not_declared_as_json_is_refused(api: Api, path: str, kind: str) -> None:
+    """S42: what a form of another site can send never gets past this."""
+    refused(await api.post(path, json.dumps({"target": TASK}).encode(), content_type=kind), 415, "media_type_unsupported", "Content-Type")
+
+
+async def test_compressed_bodies_are_refused(api: Api) -> None:
+    refused(await api.post("/jobs", {"target": TASK}, content_encoding="gzip"), 415, "media_type_unsupported", "Content-Encoding")
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "code"),
+    [
+        ({"target": None}, "target", "input_invalid"),
+        ({"target": {}}, "target.type", "input_invalid"),
+        ({"target": {"type": "task"}}, "target.name", "input_invalid"),
+        ({"target": {"type": "task", "name": "a", "url": "x"}}, "target.url", "input_invalid"),
+        ({"target": {"type": "http", "url": "ftp://a"}}, "target.url", "input_invalid"),
+        ({"target": {"type": "http", "url": "https://a.example", "headers": {"X": "a\r\nY: b"}}}, "target.headers.X", "input_invalid"),
+        ({"target": {"type": "http", "url": "https://a.example", "headers": {"Host": "b"}}}, "target.headers.Host", "input_invalid"),
+        ({"payload": [1]}, "payload", "payload_invalid"),
+        ({"payload": None}, "payload", "payload_invalid"),
+        ({"priority": True}, "priority", "input_invalid"),
+        ({"priority": 10}, "priority", "input_invalid"),
+        ({"priority": 1.5}, "priority", "input_invalid"),
+        ({"priority": "5"}, "priority", "input_invalid"),
+        ({"queue": " a"}, "queue", "input_invalid"),
+        ({"queue": None}, "queue", "input_invalid"),
+        ({"timeout": "0s"}, "timeout", "input_invalid"),
+        ({"timeout": 10}, "timeout", "input_invalid"),
+        ({"retry": {"max_attempts": 0}}, "retry.max_attempts", "input_invalid"),
+        ({"retry": {"max_attempts": True}}, "retry.max_attempts", "input_invalid"),
+        ({"retry": {"tries": 1}}, "retry.tries", "input_invalid"),
+        ({"retry": None}, "retry", "input_invalid"),
+        ({"delivery": "sometimes"}, "delivery", "input_invalid"),
+        ({"labels": {"a": 1}}, "labels.a", "input_invalid"),
+        ({"tenant": "other"}, "tenant", "input_invalid"),
+        ({"state": "dead"}, "state", "input_invalid"),
+        ({"attempt": 9}, "attempt", "input_invalid"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/jobs", "/schedules"])
+async def test_a_wrong_value_is_named(api: Api, path: str, change: dict[str, Any], field: str, code: str) -> None:
+    """S11: what belongs to the store cannot be set from outside."""
+    base = {"target": TASK} if path == "/jobs" else SCHEDULE
+    refused(await api.post(path, {**base, **change}), 422, code, field)
+    assert (await api.get(path)).json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"at": "2030-01-01T09:00:00"}, "at"),
+        ({"at": "2030-02-30T09:00:00Z"}, "at"),
+        ({"at": "2030-W01-1T09:00:00Z"}, "at"),
+        ({"at": "2030-01-01"}, "at"),
+        ({"at": "1969-12-31T23:59:59Z"}, "at"),
+        ({"at": "9999-12-31T23:59:59Z"}, "at"),
+        ({"at": 1_900_000_000}, "at"),
+        ({"at": ""}, "at"),
+        ({"delay": "soon"}, "delay"),
+        ({"delay": "-1s"}, "delay"),
+        ({"delay": ""}, "delay"),
+        ({"delay": "1s", "at": "2030-01-01T09:00:00Z"}, "delay"),
+        ({"unique_key": ""}, "unique_key"),
+    ],
+)
+async def test_a_wrong_moment_of_a_job_is_named(api: Api, change: dict[str, Any], field: str) -> None:
+    refused(await api.post("/jobs", {"target": TASK, **change}), 422, "input_invalid", field)
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "code"),
+    [
+        ({"when": {"cron": "0 0 30 2 *"}}, "when.cron", "when_never_fires"),
+        ({"when": {"cron": "61 * * * *"}}, "when.cron", "when_invalid"),
+        ({"when": {"cron": "* * * * *", "tz": "Mars/Base"}}, "when.tz", "zone_unknown"),
+        ({"when": {"every": "1ms"}}, "when.every", "when_invalid"),
+        ({"when": {"at": "2020-01-01T00:00:00Z"}}, "when", "when_never_fires"),
+        ({"when": {"at": "2030-01-01T00:00:00"}}, "when.at", "when_invalid"),
+        ({"when": {}}, "when", "when_invalid"),
+        ({"when": {"every": "1m", "cron": "* * * * *"}}, "when", "when_invalid"),
+        ({"name": "@x"}, "name", "input_invalid"),
+        ({"name": ""}, "name", "input_invalid"),
+        ({"overlap": "maybe"}, "overlap", "input_invalid"),
+        ({"missed": {"policy": "never"}}, "missed.policy", "input_invalid"),
+        ({"max_runs": 0}, "max_runs", "input_invalid"),
+        ({"start_at": "2030-01-01T00:00:00"}, "start_at", "input_invalid"),
+        ({"end_at": "2020-01-01T00:00:00Z"}, "when", "when_never_fires"),
+        ({"version": 3}, "version", "input_invalid"),
+    ],
+)
+async def test_a_wrong_value_of_a_schedule_is_named(api: Api, change: dict[str, Any], field: str, code: str) -> None:
+    refused(await api.post("/schedules", {**SCHEDULE, **change}), 422, code, field)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "limit=true",
+        "state=odd",
+        "due_after=yesterday",
+        "due_after=2030-01-01",
+        "nonsense=1",
+        "queue=@x",
+    ],
+)
+async def test_a_wrong_query_is_named(api: Api, query: str) -> None:
+    refused(await api.get(f"/jobs?{query}"), 422, "input_invalid", query.partition("=")[0])
+
+
+async def test_several_wrong_values_are_told_together(api: Api) -> None:
+    problem = refused(await api.post("/jobs", {"target": TASK, "priority": True, "odd": 1}), 422, "input_invalid", "priority")
+    assert [one["field"] for one in problem["errors"]] == ["priority", "odd"]
+
+
+async def test_addresses_and_methods_that_are_not_there(api: Api) -> None:
+    refused(await api.get("/nothing"), 404, "not_found")
+    answer = await api.ask("PUT", "/jobs")
+    refused(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == "GET, POST"
+
+
+def test_what_needs_no_closer_look_gets_none() -> None:
+    assert parse(b'{"a": [1, 2.5, "\xc3\xa9", null, true]}') == {"a": [1, 2.5, "é", None, True]}
+    assert parse(b'{"a": "\\ud83d\\ude00"}') == {"a": "😀"}
+    with pytest.raises(Refused):
+        parse(b'{"a": {"b": 1, "b": 2}}')

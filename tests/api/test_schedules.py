@@ -1,0 +1,137 @@
+"""Schedules over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime.model.instant import SECOND
+from tests.api.conftest import TASK, Api, refused
+
+NIGHTLY: dict[str, Any] = {"name": "nightly", "when": {"cron": "30 2 * * *", "tz": "Europe/Berlin"}, "target": TASK, "payload": {"n": 1}}
+
+
+async def create(api: Api, **change: Any) -> dict[str, Any]:
+    done = await api.post("/schedules", {**NIGHTLY, **change})
+    assert done.status_code == 201, done.text
+    made: dict[str, Any] = done.json()
+    return made
+
+
+async def test_a_schedule_is_found_by_id_and_by_name(api: Api) -> None:
+    made = await create(api, overlap="skip", missed={"policy": "all", "within": "6h", "max": 3}, jitter="5s", max_runs=9, timeout="1m")
+    by_id, by_name = await api.get(f"/schedules/{made['id']}"), await api.get("/schedules/nightly")
+    assert by_id.json() == by_name.json() == made
+    assert by_id.headers["etag"] == '"1"'
+    assert (made["overlap"], made["missed"], made["jitter"]) == ("skip", {"policy": "all", "within": "6h", "max": 3}, "5s")
+    assert (made["max_runs"], made["timeout"], made["when"]["tz"]) == (9, "1m", "Europe/Berlin")
+    refused(await api.get("/schedules/01935c2e-7b3a-7000-8000-000000000000"), 404, "schedule_not_found")
+    refused(await api.get("/schedules/daily"), 404, "schedule_not_found")
+
+
+async def test_creating_it_again_changes_nothing_and_another_of_the_name_is_refused(api: Api) -> None:
+    made = await create(api)
+    again = await api.post("/schedules", NIGHTLY)
+    assert (again.status_code, again.json()["id"], again.json()["version"]) == (200, made["id"], 1)
+    refused(await api.post("/schedules", {**NIGHTLY, "payload": {}}), 409, "schedule_exists")
+
+
+async def test_an_edit_changes_what_it_names_and_null_takes_away(api: Api) -> None:
+    made = await create(api, timeout="1m", retry={"max_attempts": 2}, end_at="2040-01-01T00:00:00Z", owner="me", priority=7)
+    change = {"when": {"every": "10m"}, "timeout": None, "end_at": None, "labels": {"a": "b"}, "payload": {"n": 2}}
+    done = await api.ask("PATCH", "/schedules/nightly", change)
+    assert done.status_code == 200, done.text
+    after = done.json()
+    assert (after["when"], after["timeout"], after["end_at"], after["labels"]) == ({"every": "10m"}, None, None, {"a": "b"})
+    assert (after["retry"]["max_attempts"], after["owner"], after["priority"], after["payload"]) == (2, "me", 7, {"n": 2})
+    assert (after["id"], after["version"], done.headers["etag"]) == (made["id"], 2, '"2"')
+    refused(await api.ask("PATCH", "/schedules/nightly", {}), 422, "input_invalid", "body")
+    refused(await api.ask("PATCH", "/schedules/nightly", {"payload": 5}), 409, "conflict")
+    refused(await api.ask("PATCH", "/schedules/nightly", {"name": "other"}), 422, "input_invalid", "name")
+    refused(await api.ask("PATCH", "/schedules/nightly", {"when": {"cron": "0 0 30 2 *"}}), 422, "when_never_fires")
+
+
+async def test_a_stale_if_match_is_refused(api: Api) -> None:
+    await create(api)
+    assert (await api.ask("PATCH", "/schedules/nightly", {"priority": 1}, if_match='"1"')).status_code == 200
+    refused(await api.ask("PATCH", "/schedules/nightly", {"priority": 2}, if_match='"1"'), 412, "version_conflict")
+    refused(await api.ask("DELETE", "/schedules/nightly", if_match='"1"'), 412, "version_conflict")
+    stale = await api.ask("PATCH", "/schedules/nightly", {"end_at": "AAA"}, if_match='"1"')
+    refused(stale, 422, "input_invalid", "end_at")
+    for odd in ("1", "W/1", '"x"', '""'):
+        refused(await api.ask("PATCH", "/schedules/nightly", {"priority": 2}, if_match=odd), 422, "input_invalid", "If-Match")
+    assert (await api.get("/schedules/nightly")).json()["priority"] == 1
+    assert (await api.ask("DELETE", "/schedules/nightly", if_match='"2"')).status_code == 204
+    refused(await api.get("/schedules/nightly"), 404, "schedule_not_found")
+
+
+async def test_pause_and_resume(api: Api) -> None:
+    await create(api, paused=True)
+    assert (await api.get("/schedules/nightly")).json()["next_fire_time"] is None
+    assert not (await api.post("/schedules/nightly/resume")).json()["paused"]
+    paused = (await api.post("/schedules/nightly/pause", {"note": "moving"})).json()
+    assert (paused["paused"], paused["pause_note"]) == (True, "moving")
+    assert not (await api.ask("PATCH", "/schedules/nightly", {"paused": False})).json()["paused"]
+    assert (await api.post("/schedules/nightly/pause")).json()["pause_note"] is None
+
+
+async def test_trigger_and_its_jobs(api: Api) -> None:
+    await create(api)
+    job = await api.post("/schedules/nightly/trigger")
+    assert (job.status_code, job.json()["schedule"], job.json()["payload"]) == (201, "nightly", {"n": 1})
+    await api.post("/schedules/nightly/trigger")
+    page = (await api.get("/schedules/nightly/jobs?limit=1")).json()
+    rest = (await api.get(f"/schedules/nightly/jobs?limit=1&cursor={page['next_cursor']}")).json()
+    assert rest["next_cursor"] is None
+    assert job.json()["id"] in {page["items"][0]["id"], rest["items"][0]["id"]}
+
+
+async def test_preview_stays_within_the_schedule(api: Api) -> None:
+    await create(api, when={"cron": "0 9 * * *", "tz": "UTC"}, start_at="2030-01-01T00:00:00Z", end_at="2030-01-03T00:00:00Z")
+    assert (await api.get("/schedules/nightly/preview?count=5")).json()["fires"] == ["2030-01-01T09:00:00Z", "2030-01-02T09:00:00Z"]
+    assert (await api.get("/schedules/nightly/preview?count=1&after=2030-01-01T09:00:00Z")).json()["fires"] == ["2030-01-02T09:00:00Z"]
+    refused(await api.get("/schedules/nightly/preview?count=0"), 422, "input_invalid", "count")
+
+
+async def test_a_backfill_fills_gaps_once_and_says_where_to_go_on(api: Api) -> None:
+    """S52: bounded. Repeating it, or going on after a break, adds nothing twice."""
+    await create(api, when={"every": "1h"})
+    now = await api.app.now()
+    start = now - 5 * 3_600 * SECOND
+    span = {"from": iso(start), "to": iso(now), "spacing": "10s"}
+    first = (await api.post("/schedules/nightly/backfill", {**span, "max": 3})).json()
+    assert (len(first["ids"]), first["covered"]) == (3, 0)
+    rest = (await api.post("/schedules/nightly/backfill", {**span, "from": first["next_from"]})).json()
+    assert (len(rest["ids"]), rest["next_from"]) == (2, None)
+    again = (await api.post("/schedules/nightly/backfill", span)).json()
+    assert (again["ids"], again["covered"]) == ([], 5)
+    due = [(await api.get(f"/jobs/{job_id}")).json()["due_at"] for job_id in first["ids"]]
+    assert due == sorted(due)
+    assert due[0] != due[1]
+    refused(
+        await api.post("/schedules/nightly/backfill", {"from": iso(now + SECOND), "to": iso(now + 2 * SECOND)}),
+        422,
+        "input_invalid",
+        "from",
+    )
+    refused(await api.post("/schedules/nightly/backfill", {**span, "max": 1_001}), 422, "input_invalid", "max")
+
+
+@pytest.mark.parametrize("number", [0, 3])
+async def test_schedules_are_listed_by_name(api: Api, number: int) -> None:
+    for name in ["c", "a", "b"][:number]:
+        await create(api, name=name)
+    first = (await api.get("/schedules?limit=2")).json()
+    assert [one["name"] for one in first["items"]] == ["a", "b"][:number]
+    if number:
+        rest = (await api.get(f"/schedules?limit=2&cursor={first['next_cursor']}")).json()
+        assert ([one["name"] for one in rest["items"]], rest["next_cursor"]) == (["c"], None)
+
+
+def iso(micros: int) -> str:
+    from duetime.api.shown import iso as shown
+
+    text = shown(micros)
+    assert text is not None
+    return text

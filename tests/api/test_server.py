@@ -1,0 +1,56 @@
+"""The server in a process of its own: `duetime serve` with its API (S2)."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from duetime.api.server import listen, require_loopback
+from duetime.errors import ConfigError
+from tests.cli.node import Node
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    made = Node(tmp_path, "serve", "--port", "0")
+    yield made
+    made.kill()
+
+
+def test_serve_says_where_it_answers_carries_out_what_it_is_asked_and_ends_in_order(node: Node) -> None:
+    said = node.until("stop")
+    assert "roles   api, planner, worker" in said
+    found = re.search(r"API     (http://127\.0\.0\.1:\d+)/api/v1", said)
+    assert found is not None
+    address = found[1]
+    assert f"docs    {address}/docs" in said
+    assert f"curl {address}/api/v1/jobs" in said
+    body = f'{{"target": {{"type": "http", "url": "{address}/healthz", "method": "GET"}}}}'.encode()
+    request = urllib.request.Request(f"{address}/api/v1/jobs", body, {"content-type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 201
+    status, err = node.end(signal.SIGTERM)
+    assert status == 0, err
+    assert "Traceback" not in err
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(ConfigError, match="--port"):
+            listen("127.0.0.1", other.getsockname()[1])
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org", "127.0.0.1.example.org"])
+def test_without_keys_nobody_elsewhere_is_served(host: str) -> None:
+    with pytest.raises(ConfigError, match="no authentication"):
+        require_loopback(host)
+    for local in ("127.0.0.1", "127.0.0.2", "::1", "localhost"):
+        require_loopback(local)

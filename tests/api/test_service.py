@@ -1,0 +1,221 @@
+"""What every request meets: ids, headers, gates, tenants, idempotency, health; and the document that describes it all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.responses import Response
+
+import duetime as dt
+from duetime.api import problems
+from duetime.api.auth import Caller, Scope
+from duetime.api.problems import Refused
+from duetime.api.service import build
+from duetime.config import Settings
+from duetime.errors import StoreUnavailable
+from tests.api.conftest import TASK, Api, client_of, refused
+
+JOB = {"target": TASK}
+
+
+class Keys:
+    """A gate as the keys will be one: the tenant and scopes stand in the header."""
+
+    async def admit(self, headers: Mapping[str, str]) -> Caller:
+        tenant, _, scopes = headers.get("authorization", "").partition(" ")
+        if not tenant:
+            raise Refused(401, "unauthenticated", "give a key")
+        return Caller(tenant, frozenset(Scope(one) for one in scopes.split()))
+
+
+@pytest.fixture
+async def keyed() -> Any:
+    app = dt.App("memory://")
+    await app.open()
+    async with client_of(build(app, Settings(), gate=Keys())) as client:
+        yield Api(app, client)
+    await app.close()
+
+
+async def test_every_route_is_closed_to_whom_nobody_knows(keyed: Api) -> None:
+    """S1."""
+    document = (await keyed.client.get("/openapi.json")).json()
+    asked = 0
+    for path, operations in document["paths"].items():
+        for method in operations:
+            where = path.replace("{job_id}", "01935c2e-7b3a-7000-8000-000000000000").replace("{schedule_id}", "a").replace("{name}", "a")
+            answer = await keyed.client.request(method, where, content=b"{}", headers={"content-type": "application/json"})
+            if path.startswith("/api/"):
+                refused(answer, 401, "unauthenticated")
+                asked += 1
+    assert asked >= 25
+
+
+async def test_a_key_may_do_what_its_scopes_say(keyed: Api) -> None:
+    refused(await keyed.post("/jobs", JOB, authorization="a read"), 403, "scope_missing")
+    refused(await keyed.get("/jobs", authorization="a submit"), 403, "scope_missing")
+    assert (await keyed.post("/jobs", JOB, authorization="a submit")).status_code == 201
+    refused(await keyed.post("/queues/x/pause", authorization="a read submit"), 403, "scope_missing")
+    assert (await keyed.post("/queues/x/pause", authorization="a admin")).json()["paused"]
+
+
+async def test_tenants_do_not_see_one_another(keyed: Api) -> None:
+    """S9, S10: the same names and keys collide with nobody's; another's id is simply not there."""
+    mine, theirs = "a admin", "b admin"
+    job_id = (await keyed.post("/jobs", {**JOB, "unique_key": "k"}, authorization=mine, idempotency_key="i")).json()["id"]
+    assert (await keyed.post("/jobs", {**JOB, "unique_key": "k"}, authorization=theirs, idempotency_key="i")).json()["id"] != job_id
+    refused(await keyed.get(f"/jobs/{job_id}", authorization=theirs), 404, "job_not_found")
+    refused(await keyed.ask("DELETE", f"/jobs/{job_id}", authorization=theirs), 404, "job_not_found")
+    schedule = {"name": "s", "when": {"every": "1h"}, "target": TASK}
+    made = (await keyed.post("/schedules", schedule, authorization=mine)).json()
+    refused(await keyed.get(f"/schedules/{made['id']}", authorization=theirs), 404, "schedule_not_found")
+    assert (await keyed.post("/schedules", schedule, authorization=theirs)).status_code == 201
+    for _ in range(2):
+        await keyed.post("/jobs", JOB, authorization=mine)
+    cursor = (await keyed.get("/jobs?limit=1", authorization=mine)).json()["next_cursor"]
+    refused(await keyed.get(f"/jobs?limit=1&cursor={cursor}", authorization=theirs), 400, "cursor_invalid")
+    assert len((await keyed.get("/jobs", authorization=theirs)).json()["items"]) == 1
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/schedules"])
+async def test_in_local_mode_pages_of_other_sites_are_refused(api: Api, path: str) -> None:
+    """S42, S43: neither by a name they made point here nor by a request from their page."""
+    refused(await api.post(path, JOB, host="evil.example:8080"), 403, "host_not_allowed", "Host")
+    refused(await api.post(path, JOB, origin="https://evil.example"), 403, "origin_not_allowed", "Origin")
+    refused(await api.post(path, JOB, origin="null"), 403, "origin_not_allowed", "Origin")
+    for good in ({"host": "127.0.0.1:8080", "origin": "http://127.0.0.1:8080"}, {"host": "[::1]:8080"}, {"host": "LOCALHOST"}):
+        assert (await api.get(path, **good)).status_code == 200
+    preflight = await api.ask("OPTIONS", path, origin="https://evil.example")
+    assert "access-control-allow-origin" not in preflight.headers
+
+
+@pytest.mark.parametrize("path", ["/api/v1/jobs", "/api/v1/nothing", "/healthz", "/docs"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_every_answer_has_an_id_and_is_nobodys_to_keep(api: Api, path: str, method: str) -> None:
+    """S44."""
+    answer = await api.client.request(method, path, headers={"x-request-id": "mine-1"})
+    assert answer.headers["x-request-id"] == "mine-1"
+    assert (answer.headers["cache-control"], answer.headers["x-content-type-options"]) == ("no-store", "nosniff")
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    other = await api.client.request(method, path, headers={"x-request-id": "not\tmine"})
+    assert other.headers["x-request-id"] not in ("", "not\tmine")
+
+
+async def test_a_fault_of_ours_tells_nothing_of_the_inside(
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fault(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("canary at 10.0.0.7")
+
+    monkeypatch.setattr(api.app.store, "add_jobs", fault)
+    monkeypatch.setattr(api.app.store, "list_jobs", fault)
+    with caplog.at_level(logging.ERROR):
+        for answer in (await api.post("/jobs", JOB), await api.get("/jobs")):
+            refused(answer, 500, "internal")
+            assert "canary" not in answer.text
+    assert "canary" in caplog.text
+
+
+async def test_a_store_that_is_away_is_503_with_retry_after(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable("db.internal:5432 refused the connection")
+
+    for name in ("add_jobs", "list_jobs", "time"):
+        monkeypatch.setattr(api.app.store, name, away)
+    for answer in (await api.post("/jobs", JOB), await api.get("/jobs")):
+        refused(answer, 503, "store_unavailable")
+        assert (answer.headers["retry-after"], "db.internal" in answer.text) == ("1", False)
+    refused(await api.client.get("/readyz"), 503, "not_ready")
+    assert (await api.client.get("/healthz")).json()["status"] == "ok"
+
+
+async def test_health(api: Api) -> None:
+    assert (await api.client.get("/readyz")).json()["status"] == "ready"
+
+
+async def test_a_repeated_request_is_answered_as_before_and_done_once(api: Api) -> None:
+    first = await api.post("/jobs", JOB, idempotency_key="one")
+    again = await api.post("/jobs", b'{ "target" : {"name": "invoice.send", "type": "task"} }', idempotency_key="one")
+    assert (again.status_code, again.content, again.headers["location"]) == (201, first.content, first.headers["location"])
+    assert again.headers["idempotency-replayed"] == "true"
+    refused(await api.post("/jobs", {**JOB, "priority": 1}, idempotency_key="one"), 409, "idempotency_reused", "Idempotency-Key")
+    refused(await api.post("/jobs/batch", {"jobs": [JOB]}, idempotency_key="one"), 409, "idempotency_reused", "Idempotency-Key")
+    assert len((await api.get("/jobs")).json()["items"]) == 1
+    for odd in ("x" * 256, "\x7f", "a b"):
+        refused(await api.post("/jobs", JOB, idempotency_key=odd), 422, "input_invalid", "Idempotency-Key")
+
+
+async def test_a_refused_request_leaves_its_key_free(api: Api) -> None:
+    refused(await api.post("/jobs", {**JOB, "queue": "@x"}, idempotency_key="two"), 422, "input_invalid")
+    assert (await api.post("/jobs", JOB, idempotency_key="two")).status_code == 201
+
+
+async def test_duplicates_at_the_same_time_do_the_work_once(api: Api) -> None:
+    answers = await asyncio.gather(*(api.post("/jobs", JOB, idempotency_key="three") for _ in range(10)))
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert len((await api.get("/jobs")).json()["items"]) == 1
+
+
+async def test_a_duplicate_does_not_wait_for_ever(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duetime.api.idempotency.LOOKS", 2)
+    edge = api.client._transport.app.state.edge  # type: ignore[attr-defined]  # the transport in use has one
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> Response:
+        entered.set()
+        await leave.wait()
+        return Response(b"{}", 201)
+
+    first = asyncio.create_task(edge.memory.once("default", "four", b"r", await api.app.now(), slow))
+    await entered.wait()
+    with pytest.raises(Refused) as second:
+        await edge.memory.once("default", "four", b"r", await api.app.now(), slow)
+    assert (second.value.status, second.value.code) == (409, "idempotency_in_progress")
+    leave.set()
+    assert (await first).status_code == 201
+
+
+async def test_queues_nodes_and_leases(api: Api) -> None:
+    await api.submit(queue="billing")
+    paused = (await api.post("/queues/billing/pause", {"note": "stocktaking"})).json()
+    assert (paused["paused"], paused["pause_note"], paused["pending"]) == (True, "stocktaking", 1)
+    assert [(one["name"], one["paused"]) for one in (await api.get("/queues")).json()["items"]] == [("billing", True)]
+    assert not (await api.post("/queues/billing/resume")).json()["paused"]
+    refused(await api.post("/queues/@x/pause"), 422, "input_invalid", "queue")
+    async with api.app.running(name="n1"):
+        [node] = (await api.get("/nodes")).json()["items"]
+        assert (node["name"], node["state"], node["roles"]) == ("n1", "alive", ["planner", "worker"])
+        assert (await api.get("/leases")).status_code == 200
+
+
+async def test_the_document_names_every_refusal_and_gives_examples(api: Api) -> None:
+    document = (await api.client.get("/openapi.json")).json()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            assert operation["summary"], path
+            if not path.startswith("/api/"):
+                continue
+            for status in ("400", "401", "403", "422", "429", "500", "503"):
+                content = operation["responses"][status]["content"]
+                assert list(content) == ["application/problem+json"], (method, path, status)
+            if "requestBody" in operation:
+                assert {"413", "415"} <= operation["responses"].keys(), (method, path)
+    assert "HTTPValidationError" not in json.dumps(document)
+    assert '"default": ""' not in json.dumps(document)
+    page = await api.client.get("/docs")
+    assert "/api/v1/jobs/{job_id}" in page.text
+    assert "<script" not in page.text
+
+
+def test_every_code_of_the_edge_is_declared() -> None:
+    source = "".join(path.read_text("utf-8") for path in Path(problems.__file__).parent.rglob("*.py"))
+    used = set(re.findall(r'Refused\(\s*(?:\d+|problem\.status_code),\s*"([a-z_]+)"', source))
+    assert used == set(problems.EDGE_CODES)
