@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import re
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.responses import Response
 
 import duetime as dt
 from duetime.api import problems
@@ -150,37 +148,6 @@ async def test_a_repeated_request_is_answered_as_before_and_done_once(api: Api) 
     assert len((await api.get("/jobs")).json()["items"]) == 1
     for odd in ("x" * 256, "\x7f", "a b"):
         refused(await api.post("/jobs", JOB, idempotency_key=odd), 422, "input_invalid", "Idempotency-Key")
-
-
-async def test_a_refused_request_leaves_its_key_free(api: Api) -> None:
-    refused(await api.post("/jobs", {**JOB, "queue": "@x"}, idempotency_key="two"), 422, "input_invalid")
-    assert (await api.post("/jobs", JOB, idempotency_key="two")).status_code == 201
-
-
-async def test_duplicates_at_the_same_time_do_the_work_once(api: Api) -> None:
-    answers = await asyncio.gather(*(api.post("/jobs", JOB, idempotency_key="three") for _ in range(10)))
-    assert {answer.status_code for answer in answers} == {201}
-    assert len({answer.json()["id"] for answer in answers}) == 1
-    assert len((await api.get("/jobs")).json()["items"]) == 1
-
-
-async def test_a_duplicate_does_not_wait_for_ever(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duetime.api.idempotency.LOOKS", 2)
-    edge = api.client._transport.app.state.edge  # type: ignore[attr-defined]  # the transport in use has one
-    entered, leave = asyncio.Event(), asyncio.Event()
-
-    async def slow() -> Response:
-        entered.set()
-        await leave.wait()
-        return Response(b"{}", 201)
-
-    first = asyncio.create_task(edge.memory.once("default", "four", b"r", await api.app.now(), slow))
-    await entered.wait()
-    with pytest.raises(Refused) as second:
-        await edge.memory.once("default", "four", b"r", await api.app.now(), slow)
-    assert (second.value.status, second.value.code) == (409, "idempotency_in_progress")
-    leave.set()
-    assert (await first).status_code == 201
 
 
 async def test_queues_nodes_and_leases(api: Api) -> None:

@@ -48,7 +48,7 @@ class Operations(Client):
         """Store one job; when this returns it is durable."""
         self._require_open()
         defaults = self._defaults_for(wanted)
-        draft = _finished(job_draft(self._ids, self._tenant, wanted.new, defaults, await self._commands.now()), wanted)
+        draft = _finished(job_draft(self._ids, self._tenant, wanted.new, defaults, await self._commands.moment()), wanted)
         rule = rule_of(wanted.new, defaults)
         if rule is not None:
             admission = await self._commands.admit(draft, rule)
@@ -67,7 +67,7 @@ class Operations(Client):
             except InvalidInput as problem:
                 raise type(problem)(f"jobs[{number}].{problem.field}", problem.reason) from problem
             pairs.append((one.new, defaults))
-        drafts = job_drafts(self._ids, self._tenant, pairs, await self._commands.now())
+        drafts = job_drafts(self._ids, self._tenant, pairs, await self._commands.moment())
         finished = [_finished(draft, one) for draft, one in zip(drafts, wanted, strict=True)]
         stored = await self._commands.submit_many(finished)
         return [Submitted(draft, job_id, None if job_id == draft.id else "skipped") for draft, job_id in zip(finished, stored, strict=True)]

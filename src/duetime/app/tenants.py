@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from duetime.app.operations import Operations
 from duetime.engine.checks import check_name
+from duetime.engine.commands import Repeat
 from duetime.task import Tasks
 
 MOST_VIEWS = 10_000
@@ -32,6 +33,13 @@ class TenantView(Operations):
 
     def _require_open(self) -> None:
         self._app._require_open()
+
+
+def repeating(view: Operations, repeat: Repeat) -> Operations:
+    """The view for one request that may come again."""
+    own = TenantView(view, view.tenant)
+    own._ids, own._commands = repeat.ids, view._commands.repeating(repeat)
+    return own
 
 
 class Tenants:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -33,12 +34,36 @@ from duetime.store import Store
 STALE_CLOCK = 10 * SECOND
 
 
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A request that may come again: whoever carries it out, and however often, its jobs have these ids and this instant."""
+
+    ids: Ids
+    at: Micros
+    again: bool  # somebody may have carried it out before
+
+
 class Commands:
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
         self._submitter = Submitter(store)
+        self._repeat: Repeat | None = None
+
+    def repeating(self, repeat: Repeat) -> Commands:
+        """These commands for one request that may come again."""
+        twin = copy(self)
+        twin._ids, twin._repeat = repeat.ids, repeat
+        return twin
+
+    @property
+    def _again(self) -> bool:
+        return self._repeat is not None and self._repeat.again
+
+    async def moment(self) -> Micros:
+        """The instant of new jobs: now, or when the request that is repeated first came."""
+        return await self.now() if self._repeat is None else self._repeat.at
 
     async def now(self) -> Micros:
         """Store time; a client that has been quiet for a while asks the store again."""
@@ -49,14 +74,14 @@ class Commands:
     async def submit(self, draft: JobDraft) -> UUID:
         """The id of the stored job; another's id when the unique key is taken."""
         failpoint("commands.before_add")
-        [job_id] = await self._submitter.submit([draft])
+        [job_id] = await self._add([draft])
         failpoint("commands.after_add")
         return job_id
 
     async def admit(self, draft: JobDraft, rule: Rule) -> Admission:
         """Store a job that is unique by a rule of its own."""
         failpoint("commands.before_add")
-        admission = await self._store.add_unique(draft, rule)
+        admission = await self._store.add_unique(draft, rule, self._again)
         failpoint("commands.after_add")
         return admission
 
@@ -68,7 +93,10 @@ class Commands:
         return guest.add_jobs_now(drafts) if guest.blocking else await guest.add_jobs(drafts)
 
     async def submit_many(self, drafts: Sequence[JobDraft]) -> list[UUID]:
-        return await self._submitter.submit(drafts) if drafts else []
+        return await self._add(drafts) if drafts else []
+
+    async def _add(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        return await (self._store.add_jobs(drafts, again=True) if self._again else self._submitter.submit(drafts))
 
     async def get_job(self, tenant: str, job_id: UUID) -> Job:
         job = await self._store.get_job(tenant, job_id)
@@ -96,7 +124,9 @@ class Commands:
     ) -> UUID:
         """A dead letter runs again as a new job linked to it; what is final stays final. A payload takes the place of its own."""
         job = await self.get_job(tenant, job_id)
-        draft = revived_draft(self._ids.new(job.fire_time), job, payload, defaults_of(job.target), await self.now())
+        draft = revived_draft(self._ids.new(job.fire_time), job, payload, defaults_of(job.target), await self.moment())
+        if self._again and await self._store.get_job(tenant, draft.id) is not None:
+            return draft.id
         if not await self._store.revive_job(tenant, job_id, draft):
             raise JobFinished(f"job {job_id} is {job.state} and no open dead letter: only those can be retried")
         return draft.id
@@ -187,12 +217,12 @@ class Commands:
     async def trigger_schedule(self, tenant: str, name: str) -> UUID:
         """One job of the schedule now, beside its own fires."""
         schedule = await self.get_schedule(tenant, name)
-        draft, now = schedule.draft, await self.now()
+        draft, now = schedule.draft, await self.moment()
         job = JobDraft(
             self._ids.new(now), tenant, schedule.id, name, now, now, draft.queue, draft.priority, draft.overlap, draft.target,
             draft.target_spec, draft.payload, draft.policies, draft.owner, draft.labels, None, None, draft.gate,
         )  # fmt: skip
-        return (await self._store.add_jobs([job]))[0]
+        return (await self._store.add_jobs([job], self._again))[0]
 
 
 def _same(stored: ScheduleDraft, wanted: ScheduleDraft) -> bool:

@@ -33,6 +33,21 @@ class Ids:
         ]
 
 
+class RepeatedIds(Ids):
+    """The same ids in the same order, whenever and wherever they are made from the same seed."""
+
+    def __init__(self, seed: bytes) -> None:
+        super().__init__(self._next_bytes)
+        self._seed = seed
+        self._given = 0
+
+    def _next_bytes(self, count: int) -> bytes:
+        begin, self._given = self._given, self._given + count
+        first, last = begin // 64, (self._given - 1) // 64
+        stream = b"".join(blake2b(number.to_bytes(8, "big"), key=self._seed).digest() for number in range(first, last + 1))
+        return stream[begin - first * 64 :][:count]
+
+
 def random_bytes(count: int) -> bytes:
     """For keys and nonces: what nobody may guess."""
     return os.urandom(count)

@@ -90,13 +90,13 @@ async def submit_batch(request: Request, body: Annotated[JobBatchIn, Body()], ca
     edge = edge_of(request)
     view = edge.view(caller)
 
-    async def work() -> Response:
+    async def work(view: Operations) -> Response:
         wanted = [_numbered(number, edge, caller, one) for number, one in enumerate(body.jobs)]
         done = await view.submit_targets(wanted)
         return answer({"ids": [str(one.id) for one in done], "created": sum(one.conflict is None for one in done)}, 201)
 
     key = request.headers.get("idempotency-key")
-    return await edge.memory.once(caller.tenant, key, fingerprint(request.method, request.url.path, body), await view.now(), work)
+    return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, body), work)
 
 
 @router.get("", response_model=JobPageOut, summary="List jobs, newest fire time first", responses=problems())
@@ -169,14 +169,14 @@ async def retry(
     edge = edge_of(request)
     view = edge.view(caller)
 
-    async def work() -> Response:
+    async def work(view: Operations) -> Response:
         handle = await view.retry_job(job_id, body.payload if "payload" in body.model_fields_set else None)
         made = await show(edge, caller, handle.id, 201)
         made.headers["Location"] = f"/api/v1/jobs/{handle.id}"
         return made
 
     key = request.headers.get("idempotency-key")
-    return await edge.memory.once(caller.tenant, key, fingerprint(request.method, request.url.path, body), await view.now(), work)
+    return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, body), work)
 
 
 @router.post(

@@ -31,6 +31,7 @@ from duetime.api.v1.submitting import fingerprint
 from duetime.api.wanted import instant
 from duetime.app.backfilling import Plan
 from duetime.app.listing import JobQuery
+from duetime.app.operations import Operations
 from duetime.engine.checks import check_id
 from duetime.model import duration
 from duetime.model import instant as instants
@@ -76,7 +77,7 @@ async def create(request: Request, body: Annotated[NewScheduleIn, Body()], calle
     edge = edge_of(request)
     view = edge.view(caller)
 
-    async def work() -> Response:
+    async def work(view: Operations) -> Response:
         draft = await drafted(edge, caller, body)
         stored = await view.put_schedule(draft)
         if body.paused and not stored.paused:
@@ -85,7 +86,7 @@ async def create(request: Request, body: Annotated[NewScheduleIn, Body()], calle
         return _shown(stored, 201 if stored.id == draft.id else 200, Location=f"/api/v1/schedules/{stored.id}")
 
     key = request.headers.get("idempotency-key")
-    return await edge.memory.once(caller.tenant, key, fingerprint(request.method, request.url.path, body), await view.now(), work)
+    return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, body), work)
 
 
 @router.get("", response_model=SchedulePageOut, summary="List schedules by name", responses=problems())
@@ -179,14 +180,14 @@ async def trigger(request: Request, schedule_id: Reference, caller: Manager) -> 
     edge = edge_of(request)
     view = edge.view(caller)
 
-    async def work() -> Response:
+    async def work(view: Operations) -> Response:
         handle = await view.trigger((await view.find_schedule(schedule_id)).draft.name)
         made = await show(edge, caller, handle.id, 201)
         made.headers["Location"] = f"/api/v1/jobs/{handle.id}"
         return made
 
     key = request.headers.get("idempotency-key")
-    return await edge.memory.once(caller.tenant, key, fingerprint(request.method, request.url.path, None), await view.now(), work)
+    return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, None), work)
 
 
 @router.post(

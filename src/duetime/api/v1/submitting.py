@@ -17,6 +17,7 @@ from duetime.api.limits import LARGEST_BODY, check_body, check_type, gather, par
 from duetime.api.models.jobs import NewJobIn
 from duetime.api.problems import Refused, refusal_of, respond
 from duetime.api.wanted import new_job
+from duetime.app.operations import Operations
 from duetime.errors import DuetimeError
 from duetime.model.codec import encode
 
@@ -53,15 +54,14 @@ class Submitting:
 
 
 async def submit(edge: Edge, caller: Caller, key: str | None, body: NewJobIn) -> Response:
-    if key is None:
-        return await _store(edge, caller, body)
-    now = await edge.view(caller).now()
-    return await edge.memory.once(caller.tenant, key, fingerprint("POST", PATH, body), now, lambda: _store(edge, caller, body))
-
-
-async def _store(edge: Edge, caller: Caller, body: NewJobIn) -> Response:
     view = edge.view(caller)
-    done = await view.submit_target(new_job(edge, caller.tenant, body))
+    if key is None:
+        return await _store(edge, view, body)
+    return await edge.memory.once(view, key, fingerprint("POST", PATH, body), lambda view: _store(edge, view, body))
+
+
+async def _store(edge: Edge, view: Operations, body: NewJobIn) -> Response:
+    done = await view.submit_target(new_job(edge, view.tenant, body))
     known = None if done.conflict is None or done.conflict == "replaced" else await view.read_job(done.id)
     job_id = str(done.id)
     made = encode(shown.submitted(job_id, done.draft, known))
