@@ -11,7 +11,7 @@ from typing import Any
 
 from duetime.errors import InvalidInput
 from duetime.invoker import Context
-from duetime.model.verdict import RetryAfter, Verdict
+from duetime.model.verdict import Failed, GiveUp, RetryAfter, Verdict
 
 CallNext = Callable[[], Awaitable[Any]]
 Middleware = Callable[[Context, CallNext], Awaitable[Any]]
@@ -67,7 +67,7 @@ class Hooks:
 
     async def _failed(self, context: Context, problem: BaseException) -> None:
         # To snooze or to cancel is no failure.
-        if not isinstance(problem, Verdict) or isinstance(problem, RetryAfter):
+        if not isinstance(problem, Verdict) or isinstance(problem, RetryAfter | Failed | GiveUp):
             await _call_all(self.failure, context, problem)
 
 
