@@ -24,6 +24,10 @@ class Scale:
     idle_schedules: int = 20_000
     idle_seconds: int = 30
     sustained_seconds: int = 60
+    requests: int = 20_000
+    calls: int = 10_000
+    agents: int = 500
+    agent_seconds: int = 60
 
 
 FULL = Scale()
@@ -36,4 +40,7 @@ QUICK = Scale(
     schedule_rounds=3,
     idle_seconds=15,
     sustained_seconds=20,
+    requests=10_000,
+    calls=5_000,
+    agent_seconds=20,
 )

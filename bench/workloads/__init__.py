@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.figures import Figure
 from bench.setting import Setting
-from bench.workloads import drain, latency, pending, recurring, submit, sustained
+from bench.workloads import drain, latency, pending, recurring, service, submit, sustained
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +32,7 @@ WORKLOADS = (
     Workload("schedules", "2,000 schedules every 5 s", recurring.schedules),
     Workload("idle", "20,000 schedules and nothing to do", recurring.idle),
     Workload("held", "10,000 jobs/s while a transaction is held open elsewhere", sustained.held, only_postgres=True),
+    Workload("api", "POST /jobs over 64 connections", service.requests),
+    Workload("calls", "jobs that call an agent over HTTP", service.calls),
+    Workload("agents", "two services call an agent for 500 schedules every second, one is killed", service.agents, only_postgres=True),
 )

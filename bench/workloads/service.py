@@ -1,0 +1,131 @@
+"""The service from outside: requests a second, calls of HTTP targets a second, and fires that agents see, also when a service dies."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+
+from bench.figures import Figure, median, quantile
+from bench.processes import ROOT, BenchFailed, Ground
+from bench.setting import Setting
+from tests.servers.agent import Agent, Call, doubled
+from tests.servers.service import Service
+
+CONNECTIONS = 64
+BATCH = 1_000
+AT_ONCE = 50
+JOB = '{"target":{"type":"task","name":"noop"},"payload":{"n":1},"delay":"1h"}'
+
+
+def requests(setting: Setting) -> Iterator[Figure]:
+    """POST /api/v1/jobs: each is durable when it is answered."""
+    with setting.stage.ground() as ground, Service(ground.url, ground.folder / "serve.log") as service:
+        found = _load(service.address, setting.scale.requests)
+        resident = _resident(service)
+    if found["bad"]:
+        raise BenchFailed(f"{found['bad']:.0f} requests were refused")
+    yield Figure("api.rate", f"POST /jobs, {CONNECTIONS} connections", found["rate"], "/s")
+    yield Figure("api.p99", f"POST /jobs, {CONNECTIONS} connections, p99", found["p99"], " ms", None, f"p50 {found['p50']:.1f}")
+    yield Figure("api.resident", "service, RSS after that", resident, " MB")
+
+
+def calls(setting: Setting) -> Iterator[Figure]:
+    """Jobs that call an agent, beside a bare aiohttp loop calling the same agent."""
+    count = setting.scale.calls
+    with setting.stage.ground() as ground, Agent(ground.folder) as agent:
+        bare = float(_program("bench.raw.calls", agent.url, str(count), str(AT_ONCE)))
+        agent.clear()
+        with Service(ground.url, ground.folder / "serve.log", "--roles", "api") as service:
+            job = {"target": {"type": "http", "url": agent.url}, "payload": {"n": 1}}
+            for _ in range(0, count, BATCH):
+                _post(f"{service.address}/api/v1/jobs/batch", {"jobs": [job] * BATCH})
+        with Service(ground.url, ground.folder / "work.log", "--concurrency", str(AT_ONCE)):
+            _until(lambda: len(agent) >= count, "the calls")
+        seen = agent.calls()
+    arrived = [call.at for call in seen]
+    yield Figure("calls.bare", f"a bare aiohttp loop calling it, {AT_ONCE} at once", bare, "/s")
+    yield Figure("calls.rate", f"HTTP targets called, {count:,}", count / (max(arrived) - min(arrived)), "/s", bare, _twice(seen, count))
+
+
+def agents(setting: Setting) -> Iterator[Figure]:
+    """Two services, schedules that call an agent every second."""
+    count, seconds = setting.scale.agents, setting.scale.agent_seconds
+    for killed in (False, True):
+        with setting.stage.ground() as ground, Agent(ground.folder) as agent:
+            begin = _run_agents(ground, agent, count, seconds, killed)
+            seen = [call for call in agent.calls() if begin <= call.fire_time < begin + seconds]
+        yield from _agent_figures("agents_killed" if killed else "agents", seen, count * seconds, begin + seconds / 2 if killed else None)
+
+
+def _run_agents(ground: Ground, agent: Agent, count: int, seconds: int, killed: bool) -> int:
+    with ExitStack() as stack:
+        services = [stack.enter_context(Service(ground.url, ground.folder / f"serve{number}.log")) for number in (1, 2)]
+        for number in range(count):
+            schedule = {"name": f"agent {number}", "when": {"cron": "* * * * * *"}, "target": {"type": "http", "url": agent.url}}
+            _post(f"{services[0].address}/api/v1/schedules", schedule)
+        begin = int(time.time()) + 3
+        if killed:
+            time.sleep(max(0.0, begin + seconds / 2 - time.time()))
+            services[0].process.kill()
+        time.sleep(max(0.0, begin + seconds + 5 - time.time()))
+    return begin
+
+
+def _agent_figures(key: str, seen: list[Call], expected: int, killed_at: float | None) -> Iterator[Figure]:
+    fires = {(call.schedule, call.fire_time) for call in seen}
+    late = [call.late * 1e3 for call in seen if killed_at is None or not killed_at - 1 <= call.fire_time <= killed_at + 5]
+    name = "agents called by two services" + ("" if killed_at is None else ", one killed halfway")
+    again = doubled(seen)
+    strange = [calls for calls in again if len({call.key for call in calls}) > 1]
+    remark = f"{len(again)} fires twice, {len(strange)} of them under another key"
+    yield Figure(f"{key}.fired", f"{name}, fired", len(fires) / expected * 100, " %", None, remark)
+    yield Figure(f"{key}.doubled", f"{name}, fired twice", len(again), "")
+    yield Figure(f"{key}.early", f"{name}, early", sum(moment < -2 for moment in late), "", None, f"earliest {min(late):.2f} ms")
+    yield Figure(f"{key}.p99", f"{name}, p99", quantile(late, 0.99), " ms", None, f"p50 {median(late):.1f}, max {max(late):.1f}")
+
+
+def _load(address: str, count: int) -> dict[str, float]:
+    where = urlsplit(address)
+    answer: dict[str, float] = json.loads(
+        _program("bench.load", str(where.hostname), str(where.port), "/api/v1/jobs", JOB, str(CONNECTIONS), str(count))
+    )
+    return answer
+
+
+def _program(module: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BenchFailed(f"{module}: {done.stderr.strip()[-2000:]}")
+    return done.stdout
+
+
+def _post(url: str, body: Any) -> None:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        answer.read()
+
+
+def _until(condition: Any, what: str, patience: float = 120.0) -> None:
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            raise BenchFailed(f"waited {patience:.0f} s for {what}")
+        time.sleep(0.05)
+
+
+def _twice(seen: list[Call], count: int) -> str:
+    return f"{len(seen) - count} called twice" if len(seen) > count else ""
+
+
+def _resident(service: Service) -> float:
+    resident: int = psutil.Process(service.process.pid).memory_info().rss
+    return resident / 1e6

@@ -1,0 +1,85 @@
+"""Two services on one PostgreSQL and an agent outside that writes down every call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.servers.agent import Agent, Call, doubled
+from tests.servers.postgres import PostgresServer
+from tests.servers.service import Service
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+SCHEDULES = 200
+SECONDS = 12
+CLOCKS = 0.002  # the agent and the database read the same clock, not at the same instant
+_numbers = count(1)
+
+
+@pytest.fixture
+def store(durable_server: PostgresServer) -> str:
+    return durable_server.create_database(f"service_{next(_numbers)}")
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Agent]:
+    with Agent(tmp_path) as agent:
+        yield agent
+
+
+def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def declare(address: str, agent: Agent) -> None:
+    with httpx2.Client(base_url=f"{address}/api/v1") as client:
+        for number in range(SCHEDULES):
+            target = {"type": "http", "url": f"{agent.url}/{number}"}
+            made = client.post("/schedules", json={"name": f"agent {number}", "when": {"cron": "* * * * * *"}, "target": target})
+            assert made.status_code == 201, made.text
+
+
+def window(calls: list[Call], begin: float, end: float) -> list[Call]:
+    return [call for call in calls if begin <= call.fire_time < end]
+
+
+def test_every_fire_reaches_the_agent_once_whichever_service_calls_it(store: str, agent: Agent, tmp_path: Path) -> None:
+    with Service(store, tmp_path / "1.log", "--migrate") as one, Service(store, tmp_path / "2.log"):
+        declare(one.address, agent)
+        begin = int(time.time()) + 2
+        wait(lambda: time.time() > begin + SECONDS + 2)
+    seen = window(agent.calls(), begin, begin + SECONDS)
+    assert {(call.schedule, call.fire_time) for call in seen} == {
+        (f"agent {number}", float(begin + second)) for number in range(SCHEDULES) for second in range(SECONDS)
+    }
+    assert doubled(seen) == []
+    assert [call for call in seen if call.late < -CLOCKS] == []
+    assert {call.attempt for call in seen} == {1}
+
+
+def test_a_service_that_is_killed_loses_nothing_and_repeats_only_what_was_under_way(store: str, agent: Agent, tmp_path: Path) -> None:
+    with Service(store, tmp_path / "1.log", "--migrate") as one, Service(store, tmp_path / "2.log") as two:
+        declare(one.address, agent)
+        begin = int(time.time()) + 2
+        wait(lambda: time.time() > begin + SECONDS / 2)
+        one.process.kill()
+        killed = time.time()
+        wait(lambda: time.time() > begin + SECONDS + 10)
+        assert two.process.poll() is None
+    seen = window(agent.calls(), begin, begin + SECONDS)
+    missing = {(f"agent {number}", float(begin + second)) for number in range(SCHEDULES) for second in range(SECONDS)}
+    missing -= {(call.schedule, call.fire_time) for call in seen}
+    assert missing == set()
+    for calls in doubled(seen):
+        assert len({call.key for call in calls}) == 1  # so that the agent can tell
+        assert min(call.at for call in calls) <= killed
+        assert max(call.at for call in calls) >= killed
+    assert [call for call in seen if call.late < -CLOCKS] == []
