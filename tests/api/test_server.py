@@ -15,6 +15,8 @@ from duetime.api.server import listen, require_loopback
 from duetime.errors import ConfigError
 from tests.cli.node import Node
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:

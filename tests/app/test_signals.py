@@ -12,6 +12,8 @@ import pytest
 
 import duetime as dt
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import asyncio, sys
 import duetime as dt

@@ -34,7 +34,7 @@ print(status, sorted(job.payload["n"] for job in app.sync.jobs()))
 app.sync.close()
 """
 # Of the event loop, or for those who build on the app.
-ONLY_ASYNC = {"run_async", "read_job", "wait_for", "draft_job", "draft_jobs"}
+ONLY_ASYNC = {"run_async", "read_job", "wait_for", "draft_job", "draft_jobs", "find_key", "note_key_use"}
 
 
 def coroutines(kind: type) -> dict[str, Any]:
@@ -157,6 +157,7 @@ def test_closing_ends_calls_that_are_under_way() -> None:
     assert ended.wait(10)
 
 
+@pytest.mark.slow
 def test_a_server_that_forks_may_use_it_before_and_after(tmp_path: Path) -> None:
     """G10."""
     command = [sys.executable, "-c", PROGRAM, f"sqlite:///{tmp_path}/duetime.db"]

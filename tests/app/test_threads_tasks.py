@@ -15,6 +15,8 @@ import pytest
 import duetime as dt
 from tests.app.waiting import soon
 
+pytestmark = pytest.mark.slow
+
 
 class Busy:
     """A function that ends only when it is interrupted, and notes it."""

@@ -13,6 +13,8 @@ import pytest
 import duetime as dt
 from tests.app.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 FLOOD = 3_000
 
 

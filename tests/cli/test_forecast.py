@@ -46,6 +46,7 @@ planned_ones = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(planned_ones, max_size=4), st.integers(-DAY // 2, DAY // 2), st.integers(1, DAY))
 @settings(deadline=None, max_examples=30)
 def test_it_counts_what_a_plain_count_counts(planned: list[Planned], offset: int, length: int) -> None:

@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parent / "project"
 ORDERS = """
 import django, json

@@ -12,6 +12,8 @@ from duetime.errors import ConfigError
 from duetime.frameworks.django.options import CONNECTION_OPTIONS, database_url, same_place
 from duetime.stores.postgres.address import DRIVER_OPTIONS
 
+pytestmark = pytest.mark.slow
+
 POSTGRES = "django.db.backends.postgresql"
 SQLITE = "django.db.backends.sqlite3"
 

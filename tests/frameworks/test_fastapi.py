@@ -20,6 +20,8 @@ import duetime as dt
 from duetime.frameworks import starlette
 from duetime.frameworks.fastapi import Duetime, lifespan
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[dt.App]:

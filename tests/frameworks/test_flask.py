@@ -13,6 +13,8 @@ from flask import Flask, current_app
 import duetime as dt
 from duetime.frameworks.flask import get_app, init_app
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[dt.App]:

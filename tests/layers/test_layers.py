@@ -27,6 +27,7 @@ def test_arrows_point_down_only() -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "line", "broken"),
     [

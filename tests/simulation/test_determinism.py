@@ -11,6 +11,8 @@ import pytest
 from duetime.testing.simulation import run_seed
 from duetime.testing.simulation.__main__ import main
 
+pytestmark = pytest.mark.slow
+
 SEEDS = (1, 7, 42, 108)
 PRINT_HASHES = (
     "import sys; from duetime.testing.simulation import run_seed; print(*(run_seed(int(seed)).trace_hash for seed in sys.argv[1:]))"

@@ -36,7 +36,7 @@ class MemoryMachine(StoreMachine):
         return MemoryStore()
 
 
-TestMemoryMachine = MemoryMachine.TestCase
+TestMemoryMachine = pytest.mark.slow(MemoryMachine.TestCase)
 TestMemoryMachine.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
 
 

@@ -64,7 +64,7 @@ class SqliteMachine(StoreMachine):
         shutil.rmtree(self.folder)
 
 
-TestSqliteMachine = SqliteMachine.TestCase
+TestSqliteMachine = pytest.mark.slow(SqliteMachine.TestCase)
 TestSqliteMachine.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
 
 

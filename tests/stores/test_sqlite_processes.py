@@ -24,6 +24,8 @@ from duetime.stores.sqlite import SqliteStore
 from duetime.stores.sqlite.connection import connect
 from duetime.testing.conformance.drafts import TENANT, add, job, jobs, joined, loss, started
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0
 
 

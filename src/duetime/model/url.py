@@ -19,7 +19,7 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """Scheme and host in lower case, addresses in their one canonical spelling, the rest exactly as written."""
+    """Scheme and host in lower case, addresses in their one canonical spelling, the rest as written."""
 
     scheme: str
     host: str  # without brackets
@@ -56,6 +56,8 @@ def parse(text: object, field: str) -> Url:
     if not _REST.fullmatch(rest):
         raise InvalidInput(field, "has a character in path or query that must be percent-encoded")
     host, port = _authority(authority, field)
+    path, _, query = rest.partition("?")
+    rest = rest if query else path  # an empty query is none: clients leave its mark out
     return Url(scheme.lower(), host, port or DEFAULT_PORTS[scheme.lower()], rest if rest.startswith("/") else f"/{rest}")
 
 

@@ -153,6 +153,7 @@ def test_no_text(value: object) -> None:
     [
         ("https://agent.example", "https://agent.example/", "agent.example", 443),
         ("HTTPS://Agent.Example:443/Run?A=b%20c", "https://agent.example/Run?A=b%20c", "agent.example", 443),
+        ("http://agent.example/run?", "http://agent.example/run", "agent.example", 80),
         ("http://agent.example?x=1", "http://agent.example/?x=1", "agent.example", 80),
         ("http://127.0.0.1:9000/a/../b", "http://127.0.0.1:9000/a/../b", "127.0.0.1", 9000),
         ("http://[0:0:0:0:0:0:0:1]:80/", "http://[::1]/", "::1", 80),

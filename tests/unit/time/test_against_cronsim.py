@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pytest
 from cronsim import CronSim
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from duetime.errors import NeverFires
 from duetime.model.when import Cron
 from tests.unit.time.places import ZONES, changes_of
 from tests.unit.time.reference import Expression, offset_at
+
+pytestmark = pytest.mark.slow
 
 
 def entries(low: int, high: int, *extra: str) -> st.SearchStrategy[str]:

@@ -245,6 +245,7 @@ day_of_week = st.lists(
 months = st.one_of(st.just("*"), st.sampled_from(["2", "FEB,APR", "NOV-FEB", "*/5", "6-9/2", "12"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(day_of_month, months, day_of_week, st.dates(date(1970, 1, 1), date(2200, 1, 1)))
 def test_days_match_their_definition(month_day: str, month: str, weekday: str, start: date) -> None:
@@ -282,6 +283,7 @@ item = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=timedelta(milliseconds=500))
 @given(st.lists(st.lists(item, min_size=1, max_size=5).map(",".join), min_size=4, max_size=7).map(" ".join))
 def test_almost_right_expressions_are_read_or_refused(text: str) -> None:

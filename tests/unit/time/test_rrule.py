@@ -76,6 +76,7 @@ def expected_from(text: str, start: datetime, limit: int) -> list[datetime]:
 
 
 # The same examples each time: dateutil has faults of its own, and rules over which it thinks for minutes.
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(rules(), st.datetimes(datetime(1996, 1, 1), datetime(2030, 1, 1)))
 def test_agrees_with_dateutil(rule: str, start: datetime) -> None:
