@@ -12,8 +12,10 @@ DuetimeError
 │   └── UnknownOption           option_unknown       a keyword nobody reads
 ├── NotFound (LookupError)      not_found
 │   ├── JobNotFound             job_not_found
+│   ├── KeyNotFound             key_not_found        no API key of this tenant has that prefix
 │   ├── ScheduleNotFound        schedule_not_found
-│   └── TaskNotFound            task_not_found       no task of that name is registered here
+│   ├── TaskNotFound            task_not_found       no task of that name is registered here
+│   └── VersionNotFound         version_not_found    the schedule was never at that version, or it has been forgotten
 ├── Conflict                    conflict             the store holds something that forbids it
 │   ├── DuplicateTask           task_duplicate       two functions under one task name
 │   ├── Fenced                  fenced               the job does not belong to this attempt any more
@@ -28,6 +30,10 @@ DuetimeError
 ├── NotOpen                     not_open             the app was used before open() or after close()
 ├── WaitTimeout (TimeoutError)  wait_timeout         the job did not finish in the time given
 ├── JobFailed                   job_failed           the awaited job did not succeed
+├── ServiceError                service_error        a service refused in its own words; `code` and `status` are its own
+│   ├── AccessDenied            access_denied        no key, a wrong one, or one that may not do this
+│   ├── RateLimited             rate_limited         too many requests, also after waiting as asked
+│   └── ServiceUnreachable      service_unreachable  no answer from the service; safe to repeat
 ├── TargetNotAllowed            target_not_allowed   an HTTP target the operator does not want called
 ├── SecretUnreadable            secret_unreadable    a stored secret cannot be decrypted on this node
 ├── ProcessDied                 process_died         the process of an isolated task ended before the task did
@@ -100,12 +106,20 @@ class JobNotFound(NotFound):
     code = "job_not_found"
 
 
+class KeyNotFound(NotFound):
+    code = "key_not_found"
+
+
 class ScheduleNotFound(NotFound):
     code = "schedule_not_found"
 
 
 class TaskNotFound(NotFound):
     code = "task_not_found"
+
+
+class VersionNotFound(NotFound):
+    code = "version_not_found"
 
 
 class Conflict(DuetimeError):
@@ -170,6 +184,37 @@ class JobFailed(DuetimeError):
         self.job_id = job_id
         self.state = state
         self.error = error
+
+
+class ServiceError(DuetimeError):
+    """A refusal that has no class of its own here: `code` is the problem's code where the service gave one, `status` that of HTTP."""
+
+    code = "service_error"
+
+    def __init__(self, message: str, status: int | None = None, code: str | None = None, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.field = field
+        if code is not None:
+            self.code = code
+
+
+class AccessDenied(ServiceError):
+    code = "access_denied"
+
+
+class RateLimited(ServiceError):
+    code = "rate_limited"
+
+
+class ServiceUnreachable(ServiceError):
+    """`sent` tells whether the request may have arrived."""
+
+    code = "service_unreachable"
+
+    def __init__(self, message: str, sent: bool = False) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 class TargetNotAllowed(DuetimeError):

@@ -203,8 +203,9 @@ class Context:
 
     @property
     def log(self) -> LoggerAdapter[Any]:
-        """A logger whose records carry job id, target and attempt."""
-        return LoggerAdapter(_logger, {"job_id": str(self._job.id), "target": self._job.target, "attempt": self._job.attempt})
+        """A logger whose records carry job id, target, attempt and schedule."""
+        job = self._job
+        return LoggerAdapter(_logger, {"job_id": str(job.id), "target": job.target, "attempt": job.attempt, "schedule": job.schedule})
 
     # -- written down -------------------------------------------------------------------------------------------------
     @property

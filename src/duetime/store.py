@@ -32,6 +32,7 @@ class Capabilities:
     hints: bool  # `subscribe` also hears of changes made by other processes
     owner_gone: bool  # `bury` knows of a dead process before its lease ends
     transactions: bool = False  # a task's own writes and its job's completion can be committed together
+    embedded: bool = False  # opening it creates it, and brings an older one to this version
 
 
 class Lane(NamedTuple):
@@ -335,12 +336,18 @@ class Store(Protocol):
         """Stop planning and withdraw as put_schedule does; raises the version. None when there is no such schedule."""
         ...
 
-    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None) -> Schedule | None:
-        """Plan again from this cursor; raises the version. A schedule that is not paused is left as it is."""
+    async def resume_schedule(
+        self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None, expect_version: int | None = None
+    ) -> Schedule | None:
+        """Plan again from this cursor; raises the version. One that is not paused, or not at the version for which the cursor was found, is
+        left as it is."""
         ...
 
-    async def remove_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule | None:
-        """Delete it and withdraw as put_schedule does. Running jobs finish; history stays, and so do its versions."""
+    async def remove_schedule(
+        self, tenant: str, name: str, author: str | None = None, expect_version: int | None = None
+    ) -> Schedule | None:
+        """Delete it (any version, or only the one expected) and withdraw as put_schedule does. None when there is no such schedule, or none
+        at this version. Running jobs finish; history stays, and so do its versions."""
         ...
 
     async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:

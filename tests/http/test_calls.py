@@ -17,7 +17,7 @@ from duetime.model.codec import encode
 from duetime.model.instant import SECOND, to_datetime
 from duetime.model.job import State
 from duetime.model.keyring import KeyRing
-from duetime.model.signing import endpoint_secrets, reported_attempt, write_secret
+from duetime.model.signing import endpoint_secrets, spoken_for, write_secret
 from tests.http.scene import NOW, RING, Sink, attempt, calling, job, result, serving
 
 JOB_ID = "00000000-0000-0000-0000-000000000007"
@@ -249,7 +249,7 @@ async def test_handed_over() -> None:
     assert plain.due_at - NOW == 3_600 * SECOND
     sent = lines(sink.requests[0])
     assert sent["duetime-report-url"] == f"https://due.example/api/v1/jobs/{JOB_ID}"
-    assert reported_attempt(RING, UUID(JOB_ID), sent["duetime-report-token"]) == 4
+    assert spoken_for(RING, UUID(JOB_ID), sent["duetime-report-token"]) == ("default", 4)
 
 
 async def test_202_is_a_success_like_any_other_when_nothing_is_said_of_reports() -> None:

@@ -188,6 +188,7 @@ def _when_to_claim(next_due: Micros, now: Micros) -> Micros:
 async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Claimed]:
     """Hands what was claimed to the worker. The room is reserved meanwhile; a lost reply leaves in doubt what the node holds."""
     worker.reserved += request.room
+    began = worker.monotonic()
     try:
         jobs = await store.claim(request)
     except StoreError:
@@ -196,4 +197,5 @@ async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Cl
     finally:
         worker.reserved -= request.room
     worker.take(jobs)
+    worker.on_claimed(jobs, worker.monotonic() - began)
     return jobs

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from duetime.clock import Clock
 from duetime.engine.drafts import NO_DEFAULTS, Defaults, revived_draft
@@ -23,7 +23,7 @@ from duetime.errors import (
     VersionConflict,
 )
 from duetime.invoker import TaskConnection
-from duetime.model.ids import Ids
+from duetime.model.ids import Ids, fire_id
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Job, JobDraft
 from duetime.model.limit import Queue, Rate
@@ -98,6 +98,10 @@ class Commands:
     async def _add(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         return await (self._store.add_jobs(drafts, again=True) if self._again else self._submitter.submit(drafts))
 
+    async def submit_again(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        """Store those that never were: a draft whose job is there, or has finished, is left alone."""
+        return await self._store.add_jobs(drafts, again=True)
+
     async def get_job(self, tenant: str, job_id: UUID) -> Job:
         job = await self._store.get_job(tenant, job_id)
         if job is None:
@@ -162,49 +166,64 @@ class Commands:
         replacing: bool,
         expect_version: int | None = None,
         declared: Callable[[ScheduleDraft], ScheduleDraft] = lambda draft: draft,
+        author: str | None = None,
     ) -> Schedule:
         """Create or replace. Putting what is there already changes nothing: every process may declare its schedules as it starts.
         `declared` leaves of a draft what its caller said; what follows from the task may change without asking."""
         cursor = first_fire(draft, await self.now())
         known = await self._store.get_schedule(draft.tenant, draft.name) if replacing or cursor is None else None
-        if known is not None and expect_version is None and _same(known.draft, draft):
+        if known is not None and expect_version in (None, known.version) and same_draft(known.draft, draft):
             return known
         if cursor is None:
-            raise NeverFires("when", f"schedule {draft.name!r} would never fire: all its instants are past, or outside start_at and end_at")
+            raise never_fires(draft)
         if known is not None:
             await self._catch_up(known)
-        stored = await self._store.put_schedule(draft, cursor, expect_version if expect_version is not None else None if replacing else 0)
+        expected = expect_version if expect_version is not None else None if replacing else 0
+        stored = await self._store.put_schedule(draft, cursor, expected, author)
         if stored is not None:
             return stored
         if expect_version is None and known is None:
             known = await self._store.get_schedule(draft.tenant, draft.name)
-            if known is not None and not _same(known.draft, draft) and _same(declared(known.draft), declared(draft)):
-                return await self.put_schedule(draft, replacing=True)
+            if known is not None and not same_draft(known.draft, draft) and same_draft(declared(known.draft), declared(draft)):
+                return await self.put_schedule(draft, replacing=True, author=author)
         return await self._explain_refusal(draft, expect_version)
 
     async def _explain_refusal(self, draft: ScheduleDraft, expect_version: int | None) -> Schedule:
         if expect_version is not None:
             raise VersionConflict(f"schedule {draft.name!r} is not at version {expect_version} any more: read it again and repeat the edit")
         known = await self._store.get_schedule(draft.tenant, draft.name)
-        if known is not None and _same(known.draft, draft):
+        if known is not None and same_draft(known.draft, draft):
             return known
-        raise ScheduleExists(f"there is another schedule {draft.name!r} already: choose another name, or pass replace=True to change it")
+        raise already_there(draft)
 
     async def get_schedule(self, tenant: str, name: str) -> Schedule:
         return _found(await self._store.get_schedule(tenant, name), name)
 
-    async def pause_schedule(self, tenant: str, name: str, note: str | None) -> Schedule:
-        await self._catch_up(await self.get_schedule(tenant, name))
-        return _found(await self._store.pause_schedule(tenant, name, note), name)
-
-    async def resume_schedule(self, tenant: str, name: str) -> Schedule:
+    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule:
         schedule = await self.get_schedule(tenant, name)
-        cursor = first_fire(schedule.draft, await self.now(), schedule.runs)
-        return _found(await self._store.resume_schedule(tenant, name, cursor), name)
+        if schedule.paused and schedule.pause_note == note:
+            return schedule
+        await self._catch_up(schedule)
+        return _found(await self._store.pause_schedule(tenant, name, note, author), name)
 
-    async def remove_schedule(self, tenant: str, name: str) -> Schedule:
-        await self._catch_up(await self.get_schedule(tenant, name))
-        return _found(await self._store.remove_schedule(tenant, name), name)
+    async def resume_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule:
+        schedule = await self.get_schedule(tenant, name)
+        while True:
+            cursor = first_fire(schedule.draft, await self.now(), schedule.runs)
+            resumed = _found(await self._store.resume_schedule(tenant, name, cursor, author, schedule.version), name)
+            if not resumed.paused:
+                return resumed
+            schedule = resumed  # edited meanwhile: its fires are others now
+
+    async def remove_schedule(self, tenant: str, name: str, author: str | None = None, expect_version: int | None = None) -> Schedule:
+        schedule = await self.get_schedule(tenant, name)
+        if expect_version in (None, schedule.version):
+            await self._catch_up(schedule)
+            removed = await self._store.remove_schedule(tenant, name, author, expect_version)
+            if removed is not None:
+                return removed
+            schedule = await self.get_schedule(tenant, name)
+        raise VersionConflict(f"schedule {name!r} is at version {schedule.version}, not {expect_version}: read it again")
 
     async def _catch_up(self, schedule: Schedule) -> None:
         """Fires that fell due before a change belong to the schedule as it was, although no planner came round to them."""
@@ -217,16 +236,36 @@ class Commands:
     async def trigger_schedule(self, tenant: str, name: str) -> UUID:
         """One job of the schedule now, beside its own fires."""
         schedule = await self.get_schedule(tenant, name)
-        draft, now = schedule.draft, await self.moment()
-        job = JobDraft(
-            self._ids.new(now), tenant, schedule.id, name, now, now, draft.queue, draft.priority, draft.overlap, draft.target,
-            draft.target_spec, draft.payload, draft.policies, draft.owner, draft.labels, None, None, draft.gate,
-        )  # fmt: skip
-        return (await self._store.add_jobs([job], self._again))[0]
+        now = await self.moment()
+        return (await self._store.add_jobs([_triggered(schedule, self._ids.new(now), now)], self._again))[0]
+
+    async def trigger_schedules(self, schedules: Sequence[Schedule]) -> None:
+        """One job of each, all or none. A request that comes again makes the same ones, whatever has become of the others meanwhile."""
+        now = await self.moment()
+        nonce = self._ids.new(now)
+        jobs = [_triggered(schedule, fire_id(uuid5(nonce, str(schedule.id)), now), now) for schedule in schedules]
+        if jobs:
+            await self._store.add_jobs(jobs, self._again)
 
 
-def _same(stored: ScheduleDraft, wanted: ScheduleDraft) -> bool:
+def already_there(draft: ScheduleDraft) -> ScheduleExists:
+    return ScheduleExists(f"there is another schedule {draft.name!r} already: choose another name, or pass replace=True to change it")
+
+
+def never_fires(draft: ScheduleDraft) -> NeverFires:
+    return NeverFires("when", f"schedule {draft.name!r} would never fire: all its instants are past, or outside start_at and end_at")
+
+
+def same_draft(stored: ScheduleDraft, wanted: ScheduleDraft) -> bool:
     return replace(stored, id=wanted.id) == wanted
+
+
+def _triggered(schedule: Schedule, job_id: UUID, now: Micros) -> JobDraft:
+    draft = schedule.draft
+    return JobDraft(
+        job_id, draft.tenant, schedule.id, draft.name, now, now, draft.queue, draft.priority, draft.overlap, draft.target,
+        draft.target_spec, draft.payload, draft.policies, draft.owner, draft.labels, None, None, draft.gate,
+    )  # fmt: skip
 
 
 def _found(schedule: Schedule | None, name: str) -> Schedule:

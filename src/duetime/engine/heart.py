@@ -50,6 +50,11 @@ class Heart:
     def trusted(self) -> bool:
         return not self._fenced and self._clock.monotonic() < self.trusted_until
 
+    @property
+    def age(self) -> Micros:
+        """How long ago the lease was renewed."""
+        return self._clock.monotonic() - (self.trusted_until - self._trust())
+
     async def run_once(self) -> Micros | None:
         failpoint("heart.before_beat")
         began = self._clock.monotonic()

@@ -11,6 +11,7 @@ from duetime.engine.brake import Brake
 from duetime.engine.claimer import Asked, Claimer, Sweeper
 from duetime.engine.desk import WritingDesk
 from duetime.engine.heart import Heart
+from duetime.engine.herald import Herald
 from duetime.engine.keeper import Keeper
 from duetime.engine.lanes import ANY_QUEUE, Lanes
 from duetime.engine.loop import Loop, Part
@@ -22,9 +23,12 @@ from duetime.engine.retention import Retention
 from duetime.engine.settler import Settler
 from duetime.engine.worker import Worker
 from duetime.invoker import Handler
+from duetime.model.events import JobsClaimed
 from duetime.model.instant import SECOND, Micros
+from duetime.model.job import Claimed
 from duetime.model.lease import NodeId
 from duetime.model.limit import Bound
+from duetime.model.profile import Profile
 from duetime.model.settle import Settlement
 from duetime.observer import Observers
 from duetime.store import CancelHint, Hint, JobHint, ScheduleHint, Store
@@ -46,6 +50,7 @@ class Incarnation:
         retentions: Mapping[str, Micros],
     ) -> None:
         self.node = node
+        self.heart = heart
         self._store = store
         self._clock = clock
         self._options = options
@@ -60,6 +65,7 @@ class Incarnation:
         self._settling: Loop | None = None
         self._worker: Worker | None = None
         self._add(Reaper(store, clock, node, observers))
+        self._add(Herald(store, clock, node, _profile(handlers, options)))
         if "planner" in options.roles:
             self._add_planner(retentions)
         if "worker" in options.roles:
@@ -98,10 +104,10 @@ class Incarnation:
             await self._flush(self._worker, self._settling)
             self._worker.dismiss()
 
-    async def abort(self) -> list[Settlement]:
+    async def abort(self) -> list[tuple[Settlement, Claimed]]:
         """The id is lost: stop everything that runs under it. What had ended before and is not written yet is handed on: the store
         still takes it for jobs that nobody else has got meanwhile."""
-        finished = [] if self._worker is None else list(self._worker.done)
+        finished = [] if self._worker is None else list(zip(self._worker.done, self._worker.ended, strict=True))
         self._unsubscribe()
         if self._worker is not None:
             self._worker.close(Stop.FENCED)
@@ -111,7 +117,7 @@ class Incarnation:
             self._worker.dismiss()
         return finished
 
-    def inherit(self, finished: list[Settlement]) -> None:
+    def inherit(self, finished: list[tuple[Settlement, Claimed]]) -> None:
         """Settlements an earlier incarnation could not write."""
         if self._worker is not None and finished:
             self._worker.inherit(finished)
@@ -135,6 +141,7 @@ class Incarnation:
         desk = WritingDesk(self._store, self._clock, self.node, heart.trusted, self._fence)
         worker = Worker(handlers, self._clock, self._options.concurrency, self._wake_settler, self._store.begin, desk)
         worker.may_start = heart.trusted
+        worker.on_claimed = lambda jobs, lapse: self._observers(JobsClaimed(jobs, lapse))
         brake = Brake(heart.lag, self._clock.load, self._options.max_load)
         asked = Asked(self.node, tuple(sorted(handlers)), _bounds(handlers))
         claimer = Claimer(self._store, self._clock, worker, lanes, brake, asked)
@@ -194,6 +201,11 @@ class Incarnation:
             settling.wake()
             await self._clock.sleep(SECOND // 200)
         await self._end([settling])
+
+
+def _profile(handlers: Mapping[str, Handler], options: NodeOptions) -> Profile:
+    known = handlers if "worker" in options.roles else {}
+    return Profile(tuple(sorted(known)), options.queues, options.concurrency, _bounds(known))
 
 
 def _bounds(handlers: Mapping[str, Handler]) -> tuple[Bound, ...]:

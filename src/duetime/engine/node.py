@@ -8,13 +8,14 @@ from types import MappingProxyType
 from uuid import UUID
 
 from duetime.clock import Clock
-from duetime.engine.heart import HeartRunner
+from duetime.engine.heart import Heart, HeartRunner
 from duetime.engine.incarnation import Incarnation
 from duetime.engine.options import NodeOptions
 from duetime.errors import StoreError
 from duetime.invoker import Handler
 from duetime.model.events import NodeFenced, NodeJoined, NodeLeft, TurnFailed
 from duetime.model.instant import SECOND, Micros
+from duetime.model.job import Claimed
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.model.settle import Settlement
 from duetime.observer import Observers
@@ -48,13 +49,22 @@ class Node:
         self._incarnation: Incarnation | None = None
         self._over: asyncio.Event = asyncio.Event()  # this incarnation has to end: stopped or fenced
         self._stopping = False
-        self._unwritten: list[Settlement] = []
+        self._unwritten: list[tuple[Settlement, Claimed]] = []
         self.started: asyncio.Event = asyncio.Event()
         self.ended: asyncio.Event = asyncio.Event()  # it runs no more, for whatever reason
 
     @property
     def id(self) -> NodeId | None:
         return None if self._incarnation is None else self._incarnation.node
+
+    @property
+    def heart(self) -> Heart | None:
+        """None while it has not joined, or not joined again."""
+        return None if self._incarnation is None else self._incarnation.heart
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
 
     @property
     def running(self) -> int:

@@ -41,13 +41,14 @@ class Planner:
     async def _plan(self, segments: Sequence[int], now: Micros, until: Micros, horizon: Micros) -> bool:
         """One batch of schedules whose cursor is not after `until`; True when there may be more."""
         schedules = await self._store.due_schedules(segments, until, BATCH)
-        firings = [firing for schedule in schedules if (firing := await self._firing(schedule, now, horizon)) is not None]
+        planned = [(schedule, firing) for schedule in schedules if (firing := await self._firing(schedule, now, horizon)) is not None]
+        firings = [firing for _, firing in planned]
         if firings:
             failpoint("planner.before_fire")
             applied = await self._store.fire(firings)
             failpoint("planner.after_fire")
             if applied:
-                self._report(firings)
+                self._report(planned)
         behind = any(firing.next_fire_time is not None and firing.next_fire_time <= horizon for firing in firings)
         return behind or len(schedules) >= BATCH
 
@@ -56,10 +57,10 @@ class Planner:
             return plan_fires(schedule, now, horizon)
         except InvalidInput as problem:
             # A zone can vanish from the machine's data. The others must go on, and somebody must see this one.
-            await self._store.pause_schedule(schedule.draft.tenant, schedule.draft.name, f"cannot be planned: {problem}")
+            await self._store.pause_schedule(schedule.draft.tenant, schedule.draft.name, f"cannot be planned: {problem}", self.name)
             return None
 
-    def _report(self, firings: Sequence[Firing]) -> None:
-        fires = [fire for firing in firings for fire in firing.fires]
+    def _report(self, planned: Sequence[tuple[Schedule, Firing]]) -> None:
+        fires = [fire for _, firing in planned for fire in firing.fires]
         skipped = sum(fire.skip_reason is not None for fire in fires)
-        self._observers(FiresPlanned(len(fires) - skipped, skipped))
+        self._observers(FiresPlanned(len(fires) - skipped, skipped, planned))

@@ -52,8 +52,9 @@ class Reaper:
         while orphans := await self._store.orphans(BATCH):
             lost = [self._lost(job) for job in orphans]
             failpoint("reaper.before_settle")
-            refused = await self._store.settle(lost)
-            self._observers(JobsRecovered(len(lost) - len(refused)))
+            refused = set(await self._store.settle(lost))
+            written = [pair for pair in zip(lost, orphans, strict=True) if pair[0].id not in refused]
+            self._observers(JobsRecovered(len(written), [one for one, _ in written], [job for _, job in written]))
             await self._tell(orphans)
             if refused:
                 return  # another reaper is at it
@@ -64,7 +65,8 @@ class Reaper:
             outcome = Outcome(Ending.TIMED_OUT, error=NO_REPORT, problem=TimeoutError(NO_REPORT))
             settlements = [decide(job, outcome, OUTSIDE, None, self._clock) for job in late]
             refused = set(await self._store.settle(settlements))
-            self._observers(AttemptsSettled([one for one in settlements if one.id not in refused]))
+            written = [pair for pair in zip(settlements, late, strict=True) if pair[0].id not in refused]
+            self._observers(AttemptsSettled([one for one, _ in written], [job for _, job in written]))
             await self._tell(late)
             if refused:
                 return

@@ -9,6 +9,7 @@ from duetime.engine.failpoint import failpoint
 from duetime.engine.worker import Worker
 from duetime.model.events import AttemptsSettled, SettlementsRefused
 from duetime.model.instant import Micros
+from duetime.model.job import Claimed
 from duetime.model.settle import Settlement
 from duetime.observer import Observers
 from duetime.store import JobHint, Store
@@ -34,20 +35,27 @@ class Settler:
         if not batch:
             return None
         failpoint("worker.before_settle")
+        began = self._worker.monotonic()
         refused = await self._store.settle(batch)
+        lapse = self._worker.monotonic() - began
         failpoint("worker.after_settle")
         # Only now: a turn that failed is repeated with the same settlements, which the store takes once.
-        del self._worker.done[: len(batch)]
+        jobs = self._worker.ended[: len(batch)]
+        del self._worker.done[: len(batch)], self._worker.ended[: len(batch)]
         self._worker.held -= len(batch)
-        self._report(batch, refused)
+        self._report(batch, jobs, refused, lapse)
         await self._hint()
         return 0 if self._worker.done else None
 
-    def _report(self, batch: list[Settlement], refused: list[UUID]) -> None:
+    def _report(self, batch: list[Settlement], jobs: list[Claimed], refused: list[UUID], lapse: Micros) -> None:
+        settled = [settlement.id for settlement in batch]
         if refused:
             self._observers(SettlementsRefused(tuple(refused)))
-        self._observers(AttemptsSettled(batch))
-        self._on_settled([settlement.id for settlement in batch])
+            late = set(refused)
+            jobs = [job for job, one in zip(jobs, batch, strict=True) if one.id not in late]
+            batch = [one for one in batch if one.id not in late]
+        self._observers(AttemptsSettled(batch, jobs, lapse))
+        self._on_settled(settled)
 
     async def _hint(self) -> None:
         """After the settlements are written, whichever they were: a hint too many is only a look too many."""

@@ -55,13 +55,16 @@ class Worker:
         self._closed = False
         self._emptied: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
+        self.monotonic = clock.monotonic
         self.done: list[Settlement] = []
+        self.ended: list[Claimed] = []  # the job of each settlement in `done`
         self.hints: dict[tuple[str, int], Micros] = {}  # lane -> from when on a settlement gives somebody something to claim there
         self.limited: frozenset[str] = frozenset()  # queues of which not everything that is due may run at once
         self.held = 0  # claimed by this node and not yet settled in the store
         self.reserved = 0  # room given to claims whose reply is on its way
         self.pace = Pace()
         self.may_start: Callable[[], bool] = lambda: True
+        self.on_claimed: Callable[[list[Claimed], Micros], None] = lambda jobs, lapse: None
         self.doubtful = False  # the reply to a claim was lost: the node may hold jobs this worker does not know of
         self.sweeping = False  # a claim of the sweeper is under way
 
@@ -109,9 +112,10 @@ class Worker:
         for job in strangers:
             self._finish_unstarted(job, Outcome(Ending.RELEASED))
 
-    def inherit(self, finished: list[Settlement]) -> None:
+    def inherit(self, finished: list[tuple[Settlement, Claimed]]) -> None:
         self.held += len(finished)
-        self.done.extend(finished)
+        self.done.extend(settlement for settlement, _ in finished)
+        self.ended.extend(job for _, job in finished)
         self._on_done()
 
     def stop(self, job_id: UUID, why: Stop) -> None:
@@ -264,6 +268,7 @@ class Worker:
         elif job.overlap is not None:
             self._hint(job, 0)  # the next one of its schedule may have waited since any time
         self.done.append(settlement)
+        self.ended.append(job)
         if len(self.done) == 1:
             self._on_done()
 

@@ -96,7 +96,7 @@ def compiled(expression: str, key: str) -> CronSearch:
     return _compiled(expression, key)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)  # schedules that are spread by H are all different; each takes 3 KB
 def _compiled(expression: str, key: str) -> CronSearch:
     search = CronSearch(cron.parse(expression, key))
     if not search.ever_fires():

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from duetime.model.instant import Micros
+from duetime.model.job import Claimed, JobDraft
 from duetime.model.lease import NodeId
+from duetime.model.limit import Queue
+from duetime.model.schedule import Change, Firing, Schedule
 from duetime.model.settle import Settlement
 
 
@@ -40,11 +43,42 @@ class JobsRecovered:
     """Jobs of dead nodes were given back or ended."""
 
     count: int
+    settlements: Sequence[Settlement] = ()
+    jobs: Sequence[Claimed] = ()  # one for each settlement
+
+
+@dataclass(frozen=True, slots=True)
+class JobsSubmitted:
+    """A draft whose stored id is not its own was answered for by a job that was there already."""
+
+    drafts: Sequence[JobDraft]
+    stored: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class JobsClaimed:
+    """They start now, or at their instant within a moment. Maybe none."""
+
+    jobs: Sequence[Claimed]
+    lapse: Micros  # how long the store took
+
+
+@dataclass(frozen=True, slots=True)
+class JobChanged:
+    """Somebody asked for it: cancelled, stopping, moved, retried, discarded."""
+
+    tenant: str
+    job_id: UUID
+    action: str
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptsSettled:
+    """Written; those that were refused are left out."""
+
     settlements: Sequence[Settlement]
+    jobs: Sequence[Claimed] = ()  # one for each settlement
+    lapse: Micros = 0  # how long the store took
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +92,20 @@ class SettlementsRefused:
 class FiresPlanned:
     jobs: int
     skipped: int
+    planned: Sequence[tuple[Schedule, Firing]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleChanged:
+    schedule: Schedule
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChanged:
+    """Paused, resumed or limited anew."""
+
+    queue: Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +134,14 @@ Event = (
     | NodeFenced
     | NodesBuried
     | JobsRecovered
+    | JobsSubmitted
+    | JobsClaimed
+    | JobChanged
     | AttemptsSettled
     | SettlementsRefused
     | FiresPlanned
+    | ScheduleChanged
+    | QueueChanged
     | TurnFailed
     | LoopBlocked
 )

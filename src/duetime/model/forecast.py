@@ -163,7 +163,7 @@ def _clock_changes(planned: Sequence[Planned], start: Micros, end: Micros) -> It
     for one in planned:
         if (wall := _on_the_wall(one.when)) is not None and isinstance(one.when, Cron | RRule):
             by_zone.setdefault(one.when.tz, []).append((one, wall))
-    found = [(at, tz, shift, before) for tz in by_zone for at, shift, before in _offset_changes(tz, start // SECOND, end // SECOND)]
+    found = [(at, tz, shift, before) for tz in by_zone for at, shift, before in zone.load(tz).changes(start // SECOND, end // SECOND)]
     for at, tz, shift, before in sorted(found):
         effects = (_effect(one, wall, at, shift, before) for one, wall in by_zone[tz])
         yield ClockChange(tz, at * SECOND, shift, tuple(effect for effect in effects if effect is not None))
@@ -180,17 +180,6 @@ def _on_the_wall(when: When) -> When | None:
             return None if any(line.upper().endswith("Z") for line in starts) else RRule("\n".join([*starts, rule]))
         case _:
             return None
-
-
-def _offset_changes(tz: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """(instant, shift, offset before) of every change of offset, in seconds."""
-    place = zone.load(tz)
-    period = place.period_at(start)
-    while period.end < end:
-        following = place.period_at(period.end)
-        if following.offset != period.offset:
-            yield period.end, following.offset - period.offset, period.offset
-        period = following
 
 
 def _effect(one: Planned, wall: When, at: int, shift: int, before: int) -> Effect | None:

@@ -12,6 +12,7 @@ from duetime.model.instant import Micros
 LOWEST_PRIORITY, DEFAULT_PRIORITY, HIGHEST_PRIORITY = 0, 5, 9
 DEFAULT_QUEUE = "default"
 DEFAULT_TENANT = "default"
+LONGEST_LINE = 200
 
 
 class State(StrEnum):
@@ -149,6 +150,12 @@ class JobFilter:
     fire_after: Micros | None = None
     fire_before: Micros | None = None
     label: tuple[str, str] | None = None  # a key and its value
+    error: str | None = None  # what `error_line` says of its error
+
+
+def error_line(error: str) -> str:
+    """The line of an error that says what went wrong, by which errors are told apart: its last, for what comes before is where."""
+    return error.rstrip("\n").rpartition("\n")[2][:LONGEST_LINE]
 
 
 class CancelReply(StrEnum):

@@ -14,7 +14,7 @@ from functools import lru_cache
 from duetime.errors import InvalidWhen, NeverFires
 from duetime.model import zone
 from duetime.model.rrule_search import Frequency, Rule, RuleSearch
-from duetime.model.zone import DAY, LocalTimes, Zone
+from duetime.model.zone import DAY, LocalTimes, Search, Zone
 
 LONGEST_TEXT = 2_048
 MOST_ITEMS = 366
@@ -43,8 +43,17 @@ class Recurrence:
 
     text: str
     zone: Zone
-    until: int | None
+    rule: Rule
+    count: int | None
+    until: int | None  # the last instant, in microseconds
+    last: int | None  # the last second on the wall, where UNTIL says that
+    search: Search  # matching seconds on the wall, up to the last
     _next: Callable[[int], int | None]
+
+    @property
+    def fixed(self) -> bool:
+        """Has fixed times, as opposed to following real time."""
+        return self.rule.frequency >= Frequency.DAILY
 
     def next_us(self, after: int) -> int | None:
         found = self._next(after)
@@ -78,10 +87,12 @@ def _compiled(text: str, place: Zone) -> Recurrence:
     parts = _read_parts(rule_line.upper().removeprefix("RRULE:"))
     rule = _read_rule(parts, start)
     search = RuleSearch(rule)
-    until, last = _read_end(parts, search, place)
-    bounded = search if last is None else _bounded(search, last)
+    count = _read_number(parts["COUNT"], "COUNT", 1, MOST_COUNTED) if "COUNT" in parts else None
+    until, last = _read_until(parts)
+    end = last if count is None else _last_counted(search, count)
+    bounded = search if end is None else _bounded(search, end)
     times = LocalTimes(place, bounded, rule.frequency >= Frequency.DAILY)
-    recurrence = Recurrence("\n".join(lines), place, until, times.next_us)
+    recurrence = Recurrence("\n".join(lines), place, rule, count, until, last, bounded, times.next_us)
     if recurrence.next_us((start - 2 * DAY) * 1_000_000) is None:
         raise NeverFires("rrule", f"{rule_line!r} never fires: check its BY parts against each other, and DTSTART against UNTIL")
     return recurrence
@@ -199,10 +210,8 @@ def _check_combinations(parts: dict[str, str], frequency: Frequency, weekdays: t
         raise _refuse("BYSETPOS needs another BY part to choose from")
 
 
-def _read_end(parts: dict[str, str], search: RuleSearch, place: Zone) -> tuple[int | None, int | None]:
-    """The last instant (microseconds) and the last wall-clock second allowed, where the rule sets one."""
-    if "COUNT" in parts:
-        return None, _last_counted(search, _read_number(parts["COUNT"], "COUNT", 1, MOST_COUNTED))
+def _read_until(parts: dict[str, str]) -> tuple[int | None, int | None]:
+    """The last instant (microseconds) or the last wall-clock second allowed, where the rule sets one."""
     if "UNTIL" not in parts:
         return None, None
     moment = _read_moment("UNTIL", parts["UNTIL"])

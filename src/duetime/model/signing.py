@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hmac
-from base64 import b64decode, b64encode
+from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from collections.abc import Iterable
 from hashlib import sha256
+from typing import NamedTuple
 from uuid import UUID
 
 from duetime.errors import InvalidInput
@@ -54,20 +55,35 @@ def endpoint_secrets(ring: KeyRing, tenant: str, origin: str) -> list[bytes]:
     return [hmac.digest(key.derive("webhook"), f"{tenant}\0{origin}".encode(), sha256) for key in ring.keys]
 
 
-def report_token(ring: KeyRing, job_id: UUID, attempt: int) -> str | None:
-    """Lets its holder report on this attempt of this job. Nothing is stored; None without a key."""
-    return None if ring.current is None else f"{attempt}.{_report_mark(ring.current.derive('report'), job_id, attempt)}"
+class Spoken(NamedTuple):
+    """What a token speaks for."""
+
+    tenant: str
+    attempt: int
 
 
-def reported_attempt(ring: KeyRing, job_id: UUID, token: str) -> int | None:
-    """The attempt a token speaks for; None when it is not ours or of another job."""
-    digits, _, mark = token.partition(".")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS and mark.isascii()):
+def report_token(ring: KeyRing, tenant: str, job_id: UUID, attempt: int) -> str | None:
+    """Lets its holder report on this attempt of this job, and do nothing else. Nothing is stored; None without a key."""
+    if ring.current is None:
+        return None
+    name = urlsafe_b64encode(tenant.encode()).decode().rstrip("=")
+    return f"{attempt}.{name}.{_report_mark(ring.current.derive('report'), tenant, job_id, attempt)}"
+
+
+def spoken_for(ring: KeyRing, job_id: UUID, token: str) -> Spoken | None:
+    """None when the token is not ours or of another job."""
+    digits, _, rest = token.partition(".")
+    name, _, mark = rest.partition(".")
+    if not (token.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS):
+        return None
+    try:
+        tenant = urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode()
+    except ValueError:
         return None
     attempt = int(digits)
-    good = [hmac.compare_digest(_report_mark(key.derive("report"), job_id, attempt), mark) for key in ring.keys]
-    return attempt if any(good) else None
+    good = [hmac.compare_digest(_report_mark(key.derive("report"), tenant, job_id, attempt), mark) for key in ring.keys]
+    return Spoken(tenant, attempt) if any(good) else None
 
 
-def _report_mark(key: bytes, job_id: UUID, attempt: int) -> str:
-    return hmac.digest(key, b"%s.%d" % (job_id.bytes, attempt), sha256).hex()
+def _report_mark(key: bytes, tenant: str, job_id: UUID, attempt: int) -> str:
+    return hmac.digest(key, b"%s.%d.%s" % (job_id.bytes, attempt, tenant.encode()), sha256).hex()

@@ -7,7 +7,7 @@ never read as sealed, or whoever saw a sealed secret could have it sent to a ser
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -27,9 +27,11 @@ DEFAULT_TIMEOUT, LONGEST_TIMEOUT = 30 * SECOND, 3_600 * SECOND
 MOST_CODES = 32
 HIDDEN = "***"
 SIGNING = "signing_secret"  # also what it is sealed under: no secret header may have this name
+SECRETS = ("secret_headers", SIGNING)
 FIELDS = ("type", "url", "method", "headers", "secret_headers", SIGNING, "body", "timeout", "success", "async")
 _CODES = re.compile(r"([1-5])xx|([1-5][0-9]{2})-([1-5][0-9]{2})")
 Seal = Callable[[str, str], str]
+NO_KEY = "cannot be kept: the service has no secret key to encrypt them with: set DUETIME_SECRET_KEYS=k1:BASE64 (openssl rand -base64 32)"
 
 
 class Body(StrEnum):
@@ -112,7 +114,7 @@ class HttpTarget:
     def to_spec(self) -> bytes:
         """What is stored. A secret nobody has sealed is refused: it would lie in the store for all to read."""
         if any(not secret.sealed for _, secret in self.hidden):
-            raise InvalidInput("target.secret_headers", "cannot be kept: the service has no secret key to encrypt them with")
+            raise InvalidInput("target.secret_headers", NO_KEY)
         sealed = {name: secret.text for name, secret in self.hidden}
         return encode(self.to_json() | ({"sealed": sealed} if sealed else {}))
 
@@ -122,13 +124,16 @@ class HttpTarget:
         done = tuple((name, one if one.sealed else Secret(seal(name, one.text), sealed=True)) for name, one in self.hidden)
         return replace(self, hidden=done)
 
-    def keeping_secrets_of(self, before: HttpTarget, field: str = "target") -> HttpTarget:
-        """Where a caller sent back the *** we showed: the secret that was there, as long as it goes to the same place."""
+    def keeping_secrets_of(self, before: HttpTarget, field: str = "target", left_out: Collection[str] = ()) -> HttpTarget:
+        """Where a caller sent back the *** we showed, or left out what we never show (`left_out`: of SECRETS): the secret that was there,
+        as long as it goes to the same place."""
         old = dict(before.hidden)
         kept = tuple((name, old.get(name, one) if one.text == HIDDEN and not one.sealed else one) for name, one in self.hidden)
+        plain = {name.lower() for name, _ in self.headers}
+        kept += tuple((name, one) for name, one in before.hidden if _field_of(name) in left_out and name.lower() not in plain)
         self._refuse_stand_ins(kept, field)
         if kept != self.hidden and self.url.origin != before.url.origin:
-            raise InvalidInput(f"{field}.secret_headers", "must be written anew when the target moves to another host")
+            raise InvalidInput(f"{field}.secret_headers", "must be written anew, or as {}, when the target moves to another host")
         return replace(self, hidden=kept)
 
     @staticmethod
@@ -149,6 +154,10 @@ class HttpTarget:
 
     def succeeded(self, status: int) -> bool:
         return any(first <= status <= last for first, last in self.success)
+
+
+def _field_of(hidden: str) -> str:
+    return SIGNING if hidden == SIGNING else "secret_headers"
 
 
 def _known(value: Any, field: str) -> Mapping[str, Any]:

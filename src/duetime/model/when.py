@@ -14,10 +14,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from duetime.errors import InvalidInput, InvalidWhen
-from duetime.model import cron_search, cron_text, duration, instant, rrule, zone
+from duetime.model import cron, cron_search, duration, instant, rrule, rule_words, words, zone
 from duetime.model.instant import EPOCH, LATEST, SECOND, Micros
 
 SHORTEST_INTERVAL = 100_000
@@ -191,27 +192,39 @@ def restore(value: dict[str, str]) -> When:
         return Unreadable(tuple(value.items()), str(problem))
 
 
+@lru_cache(maxsize=4096)  # listings show the same ones again and again
 def describe(when: When) -> str:
-    """A line of plain English: "every 5 minutes", "at 02:30 on Monday to Friday (Europe/Berlin)"."""
+    """A line of plain English: "every 5 minutes", "at 02:30, Monday to Friday, Europe/Berlin time". Two that read the same fire at the
+    same instants."""
     match when:
         case Cron():
             every = _every_part(when.expr)
-            return cron_text.describe(when.expr, when.tz, when.key) if every is None else describe(Every(every))
+            return words.of_cron(when.expr, when.tz, when.key) if every is None else describe(Every(every))
         case Every():
-            return cron_text.describe_interval(when.interval)
+            return words.of_interval(when.interval, when.anchor)
         case At():
-            return f"once, at {when.moment:%Y-%m-%d %H:%M:%S} UTC"
+            return f"once, at {words.of_instant(when.moment)}"
         case RRule():
-            return f"by the rule {' '.join(when.text.split())} ({when.tz})"
+            return rule_words.of_rule(rrule.compiled(when.text, when.tz))
         case Unreadable():
             return f"cannot be read here: {when.problem}"
 
 
 def seeded(when: When, key: str) -> When:
     """The same `when`, with `H` placed by `key` if it uses `H` and was given no key of its own."""
-    if isinstance(when, Cron) and not when.key and cron_text.uses_hash(when.expr):
+    if isinstance(when, Cron) and not when.key and uses_hash(when):
         return replace(when, key=key)
     return when
+
+
+def uses_hash(when: When) -> bool:
+    """Whether `H` places some of its times, so that they depend on its key."""
+    return isinstance(when, Cron) and not when.expr.startswith("@") and cron.parse(when.expr).hashed
+
+
+def is_interval(when: Cron) -> bool:
+    """Whether it is one of "@every 10s", which has no local times."""
+    return _every_part(when.expr) is not None
 
 
 def _build(kind: str, value: dict[str, str]) -> When:

@@ -6,7 +6,7 @@ fold the first pass. *Real* times happen at every instant whose local time match
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -42,6 +42,14 @@ class Period(NamedTuple):
     high: int
 
 
+class ClockChange(NamedTuple):
+    """At `at` the offset, so far `before`, changes by `shift` seconds: forward leaves a gap, back makes local times come twice."""
+
+    at: int
+    shift: int
+    before: int
+
+
 class Zone:
     """One time zone; periods are read from zoneinfo when first needed, about a year at a time, and kept."""
 
@@ -65,6 +73,15 @@ class Zone:
 
     def local(self, instant: int) -> int:
         return instant + self.period_at(instant).offset
+
+    def changes(self, start: int, end: int) -> Iterator[ClockChange]:
+        """Every change of offset in `start < instant < end`."""
+        period = self.period_at(start)
+        while period.end < end:
+            following = self.period_at(period.end)
+            if following.offset != period.offset:
+                yield ClockChange(period.end, following.offset - period.offset, period.offset)
+            period = following
 
     def next_fixed(self, search: Search, after: int) -> int | None:
         """The first instant later than `after` at which the local clock reaches or passes a matching time."""

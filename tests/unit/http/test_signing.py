@@ -14,7 +14,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from duetime.errors import ConfigError, InvalidInput
 from duetime.model.keyring import KeyRing
-from duetime.model.signing import Signer, endpoint_secrets, read_secret, report_token, reported_attempt, write_secret
+from duetime.model.signing import Signer, endpoint_secrets, read_secret, report_token, spoken_for, write_secret
 
 NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
 SECRET, OTHER = b"s" * 32, b"o" * 32
@@ -110,14 +110,14 @@ def test_secrets_that_are_none(text: object) -> None:
 # -- reports ----------------------------------------------------------------------------------------------------------
 def test_a_token_speaks_for_one_attempt_of_one_job() -> None:
     ring = KeyRing.parse([NEW])
-    token = report_token(ring, JOB, 7)
+    token = report_token(ring, "shop", JOB, 7)
     assert token is not None
-    assert reported_attempt(ring, JOB, token) == 7
-    assert reported_attempt(ring, UUID(int=6), token) is None
-    assert reported_attempt(KeyRing.parse([OLD]), JOB, token) is None
-    assert reported_attempt(KeyRing.parse([OLD, NEW]), JOB, token) == 7
-    assert report_token(KeyRing(), JOB, 7) is None
-    assert reported_attempt(KeyRing(), JOB, token) is None
+    assert spoken_for(ring, JOB, token) == ("shop", 7)
+    assert spoken_for(ring, UUID(int=6), token) is None
+    assert spoken_for(KeyRing.parse([OLD]), JOB, token) is None
+    assert spoken_for(KeyRing.parse([OLD, NEW]), JOB, token) == ("shop", 7)
+    assert report_token(KeyRing(), "shop", JOB, 7) is None
+    assert spoken_for(KeyRing(), JOB, token) is None
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,8 @@ def test_a_token_speaks_for_one_attempt_of_one_job() -> None:
         lambda t: "0" + t,
         lambda t: t[2:],
         lambda t: "7.",
+        lambda t: "7.b3RoZXI." + t.rpartition(".")[2],
+        lambda t: "7.%%%." + t.rpartition(".")[2],
         lambda t: "",
         lambda t: "7.ä",
         lambda t: "9" * 5_000 + t[1:],
@@ -136,8 +138,8 @@ def test_a_token_speaks_for_one_attempt_of_one_job() -> None:
 )
 def test_a_forged_token_speaks_for_nothing_else(forge: object) -> None:
     ring = KeyRing.parse([NEW])
-    forged = forge(report_token(ring, JOB, 7))  # type: ignore[operator]  # a lambda of one argument
-    assert reported_attempt(ring, JOB, forged) in (None, 7 if forged.startswith("07") else None)
+    forged = forge(report_token(ring, "shop", JOB, 7))  # type: ignore[operator]  # a lambda of one argument
+    assert spoken_for(ring, JOB, forged) in (None, ("shop", 7) if forged.startswith("07") else None)
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------

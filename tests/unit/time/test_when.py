@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from duetime.errors import InvalidInput, InvalidWhen, NeverFires, UnknownZone
 from duetime.model import instant, zone
-from duetime.model.when import At, Cron, Every, RRule, When, describe, from_json, seeded, to_json
+from duetime.model.when import At, Cron, Every, RRule, When, from_json, seeded, to_json
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SAMPLES: list[When] = [
@@ -254,46 +254,6 @@ def test_seeding_fills_in_a_missing_key_only() -> None:
 def test_a_key_that_is_not_text_is_refused() -> None:
     with pytest.raises(InvalidWhen, match="key: 5 is not text"):
         Cron("H * * * *", key=5)  # type: ignore[arg-type]  # the point of the test
-
-
-@pytest.mark.parametrize(
-    ("when", "text"),
-    [
-        (Every("5m"), "every 5 minutes"),
-        (Every("1h"), "every hour"),
-        (Every("90s"), "every minute and 30 seconds"),
-        (Every("100ms"), "every 100 milliseconds"),
-        (Every("1w"), "every week"),
-        (At(NOON), "once, at 2026-06-01 12:00:00 UTC"),
-        (RRule("DTSTART:20260101T090000\nFREQ=DAILY"), "by the rule DTSTART:20260101T090000 FREQ=DAILY (UTC)"),
-        (Cron("30 2 * * MON-FRI", "Europe/Berlin"), "at 02:30 on Monday to Friday (Europe/Berlin)"),
-        (Cron("* * * * *"), "every minute (UTC)"),
-        (Cron("*/5 * * * * *"), "every 5 seconds (UTC)"),
-        (Cron("*/5 * * * *"), "every 5 minutes (UTC)"),
-        (Cron("@hourly"), "every hour (UTC)"),
-        (Cron("@every 10s"), "every 10 seconds"),
-        (Cron("15 */2 * * *"), "every 2 hours at minute 15 (UTC)"),
-        (Cron("0 9,17 * * *"), "at 09:00 and 17:00 (UTC)"),
-        (Cron("30 0 9 * * *"), "at 09:00:30 (UTC)"),
-        (Cron("*/10 9-17 * * 1-5"), "every 10 minutes from 09:00 to 17:59 on Monday to Friday (UTC)"),
-        (Cron("0 0 1 1 *"), "at 00:00 on day 1 of the month in January (UTC)"),
-        (Cron("0 0 1,15 * SUN,SAT"), "at 00:00 on days 1 and 15 of the month or on Saturday and Sunday (UTC)"),
-        (Cron("0 0 L * *"), "at 00:00 on the last day of the month (UTC)"),
-        (Cron("0 0 L-1 * *"), "at 00:00 on 1 day before the last day of the month (UTC)"),
-        (Cron("0 0 LW 1-3 *"), "at 00:00 on the last workday of the month in January to March (UTC)"),
-        (Cron("0 12 * * FRI#3"), "at 12:00 on the third Friday of the month (UTC)"),
-        (Cron("0 12 * * 5L"), "at 12:00 on the last Friday of the month (UTC)"),
-        (Cron("0 12 15W * *"), "at 12:00 on the workday nearest day 15 of the month (UTC)"),
-        (Cron("H 2 * * *", key="nightly"), "at 02:59 (UTC)"),
-        (Cron("H 2 * * *"), "H 2 * * * (UTC)"),
-        (Cron("*/7 * * * *"), "*/7 * * * * (UTC)"),
-        (Cron("0 0 */2 * 1"), "0 0 */2 * 1 (UTC)"),
-        (Cron("0 0 1-31 * 1"), "at 00:00 (UTC)"),
-    ],
-    ids=str,
-)
-def test_describe(when: When, text: str) -> None:
-    assert describe(when) == text
 
 
 def test_zones_are_read_anew_after_an_upgrade_of_tzdata(tmp_path: Any) -> None:

@@ -75,7 +75,7 @@ class EchoAgent:
         body = await request.content.read(LARGEST_BODY)
         while not request.content.at_eof() and len(body) < LARGEST_BODY:
             body += await request.content.read(LARGEST_BODY - len(body))
-        status, wait = _told_by(request.path)
+        status, wait = told_by(request.path)
         self.calls.append(Call(request.method, request.path_qs, tuple(request.headers.items()), body, status))
         self._called.set()
         if wait:
@@ -84,7 +84,7 @@ class EchoAgent:
         return web.Response(status=status, body=encode(echo), content_type="application/json")
 
 
-def _told_by(path: str) -> tuple[int, float]:
+def told_by(path: str) -> tuple[int, float]:
     match path.split("/")[1:]:
         case ["status", code, *_] if code.isascii() and code.isdigit() and 200 <= int(code) <= 599:
             return int(code), 0.0

@@ -141,7 +141,7 @@ class HttpHandler:
             headers[WEBHOOK_SIGNATURE] = signer.sign(message, seconds, body)
 
     def _tell_how_to_report(self, headers: CIMultiDict[str], job: Claimed) -> None:
-        token = report_token(self._ring, job.id, job.attempt)
+        token = report_token(self._ring, job.tenant, job.id, job.attempt)
         if token is not None:
             headers["Duetime-Report-Token"] = token
         if self._public_url is not None:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from duetime.errors import InvalidInput, SecretUnreadable
 from duetime.model.ids import random_bytes
 from duetime.model.keyring import KeyRing, ServiceKey
-from duetime.model.target import HttpTarget
+from duetime.model.target import NO_KEY, HttpTarget
 
 NONCE = 12
 FORM = "v1"
@@ -30,7 +30,7 @@ class SecretBox:
     def seal(self, tenant: str, name: str, text: str) -> str:
         key = self._ring.current
         if key is None:
-            raise InvalidInput("target.secret_headers", "cannot be kept: the service has no secret key to encrypt them with")
+            raise InvalidInput("target.secret_headers", NO_KEY)
         nonce = self._chance(NONCE)
         return f"{FORM}.{key.id}.{urlsafe_b64encode(nonce + _cipher(key).encrypt(nonce, text.encode(), _bound_to(tenant, name))).decode()}"
 

@@ -64,9 +64,9 @@ class Schedules:
     def resume(self, old: Schedule, next_fire_time: Micros | None, author: str | None, now: Micros) -> Schedule:
         return self._edit(old, Change.RESUMED, author, now, paused=False, pause_note=None, next_fire_time=next_fire_time)
 
-    def remove(self, tenant: str, name: str, author: str | None, now: Micros) -> Schedule | None:
+    def remove(self, tenant: str, name: str, author: str | None, expect_version: int | None, now: Micros) -> Schedule | None:
         old = self.get(tenant, name)
-        if old is None:
+        if old is None or expect_version not in (None, old.version):
             return None
         self._note(replace(old, version=old.version + 1), Change.REMOVED, author, now)
         del self._by_id[self._ids.pop((tenant, name))]

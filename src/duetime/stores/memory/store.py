@@ -53,7 +53,7 @@ SCHEMA_VERSION = 1
 class MemoryStore:
     """No verb awaits anything, so each is atomic for its event loop; the lock makes it so for other threads, too."""
 
-    capabilities = Capabilities(durable=False, shared=False, hints=True, owner_gone=False)
+    capabilities = Capabilities(durable=False, shared=False, hints=True, owner_gone=False, embedded=True)
 
     def __init__(self, clock: Callable[[], Micros] | None = None) -> None:
         self._clock = clock or wall_micros
@@ -277,18 +277,22 @@ class MemoryStore:
         self._tell(())
         return schedule
 
-    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None) -> Schedule | None:
+    async def resume_schedule(
+        self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None, expect_version: int | None = None
+    ) -> Schedule | None:
         with self._lock:
             schedule = self._schedules.get(tenant, name)
-            if schedule is None or not schedule.paused:
+            if schedule is None or not schedule.paused or expect_version not in (None, schedule.version):
                 return schedule
             schedule = self._schedules.resume(schedule, next_fire_time, author, self._clock())
         self._tell(cursor_hints(schedule))
         return schedule
 
-    async def remove_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule | None:
+    async def remove_schedule(
+        self, tenant: str, name: str, author: str | None = None, expect_version: int | None = None
+    ) -> Schedule | None:
         with self._lock:
-            schedule = self._schedules.remove(tenant, name, author, self._clock())
+            schedule = self._schedules.remove(tenant, name, author, expect_version, self._clock())
         self._tell(())
         return schedule
 

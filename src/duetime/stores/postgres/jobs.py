@@ -21,6 +21,7 @@ from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.outside import Outside
 from duetime.stores.postgres.queues import Queues
 from duetime.stores.postgres.rows import attempt_of, job_of
+from duetime.stores.postgres.together import Together
 
 COPY_FROM = 40  # drafts: fewer are stored quicker by one INSERT
 COPY_AT_ONCE = 20_000
@@ -31,6 +32,7 @@ MOST_RIVALS = 10
 class Jobs:
     def __init__(self, lines: Lines, bell: Bell, queues: Queues, outside: Outside) -> None:
         self._lines = lines
+        self._together = Together(lines.submit)
         self._bell = bell
         self._queues = queues
         self._outside = outside
@@ -139,7 +141,7 @@ class Jobs:
     # -- changing -----------------------------------------------------------------------------------------------------
     async def cancel(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
         for _ in range(MOST_RIVALS):
-            row = await self._lines.submit.row(SQL["cancel_job"], tenant, job_id, reason)
+            row = await self._together.row(job_id, SQL["cancel_job"], tenant, job_id, reason)
             if row is not None and row["reply"] == "outside":
                 if await self._outside.cancel(tenant, job_id, reason):
                     return CancelReply.CANCELLED
@@ -156,7 +158,7 @@ class Jobs:
         raise StoreUnavailable(f"job {job_id} changes too fast to be cancelled: repeat")
 
     async def change(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
-        row = await self._lines.submit.row(SQL["change_job"], tenant, job_id, due_at, priority)
+        row = await self._together.row(job_id, SQL["change_job"], tenant, job_id, due_at, priority)
         if row is not None:
             self._bell.ring([JobHint(row["queue"], row["priority"], row["due_at"])])
         return row is not None
@@ -178,7 +180,7 @@ class Jobs:
         return revived
 
     async def discard(self, tenant: str, job_id: UUID) -> bool:
-        return await self._lines.submit.value(SQL["dispose_job"], tenant, job_id, "discarded") is not None
+        return await self._together.row(job_id, SQL["dispose_job"], tenant, job_id, "discarded") is not None
 
 
 def lane_hints(drafts: Iterable[JobDraft]) -> list[JobHint]:

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from duetime.model.instant import Micros
-from duetime.model.job import FINAL, JobFilter, State
+from duetime.model.job import FINAL, LONGEST_LINE, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
 from duetime.stores.postgres.lines import SQL
 
@@ -96,6 +96,10 @@ def _conditions(made: Query, wanted: JobFilter) -> list[str]:
         conditions += [f"fire_time >= {made.bind(wanted.fire_after)}", f"id >= {made.bind(_first_id(wanted.fire_after // 1_000))}"]
     if wanted.fire_before is not None:
         conditions += [f"fire_time < {made.bind(wanted.fire_before)}", f"id < {made.bind(_first_id(wanted.fire_before // 1_000 + 1))}"]
+    if wanted.error is not None:
+        # As model.job.error_line has it.
+        line = f"left(split_part(rtrim(error, E'\\n'), E'\\n', -1), {LONGEST_LINE})"
+        conditions.append(f"{line} = {made.bind(wanted.error)}")
     return [*conditions, *_label(made, wanted.label)]
 
 

@@ -43,12 +43,14 @@ class Schedules:
         row = await self._edit(Change.PAUSED, author, SQL["pause_schedule"], tenant, name, note)
         return None if row is None else schedule_of(row)
 
-    async def resume(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None) -> Schedule | None:
-        row = await self._lines.submit.row(SQL["resume_schedule"], tenant, name, next_fire_time, author)
+    async def resume(
+        self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None, expect_version: int | None
+    ) -> Schedule | None:
+        row = await self._lines.submit.row(SQL["resume_schedule"], tenant, name, next_fire_time, author, expect_version)
         return await self.get(tenant, name) if row is None else self._told(row)
 
-    async def remove(self, tenant: str, name: str, author: str | None) -> Schedule | None:
-        row = await self._edit(Change.REMOVED, author, SQL["lock_schedule"], tenant, name)
+    async def remove(self, tenant: str, name: str, author: str | None, expect_version: int | None) -> Schedule | None:
+        row = await self._edit(Change.REMOVED, author, SQL["lock_schedule"], tenant, name, expect_version)
         return None if row is None else schedule_of(row)
 
     async def _insert_numbered(self, draft: ScheduleDraft, next_fire_time: Micros | None, author: str | None) -> Any:

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from duetime.errors import StoreError
+from duetime.model.job import error_line
 from duetime.stores.labels import has_label
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING, and several ON CONFLICT clauses
@@ -33,6 +34,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     # SQLite's own lower() knows the letters of ASCII only, and labels may hold whatever its JSON functions take for a path.
     connection.create_function("folded", 1, str.casefold, deterministic=True)
     connection.create_function("has_label", 3, has_label, deterministic=True)
+    connection.create_function("error_line", 1, error_line, deterministic=True)
     for name, value in {**WANTED, **TUNING, "cache_size": -CACHE_KIBIBYTES}.items():
         connection.execute(f"PRAGMA {name} = {value}").fetchall()
     for name, value in WANTED.items():

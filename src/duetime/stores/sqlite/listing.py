@@ -52,6 +52,8 @@ def _conditions(wanted: JobFilter, before: tuple[Micros, UUID] | None) -> Iterat
     yield from (name for name in _EQUAL if getattr(wanted, name) is not None)
     if wanted.label is not None:
         yield "label"
+    if wanted.error is not None:
+        yield "error"
     if before is not None:
         yield "before"
 
@@ -60,6 +62,6 @@ def _values(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -
     values: dict[str, Any] = {name: getattr(wanted, name) for name in _EQUAL}
     before_time, before_id = (None, None) if before is None else (before[0], before[1].bytes)
     key, value = wanted.label or (None, None)
-    values |= {"label_key": key, "label_value": value}
+    values |= {"label_key": key, "label_value": value, "error": wanted.error}
     states = None if wanted.states is None else text_of([name for name, state in STATES.items() if state in wanted.states])
     return {**values, "tenant": wanted.tenant, "limit": limit, "states": states, "before_time": before_time, "before_id": before_id}

@@ -72,9 +72,11 @@ def pause(transaction: Transaction, tenant: str, name: str, note: str | None, au
     return get(transaction, tenant, name)
 
 
-def resume(transaction: Transaction, tenant: str, name: str, next_fire_time: Micros | None, author: str | None) -> Schedule | None:
+def resume(
+    transaction: Transaction, tenant: str, name: str, next_fire_time: Micros | None, author: str | None, expect_version: int | None
+) -> Schedule | None:
     old = get(transaction, tenant, name)
-    if old is None or not old.paused:
+    if old is None or not old.paused or expect_version not in (None, old.version):
         return old
     transaction.change("resume_schedule", (old.id.bytes, next_fire_time, transaction.now))
     _withdraw(transaction, old)
@@ -82,9 +84,9 @@ def resume(transaction: Transaction, tenant: str, name: str, next_fire_time: Mic
     return _told(transaction, tenant, name)
 
 
-def remove(transaction: Transaction, tenant: str, name: str, author: str | None) -> Schedule | None:
+def remove(transaction: Transaction, tenant: str, name: str, author: str | None, expect_version: int | None) -> Schedule | None:
     old = get(transaction, tenant, name)
-    if old is None:
+    if old is None or expect_version not in (None, old.version):
         return None
     _withdraw(transaction, old)
     withdrawn = get(transaction, tenant, name)

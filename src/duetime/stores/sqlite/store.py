@@ -58,7 +58,7 @@ NOT_OPEN = "the SQLite store is not open: await open() first"
 class SqliteStore:
     """One file. The clock is this machine's, and so are all its users."""
 
-    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=locks.AVAILABLE, transactions=True)
+    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=locks.AVAILABLE, transactions=True, embedded=True)
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -77,6 +77,10 @@ class SqliteStore:
     @staticmethod
     def from_url(url: str) -> SqliteStore:
         return SqliteStore(location.path_of(url))
+
+    @property
+    def path(self) -> Path:
+        return self._path
 
     # -- life ---------------------------------------------------------------------------------------------------------
     async def open(self) -> None:
@@ -212,11 +216,15 @@ class SqliteStore:
     async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
         return await self._write(lambda transaction: schedules.pause(transaction, tenant, name, note, author))
 
-    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.resume(transaction, tenant, name, next_fire_time, author))
+    async def resume_schedule(
+        self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None, expect_version: int | None = None
+    ) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.resume(transaction, tenant, name, next_fire_time, author, expect_version))
 
-    async def remove_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.remove(transaction, tenant, name, author))
+    async def remove_schedule(
+        self, tenant: str, name: str, author: str | None = None, expect_version: int | None = None
+    ) -> Schedule | None:
+        return await self._write(lambda transaction: schedules.remove(transaction, tenant, name, author, expect_version))
 
     async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
         return await self._read(lambda session: schedules.versions(session, tenant, name, limit, before))

@@ -200,6 +200,18 @@ class PauseConformance:
         assert (resumed.paused, resumed.pause_note, resumed.version, resumed.next_fire_time) == (False, None, 3, 5)
         assert await known(store) == resumed
 
+    async def test_a_cursor_found_for_another_version_resumes_nothing(self, store: Store) -> None:
+        """An edit in between has other fires: the caller looks again."""
+        await put(store, schedule(), 1)
+        paused = await store.pause_schedule(TENANT, "schedule", None)
+        assert paused is not None
+        edited = await store.put_schedule(schedule(), 7, paused.version)
+        assert edited is not None
+        assert await store.resume_schedule(TENANT, "schedule", 5, None, paused.version) == edited == await known(store)
+        resumed = await store.resume_schedule(TENANT, "schedule", 6, None, edited.version)
+        assert resumed is not None
+        assert (resumed.paused, resumed.next_fire_time) == (False, 6)
+
     async def test_resuming_what_is_not_paused_changes_nothing(self, store: Store) -> None:
         made = await put(store, schedule(), 1)
         assert await store.resume_schedule(TENANT, "schedule", 5) == made

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from duetime.model.codec import encode
-from duetime.model.job import JobFilter, State
+from duetime.model.job import LONGEST_LINE, JobFilter, State, error_line
 from duetime.model.schedule import ScheduleFilter
 from duetime.store import Store
-from duetime.testing.conformance.drafts import HOUR, TENANT, add, finished, job, jobs, joined, put, schedule, started
+from duetime.testing.conformance.drafts import HOUR, TENANT, add, death, finished, job, jobs, joined, put, retry_later, schedule, started
 from duetime.testing.conformance.reading import names
 from duetime.testing.conformance.submitting import AWKWARD
 
@@ -72,6 +72,28 @@ class JobSearchConformance:
             seen += [found.id for found in listed]
             before = (listed[-1].fire_time, listed[-1].id)
         assert seen == [draft.id for draft in drafts[1:31:2]]
+
+
+class ErrorSearchConformance:
+    @pytest.mark.parametrize("past", [False, True])
+    async def test_by_the_last_line_of_the_error(self, store: Store, past: bool) -> None:
+        node, now = await joined(store), await store.time()
+        decide = death if past else retry_later
+        for at, error in enumerate(("boom", "where\nboom", "boom\n", "boom\nbang", "Boom", "x" * LONGEST_LINE + "y", None)):
+            claimed = await started(store, node, job(now, fire_time=now - at, owner=f"{at}"))
+            assert await store.settle([decide(claimed, now)._replace(error=error)]) == []
+        assert await names(store, error="boom") == ["0", "1", "2"]
+        assert await names(store, error="bang") == ["3"]
+        assert await names(store, error="x" * LONGEST_LINE) == ["5"]
+        assert await names(store, error="where") == []
+        assert await store.count_matching(JobFilter(TENANT, error="boom"), 2) == 2
+
+    @pytest.mark.parametrize("text", [*TRICKY, "'; --"])
+    async def test_any_text_is_an_error(self, store: Store, text: str) -> None:
+        node, now = await joined(store), await store.time()
+        claimed = await started(store, node, job(now, owner="this"))
+        await store.settle([death(claimed, now, error=f"before\n{text}")])
+        assert await names(store, error=error_line(text), undisposed=True) == ["this"]
 
 
 class MatchingConformance:

@@ -115,6 +115,34 @@ class VersionNumberConformance:
         assert [row.change for row in await versions(store)] == [Change.REMOVED, Change.CREATED] * (len(numbers) // 2)
 
 
+class RemovalConformance:
+    async def test_only_the_version_expected_is_removed(self, store: Store) -> None:
+        """I-4: an edit made meanwhile is not removed unseen."""
+        await put(store, schedule(payload=b"1"), 1)
+        second = await put(store, schedule(payload=b"2"), 1)
+        for version in (0, 1, 3):
+            assert await store.remove_schedule(TENANT, "schedule", "ann", version) is None
+        assert await known(store) == second
+        assert [row.change for row in await versions(store)] == [Change.REPLACED, Change.CREATED]
+        gone = await store.remove_schedule(TENANT, "schedule", "ann", 2)
+        assert gone is not None
+        assert gone.draft == second.draft
+        assert await store.get_schedule(TENANT, "schedule") is None
+        assert [(row.version, row.author) for row in (await versions(store))[:1]] == [(3, "ann")]
+
+    async def test_of_an_edit_and_a_removal_of_the_same_version_one_happens(self, store: Store, second_store: Store) -> None:
+        for _ in range(10):
+            made = await put(store, schedule(), 1)
+            edit = store.put_schedule(schedule(payload=b"2"), 1, made.version)
+            removal = second_store.remove_schedule(TENANT, "schedule", None, made.version)
+            edited, removed = await asyncio.gather(edit, removal)
+            assert (edited is None) != (removed is None)
+            found = await store.get_schedule(TENANT, "schedule")
+            assert found == edited
+            if found is not None:
+                await remove(store)
+
+
 class VersionPruneConformance:
     async def test_versions_of_a_removed_schedule_stay_until_pruned(self, store: Store) -> None:
         await put(store, schedule(), 1)

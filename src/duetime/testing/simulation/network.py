@@ -240,11 +240,15 @@ class RemoteStore:
     async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
         return await self._wire.call(self._store.pause_schedule, tenant, name, note, author)
 
-    async def resume_schedule(self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None) -> Schedule | None:
-        return await self._wire.call(self._store.resume_schedule, tenant, name, next_fire_time, author)
+    async def resume_schedule(
+        self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None, expect_version: int | None = None
+    ) -> Schedule | None:
+        return await self._wire.call(self._store.resume_schedule, tenant, name, next_fire_time, author, expect_version)
 
-    async def remove_schedule(self, tenant: str, name: str, author: str | None = None) -> Schedule | None:
-        return await self._wire.call(self._store.remove_schedule, tenant, name, author)
+    async def remove_schedule(
+        self, tenant: str, name: str, author: str | None = None, expect_version: int | None = None
+    ) -> Schedule | None:
+        return await self._wire.call(self._store.remove_schedule, tenant, name, author, expect_version)
 
     async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
         return await self._wire.call(self._store.list_versions, tenant, name, limit, before)

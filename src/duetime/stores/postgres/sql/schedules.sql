@@ -24,13 +24,15 @@ UPDATE duetime.schedules SET paused = true, pause_note = $3, version = version +
 WHERE tenant = $1 AND name = $2 RETURNING id;
 
 -- name: resume_schedule
+-- $5 the version expected, or NULL for any.
 WITH s AS (UPDATE duetime.schedules
     SET paused = false, pause_note = NULL, next_fire_time = $3, version = version + 1, updated_at = clock_timestamp()
-    WHERE tenant = $1 AND name = $2 AND paused RETURNING *)
+    WHERE tenant = $1 AND name = $2 AND paused AND ($5::bigint IS NULL OR version = $5) RETURNING *)
 SELECT n.* FROM s CROSS JOIN LATERAL duetime.noted(ROW(s.*)::duetime.schedules, $4, 'resumed') n;
 
 -- name: lock_schedule
-SELECT id FROM duetime.schedules WHERE tenant = $1 AND name = $2 FOR UPDATE;
+-- $3 the version expected, or NULL for any.
+SELECT id FROM duetime.schedules WHERE tenant = $1 AND name = $2 AND ($3::bigint IS NULL OR version = $3) FOR UPDATE;
 
 -- name: withdraw_jobs
 -- Takes back what has not started and lies ahead.

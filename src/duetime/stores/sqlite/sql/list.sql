@@ -66,6 +66,9 @@ AND fire_time < :fire_before;
 -- name: list_if_label
 AND labels IS NOT NULL AND has_label(labels, :label_key, :label_value);
 
+-- name: list_if_error
+AND error IS NOT NULL AND error_line(error) = :error;
+
 -- name: list_if_before
 -- The first comparison lets the index begin there; the second cuts among equal fire times.
 AND fire_time <= :before_time AND (fire_time < :before_time OR id < :before_id);

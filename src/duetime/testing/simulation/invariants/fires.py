@@ -94,7 +94,7 @@ class FireInvariants:
             plan.paused = True
 
     def resumed(self, stored: Schedule | None, now: Micros) -> None:
-        if stored is None or not self.plans[stored.id].paused:
+        if stored is None or stored.paused or not self.plans[stored.id].paused:
             return
         plan = self.plans[stored.id]
         self._changed(plan, stored, (), now)
