@@ -1,8 +1,11 @@
 """Duetime: every task, in due time."""
 
+from typing import TYPE_CHECKING, Any
+
 from duetime.app import App
 from duetime.engine.drafts import NewJob
 from duetime.errors import (
+    AccessDenied,
     ConfigError,
     Conflict,
     DuetimeError,
@@ -19,10 +22,13 @@ from duetime.errors import (
     NotOpen,
     PayloadTooLarge,
     ProcessDied,
+    RateLimited,
     ScheduleExists,
     ScheduleNotFound,
     SchemaMissing,
     SchemaTooNew,
+    ServiceError,
+    ServiceUnreachable,
     StoreError,
     StoreFull,
     StoreUnavailable,
@@ -32,6 +38,7 @@ from duetime.errors import (
     UnknownStore,
     UnknownZone,
     VersionConflict,
+    VersionNotFound,
     WaitTimeout,
 )
 from duetime.handle import AttemptView, JobHandle, Progress, ScheduleView
@@ -49,13 +56,19 @@ from duetime.model.when import At, Cron, Every, RRule
 from duetime.task import Task, Tasks
 from duetime.version import VERSION
 
+if TYPE_CHECKING:
+    from duetime.remote import AsyncClient, Client
+
 __version__ = VERSION
 
 __all__ = [
+    "AccessDenied",
     "App",
+    "AsyncClient",
     "At",
     "AttemptView",
     "Cancel",
+    "Client",
     "ConfigError",
     "Conflict",
     "Context",
@@ -87,6 +100,7 @@ __all__ = [
     "Progress",
     "Queue",
     "RRule",
+    "RateLimited",
     "Retry",
     "RetryAfter",
     "ScheduleExists",
@@ -94,6 +108,8 @@ __all__ = [
     "ScheduleView",
     "SchemaMissing",
     "SchemaTooNew",
+    "ServiceError",
+    "ServiceUnreachable",
     "Snooze",
     "State",
     "StoreError",
@@ -109,6 +125,16 @@ __all__ = [
     "UnknownZone",
     "Use",
     "VersionConflict",
+    "VersionNotFound",
     "WaitTimeout",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Those who need no HTTP client do not wait for one."""
+    if name in ("AsyncClient", "Client"):
+        from duetime import remote
+
+        return getattr(remote, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
@@ -20,15 +21,25 @@ from duetime.model.job import CancelReply
 
 if TYPE_CHECKING:
     from duetime.app import App
-    from duetime.app.backfilling import Backfilled, Plan
+    from duetime.app.backfilling import Backfilled
+    from duetime.app.bulk import JobBulk, ScheduleBulk
+    from duetime.app.calendar import Calendar, FirePage
+    from duetime.app.dead import DeadGroups
+    from duetime.app.keys import NewKey
     from duetime.app.listing import JobPage, JobQuery
     from duetime.app.operations import NewTarget, Submitted
+    from duetime.app.planning import SchedulePlan
     from duetime.app.reporting import Report
+    from duetime.app.statistics import Stats
+    from duetime.app.versions import VersionView
+    from duetime.app.why import Reason
     from duetime.engine.drafts import NewJob
     from duetime.handle import AttemptView, JobHandle, ScheduleView
+    from duetime.model.apikey import ApiKey
     from duetime.model.job import Job, JobDraft
     from duetime.model.lease import Lease, Node
     from duetime.model.limit import Queue
+    from duetime.model.preview import Preview
     from duetime.model.schedule import Schedule, ScheduleDraft, ScheduleFilter
     from duetime.model.when import When
     from duetime.store import Migration, QueueCount
@@ -99,17 +110,17 @@ class SyncApp:
     def schedules(self, *, limit: int = 100, after: str | None = None) -> list[ScheduleView]:
         return self._call(lambda app: app.schedules(limit=limit, after=after))
 
-    def pause(self, name: str, note: str | None = None) -> ScheduleView:
-        return self._call(lambda app: app.pause(name, note))
+    def pause(self, name: str, note: str | None = None, *, author: str | None = None) -> ScheduleView:
+        return self._call(lambda app: app.pause(name, note, author=author))
 
-    def resume(self, name: str) -> ScheduleView:
-        return self._call(lambda app: app.resume(name))
+    def resume(self, name: str, *, author: str | None = None) -> ScheduleView:
+        return self._call(lambda app: app.resume(name, author=author))
 
     def trigger(self, name: str) -> SyncJob:
         return self._job(self._call(lambda app: app.trigger(name)))
 
-    def remove(self, name: str) -> None:
-        self._call(lambda app: app.remove(name))
+    def remove(self, name: str, *, author: str | None = None) -> None:
+        self._call(lambda app: app.remove(name, author=author))
 
     def nodes(self) -> list[Node]:
         return self._call(lambda app: app.nodes())
@@ -136,17 +147,68 @@ class SyncApp:
     def schedule_page(self, wanted: ScheduleFilter, limit: int, after: str | None = None) -> list[Schedule]:
         return self._call(lambda app: app.schedule_page(wanted, limit, after))
 
-    def put_schedule(self, draft: ScheduleDraft, expect_version: int | None = None, *, replace: bool = False) -> Schedule:
-        return self._call(lambda app: app.put_schedule(draft, expect_version, replace=replace))
+    def put_schedule(self, draft: ScheduleDraft, expect_version: int | None = None, **options: Any) -> Schedule:
+        return self._call(lambda app: app.put_schedule(draft, expect_version, **options))
 
-    def remove_version(self, schedule: Schedule, expect_version: int | None) -> None:
-        self._call(lambda app: app.remove_version(schedule, expect_version))
+    def edit_schedule(self, reference: str, changes: Mapping[str, Any], **options: Any) -> Schedule:
+        return self._call(lambda app: app.edit_schedule(reference, changes, **options))
 
-    def backfill(self, reference: str, plan: Plan) -> Backfilled:
-        return self._call(lambda app: app.backfill(reference, plan))
+    def plan_schedule(self, reference: str, changes: Mapping[str, Any], **options: Any) -> SchedulePlan:
+        return self._call(lambda app: app.plan_schedule(reference, changes, **options))
+
+    def preview_when(self, when: When, **options: Any) -> Preview:
+        return self._call(lambda app: app.preview_when(when, **options))
+
+    def preview_schedule(self, reference: str, **options: Any) -> Preview:
+        return self._call(lambda app: app.preview_schedule(reference, **options))
+
+    def schedule_versions(self, reference: str, **options: Any) -> list[VersionView]:
+        return self._call(lambda app: app.schedule_versions(reference, **options))
+
+    def restore_schedule(self, reference: str, version: int, **options: Any) -> Schedule:
+        return self._call(lambda app: app.restore_schedule(reference, version, **options))
+
+    def remove_schedule(self, reference: str, **options: Any) -> None:
+        self._call(lambda app: app.remove_schedule(reference, **options))
+
+    def backfill(self, reference: str, start: datetime, end: datetime | None = None, **options: Any) -> Backfilled:
+        return self._call(lambda app: app.backfill(reference, start, end, **options))
+
+    def stats(self, since: Duration = "1h", step: Duration = "1m") -> Stats:
+        return self._call(lambda app: app.stats(since, step))
 
     def count_jobs(self) -> list[QueueCount]:
         return self._call(lambda app: app.count_jobs())
+
+    def create_key(self, name: str, scopes: Iterable[str] = ("submit",), **options: Any) -> NewKey:
+        return self._call(lambda app: app.create_key(name, scopes, **options))
+
+    def keys(self, **options: Any) -> list[ApiKey]:
+        return self._call(lambda app: app.keys(**options))
+
+    def revoke_key(self, prefix: str, **options: Any) -> ApiKey:
+        return self._call(lambda app: app.revoke_key(prefix, **options))
+
+    def bulk_jobs(self, action: str, wanted: JobQuery | Sequence[UUID | str], **options: Any) -> JobBulk:
+        return self._call(lambda app: app.bulk_jobs(action, wanted, **options))
+
+    def bulk_schedules(self, action: str, wanted: ScheduleFilter | Sequence[str], **options: Any) -> ScheduleBulk:
+        return self._call(lambda app: app.bulk_schedules(action, wanted, **options))
+
+    def dead_groups(self) -> DeadGroups:
+        return self._call(lambda app: app.dead_groups())
+
+    def why_job(self, job_id: UUID | str) -> Reason:
+        return self._call(lambda app: app.why_job(job_id))
+
+    def why_schedule(self, reference: str) -> Reason:
+        return self._call(lambda app: app.why_schedule(reference))
+
+    def calendar(self, start: datetime | None = None, end: datetime | None = None, **options: Any) -> Calendar:
+        return self._call(lambda app: app.calendar(start, end, **options))
+
+    def coming_fires(self, start: datetime | None = None, end: datetime | None = None, **options: Any) -> FirePage:
+        return self._call(lambda app: app.coming_fires(start, end, **options))
 
     def leases(self) -> list[Lease]:
         return self._call(lambda app: app.leases())

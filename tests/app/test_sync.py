@@ -34,7 +34,18 @@ print(status, sorted(job.payload["n"] for job in app.sync.jobs()))
 app.sync.close()
 """
 # Of the event loop, or for those who build on the app.
-ONLY_ASYNC = {"run_async", "read_job", "wait_for", "draft_job", "draft_jobs", "find_key", "note_key_use"}
+ONLY_ASYNC = {
+    "run_async",
+    "read_job",
+    "wait_for",
+    "draft_job",
+    "draft_jobs",
+    "find_key",
+    "note_key_use",
+    "apply_edit",
+    "plan_edit",
+    "declared_schedule",
+}
 
 
 def coroutines(kind: type) -> dict[str, Any]:

@@ -6,14 +6,16 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import fields
 from typing import Any, Protocol
 
 from duetime import stores
 from duetime.app.operations import Operations
 from duetime.app.tenants import Tenants
+from duetime.engine.calm import spare_the_collector
 from duetime.engine.checks import refuse_unknown
+from duetime.engine.clock import NodeClock
 from duetime.engine.heart import ThreadedHeart
 from duetime.engine.node import Node
 from duetime.engine.options import NodeOptions
@@ -24,10 +26,12 @@ from duetime.invokers.resources import ResourceBox
 from duetime.invokers.task import TaskHandler
 from duetime.invokers.threads import Threads
 from duetime.model import duration
+from duetime.model.events import Event
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
-from duetime.observer import Observer, Observers
+from duetime.observer import Observer
 from duetime.observers.log import log_event
+from duetime.observers.watch import Watch
 from duetime.store import Store
 from duetime.sync import SyncApp
 from duetime.task import Task
@@ -40,6 +44,7 @@ class Target(Handler, Protocol):
     async def close(self) -> None: ...
 
 
+LAST_WORDS = 2.0  # seconds: what was counted is written down before the end, unless the store takes too long
 TargetMaker = Callable[[Callable[[], Micros]], Target]  # given the store's clock
 NODE_OPTIONS = tuple(option.name for option in fields(NodeOptions) if option.name != "version")
 
@@ -50,9 +55,9 @@ class App(Operations):
     def __init__(
         self, store: str | Store = stores.DEFAULT_URL, *, tenant: str = DEFAULT_TENANT, observers: Sequence[Observer] = ()
     ) -> None:
-        super().__init__(store, tenant)
-        self._observers = Observers([log_event, *observers])
+        super().__init__(store, tenant, [log_event, self._tell_watch, *observers])
         self._threads: Threads | None = None
+        self._node_here: Node | None = None
         self._targets: dict[str, TargetMaker] = {}
         self.sync = SyncApp(self._twin)
 
@@ -61,7 +66,8 @@ class App(Operations):
         """A planner and worker inside this process, until the block ends. Options: see NodeOptions."""
         resources = ResourceBox()
         targets = {name: make(self._clock.now) for name, make in self._targets.items()}
-        node = self._node(resources, targets, **options)
+        self.watch()
+        node = self._node_here = self._node(resources, targets, **options)
         await self.open()
         life = asyncio.create_task(node.run(), name="duetime-node")
         try:
@@ -72,6 +78,7 @@ class App(Operations):
             try:
                 await life
             finally:
+                self._node_here = None
                 for target in targets.values():
                     await target.close()
                 await resources.close()
@@ -80,10 +87,35 @@ class App(Operations):
     def use_store(self, store: str | Store) -> None:
         super().use_store(store)
         self._tenants = Tenants(self)
+        self._watch: Watch | None = None
 
     def for_tenant(self, name: str) -> Operations:
         """This app as one tenant sees it: the same store, connections and tasks; open while this app is. Cheap, and made once."""
         return self._tenants(name)
+
+    def watch(self) -> Watch:
+        """Have this process count what happens in it, keep it by the minute and tell those who listen. Every node does; a client that
+        only submits need not."""
+        if self._watch is None:
+            self._watch = Watch(self._store, self._clock, self._ids.new(0).hex[-12:])
+            self._audience.on_renewed = self._watch.journal.listen_until
+            if self._opened:
+                self._watch.open()
+        return self._watch
+
+    def observe(self, observer: Observer) -> None:
+        """Have this function told of everything that happens here, too."""
+        self._observers.add(observer)
+
+    @property
+    def clock(self) -> NodeClock:
+        """The store's time as this process knows it."""
+        return self._clock
+
+    @property
+    def node(self) -> Node | None:
+        """That of this app which is running, if one is."""
+        return self._node_here
 
     def use_target(self, name: str, make: TargetMaker) -> None:
         """Have nodes of this app run jobs of another target than a task, such as "@http". `make` is called when a node starts."""
@@ -103,15 +135,32 @@ class App(Operations):
         with Signals() as signals:
             async with self.running(**options) as node:
                 signals.on_second(node.interrupt)
+                spare_the_collector()
                 await signals.wait(node.ended)
 
+    async def _connect(self) -> None:
+        await super()._connect()
+        if self._watch is not None:
+            self._watch.open()
+
     async def _disconnect(self) -> None:
+        if self._watch is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS):
+                    await self._watch.close()
         await super()._disconnect()
         if self._threads is not None:
             self._threads.close()
             self._threads = None
 
     # -- inside -------------------------------------------------------------------------------------------------------
+    def _own_watch(self) -> Watch | None:
+        return self._watch
+
+    def _tell_watch(self, event: Event) -> None:
+        if self._watch is not None:
+            self._watch(event)
+
     def _node(self, resources: ResourceBox, targets: Mapping[str, Target] | None = None, **options: Any) -> Node:
         settings = NodeOptions(**{"name": f"{socket.gethostname()}-{os.getpid()}", "version": VERSION, **_parsed(options)})
         handlers: dict[str, Handler] = {name: self._handler(task, resources) for name, task in self.tasks.items()}

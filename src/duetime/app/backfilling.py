@@ -5,76 +5,114 @@ A filled-in fire has an id made of (schedule, fire time) like any fire, from a n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
-from typing import NamedTuple
 from uuid import UUID, uuid5
 
-from duetime.engine.commands import Commands
-from duetime.errors import InvalidInput
+from duetime.app.client import Client
+from duetime.app.finding import find_schedule
+from duetime.app.planning import fires_after
+from duetime.engine.checks import check_count
+from duetime.errors import Conflict, InvalidInput
+from duetime.model import instant
+from duetime.model.codec import decode, encode
 from duetime.model.ids import fire_id
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft, JobFilter, State
+from duetime.model.limit import Rate, parse_rate
 from duetime.model.schedule import Schedule
 from duetime.store import Store
 
 MOST_FIRES = 1_000  # in one call; the answer says where to go on
 PAGE = 1_000
 NOT_RUN = frozenset({State.SKIPPED, State.CANCELLED})
+KIND = "backfill"
+TRIES = 20  # others may backfill the same schedule at the same time
 
 
-class Plan(NamedTuple):
-    start: Micros  # included
-    end: Micros  # excluded, and never later than now
-    spacing: Micros = 0  # between the due times of two jobs
-    most: int = MOST_FIRES
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    jobs: tuple[UUID, ...]  # one for each fire that had none, oldest first
+    existing: int  # fires that have a job already
+    next_from: datetime | None  # where the next call goes on; None: the range is done
 
 
-class Backfilled(NamedTuple):
-    jobs: list[UUID]  # one for each fire that had none, oldest first
-    covered: int  # fires that have a job already
-    next_start: Micros | None  # where the next call goes on; None: the range is done
+class Backfilling(Client):
+    async def backfill(
+        self, reference: str, start: datetime, end: datetime | None = None, *, rate: str | None = None, limit: int = MOST_FIRES
+    ) -> Backfilled:
+        """Jobs for the fires of a past range (`start` included, `end` not; without it, until now) that no job stands for, oldest first.
+        They fall due at once, or spread by `rate` ("10/1s"), also over several calls. At most `limit` fires a call: go on at `next_from`.
+        Whatever is repeated is there only once."""
+        self._require_open()
+        schedule = await find_schedule(self._store, self._tenant, reference)
+        pace = None if rate is None else parse_rate(rate, "rate")
+        if check_count(limit, "limit") > MOST_FIRES:
+            raise InvalidInput("limit", f"{limit} must be at most {MOST_FIRES:,}: call again where the answer says")
+        now = await self._commands.now()
+        first, last = _range(start, end, now)
+        draft = schedule.draft
+        begin = first - 1 if draft.start_at is None else max(first, draft.start_at) - 1
+        bound = last - 1 if draft.end_at is None else min(last - 1, draft.end_at)
+        moments = list(islice(fires_after(draft.when, begin, None, bound), limit + 1))
+        rest = moments.pop() if len(moments) > limit else None
+        present = await _present(self._store, schedule, moments)
+        wanted = [moment for moment in moments if moment not in present]
+        jobs = await self._fill(schedule, wanted, pace, now) if wanted else ()
+        return Backfilled(jobs, len(moments) - len(wanted), None if rest is None else instant.to_datetime(rest))
+
+    async def _fill(self, schedule: Schedule, moments: Sequence[Micros], pace: Rate | None, now: Micros) -> tuple[UUID, ...]:
+        begin = now if pace is None else await _reserve(self._store, schedule, len(moments), pace, now)
+        interval = 0 if pace is None else pace.interval
+        drafts = [_draft(schedule, moment, begin + number * interval) for number, moment in enumerate(moments)]
+        return tuple(await self._commands.submit_again(drafts))
 
 
-async def carry_out(store: Store, commands: Commands, schedule: Schedule, plan: Plan) -> Backfilled:
-    now = await commands.now()
-    end = min(plan.end, now)
-    if plan.start >= end:
-        raise InvalidInput("from", "must be before `to`, and in the past: fires to come are planned by the schedule itself")
-    moments = list(islice(_fires(schedule, plan.start, end), plan.most + 1))
-    rest = moments.pop() if len(moments) > plan.most else None
-    present = await _present(store, schedule, plan.start, end if rest is None else rest)
-    wanted = [moment for moment in moments if moment not in present]
-    drafts = [_draft(schedule, moment, now + number * plan.spacing) for number, moment in enumerate(wanted)]
-    stored = await store.add_jobs(drafts, again=True) if drafts else []
-    return Backfilled(stored, len(moments) - len(wanted), rest)
+def _range(start: datetime, end: datetime | None, now: Micros) -> tuple[Micros, Micros]:
+    first, last = instant.read(start, "from"), now if end is None else instant.read(end, "to")
+    if last > now:
+        raise InvalidInput("to", "lies in the future: fires to come are planned by the schedule itself; leave it out to say now")
+    if first >= last:
+        raise InvalidInput("from", "must be before `to`")
+    return first, last
 
 
-def _fires(schedule: Schedule, start: Micros, end: Micros) -> Iterator[Micros]:
+async def _reserve(store: Store, schedule: Schedule, count: int, pace: Rate, now: Micros) -> Micros:
+    """Where these may begin, so that they keep the pace together with those of other calls that are still to come."""
+    tenant, key = schedule.draft.tenant, str(schedule.id)
+    for _ in range(TRIES):
+        known = await store.get_record(KIND, tenant, key)
+        begin = now if known is None else max(now, decode(known.value))
+        until = begin + count * pace.interval
+        if await store.put_record(KIND, tenant, key, encode(until), 0 if known is None else known.version, until):
+            return begin
+    raise Conflict(f"schedule {schedule.draft.name!r} is backfilled by many at once: repeat the call later")
+
+
+async def _present(store: Store, schedule: Schedule, moments: Sequence[Micros]) -> set[Micros]:
+    """Those of the fire times that a job stands for: one that ran, runs or waits, or was filled in before, whatever became of it."""
+    if not moments:
+        return set()
     draft = schedule.draft
-    moment = draft.when.next_us(start - 1)
-    while moment is not None and moment < end:
-        yield moment
-        moment = draft.when.next_us(moment)
-
-
-async def _present(store: Store, schedule: Schedule, start: Micros, end: Micros) -> set[Micros]:
-    """Fire times in the range that a job stands for which ran, runs or waits."""
-    wanted = JobFilter(schedule.draft.tenant, schedule=schedule.draft.name)
-    before = (end, UUID(int=0))
+    wanted = JobFilter(draft.tenant, schedule=draft.name, fire_after=moments[0], fire_before=moments[-1] + 1)
     present: set[Micros] = set()
+    before: tuple[Micros, UUID] | None = None
     while found := await store.list_jobs(wanted, PAGE, before):
-        present.update(job.fire_time for job in found if job.state not in NOT_RUN and job.schedule_id == schedule.id)
-        before = (found[-1].fire_time, found[-1].id)
-        if before[0] < start:
-            break
+        own = [job for job in found if job.schedule_id == schedule.id]
+        present.update(job.fire_time for job in own if job.state not in NOT_RUN or job.id == _identity(schedule, job.fire_time))
+        before = found[-1].fire_time, found[-1].id
     return present
+
+
+def _identity(schedule: Schedule, moment: Micros) -> UUID:
+    return fire_id(uuid5(schedule.id, KIND), moment)
 
 
 def _draft(schedule: Schedule, moment: Micros, due_at: Micros) -> JobDraft:
     draft = schedule.draft
     return JobDraft(
-        fire_id(uuid5(schedule.id, "backfill"), moment), draft.tenant, schedule.id, draft.name, moment, due_at, draft.queue,
-        draft.priority, draft.overlap, draft.target, draft.target_spec, draft.payload, draft.policies, draft.owner, draft.labels, None,
-        None, draft.gate,
+        _identity(schedule, moment), draft.tenant, schedule.id, draft.name, moment, due_at, draft.queue, draft.priority, draft.overlap,
+        draft.target, draft.target_spec, draft.payload, draft.policies, draft.owner, draft.labels, None, None, draft.gate,
     )  # fmt: skip

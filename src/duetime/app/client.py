@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from duetime import stores
+from duetime.app.audience import Audience
 from duetime.app.discovery import groups_in, import_all
+from duetime.app.statistics import Statistics
 from duetime.app.waiting import Waiting
 from duetime.engine.checks import check_count, check_id, check_name, check_note, check_priority, check_state
 from duetime.engine.clock import NodeClock
@@ -37,6 +39,8 @@ from duetime.model.limit import Limit, Queue
 from duetime.model.schedule import ScheduleFilter
 from duetime.model.unique import Rule
 from duetime.model.when import When
+from duetime.observer import Observer, Observers
+from duetime.observers.telling import TellingStore
 from duetime.store import Migration, Store
 from duetime.task import Task, Tasks
 
@@ -46,8 +50,9 @@ class Client(Tasks):
 
     _is_app = True
 
-    def __init__(self, store: str | Store, tenant: str = DEFAULT_TENANT) -> None:
+    def __init__(self, store: str | Store, tenant: str = DEFAULT_TENANT, observers: Sequence[Observer] = ()) -> None:
         super().__init__()
+        self._observers = Observers(observers)
         self._tenant = check_name(tenant, "tenant")
         self._clock = NodeClock()
         self._ids = Ids()
@@ -175,17 +180,21 @@ class Client(Tasks):
         return await self._commands.limit_queue(check_name(name, "queue"), most, None if limit is None else limit.parsed_rate)
 
     # -- schedules ----------------------------------------------------------------------------------------------------
-    async def schedule(self, name: str, task: Task[..., Any] | str, when: When, *, replace: bool = False, **options: Any) -> ScheduleView:
+    async def schedule(
+        self, name: str, task: Task[..., Any] | str, when: When, *, replace: bool = False, author: str | None = None, **options: Any
+    ) -> ScheduleView:
         """Declare a recurring job. Declaring the same again changes nothing; a different one under the same name needs replace=True.
 
         Options: payload, missed, overlap, jitter, start_at, end_at, max_runs, queue, priority, timeout, retry, delivery, owner, labels.
+        `author` is noted in its versions.
         """
         task_name, known = self._resolve(task)
         if known is not None:
             known.signature.check(options.get("payload", {}))
         self._require_open()
         draft = schedule_draft(self._ids, self._tenant, name, task_name, when, defaults_of(known), await self._commands.now(), options)
-        return ScheduleView.of(await self._commands.put_schedule(draft, replacing=replace, declared=lambda draft: declared(draft, options)))
+        stored = await self._commands.put_schedule(draft, replace, declared=lambda draft: declared(draft, options), author=author)
+        return ScheduleView.of(stored)
 
     async def get_schedule(self, name: str) -> ScheduleView:
         self._require_open()
@@ -197,25 +206,25 @@ class Client(Tasks):
         wanted = ScheduleFilter(self._tenant)
         return [ScheduleView.of(one) for one in await self._store.list_schedules(wanted, check_count(limit, "limit"), after)]
 
-    async def pause(self, name: str, note: str | None = None) -> ScheduleView:
-        """No more fires until resumed; those planned and not started are withdrawn."""
+    async def pause(self, name: str, note: str | None = None, *, author: str | None = None) -> ScheduleView:
+        """No more fires until resumed; those planned and not started are withdrawn. `note` says why, `author` who."""
         self._require_open()
-        return ScheduleView.of(await self._commands.pause_schedule(self._tenant, name, note))
+        return ScheduleView.of(await self._commands.pause_schedule(self._tenant, name, check_note(note), author))
 
-    async def resume(self, name: str) -> ScheduleView:
+    async def resume(self, name: str, *, author: str | None = None) -> ScheduleView:
         """Fires from now on; what fell into the pause stays out."""
         self._require_open()
-        return ScheduleView.of(await self._commands.resume_schedule(self._tenant, name))
+        return ScheduleView.of(await self._commands.resume_schedule(self._tenant, name, author))
 
     async def trigger(self, name: str) -> JobHandle:
         """One job of this schedule now, beside its own fires."""
         self._require_open()
         return JobHandle(self, await self._commands.trigger_schedule(self._tenant, name))
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str, *, author: str | None = None) -> None:
         """No more fires; a running job finishes, history stays."""
         self._require_open()
-        await self._commands.remove_schedule(self._tenant, name)
+        await self._commands.remove_schedule(self._tenant, name, author)
 
     async def nodes(self) -> list[NodeRecord]:
         """The processes of the fleet, living and recently dead."""
@@ -241,8 +250,10 @@ class Client(Tasks):
         if self._opened:
             raise Conflict("the app is open already: choose its store before that")
         self._store = stores.from_url(store) if isinstance(store, str) else store
-        self._commands = Commands(self._store, self._clock, self._ids)
+        self._commands = Commands(cast(Store, TellingStore(self._store, self._observers)), self._clock, self._ids)
         self._waiting = Waiting(self._store, self._clock)
+        self._audience = Audience(self._store, self._clock)
+        self._statistics = Statistics(self._store, self._clock)
 
     async def open(self) -> None:
         """Connect as a client: submits, reads, runs nothing."""
@@ -270,6 +281,8 @@ class Client(Tasks):
 
     async def _disconnect(self) -> None:
         self._waiting.close()
+        await self._audience.close()
+        self._statistics.close()
         await self._store.close()
 
     async def migrate(self) -> Migration:

@@ -23,6 +23,8 @@ class JobQuery:
     label: tuple[str, str] | None = None  # a key, and the value it must have
     due_after: Micros | None = None
     due_before: Micros | None = None
+    target: str | None = None  # a task's name, or "@http"
+    error: str | None = None  # the line of its error that says what went wrong
 
 
 class JobPage(NamedTuple):
@@ -34,21 +36,29 @@ async def page_of(store: Store, tenant: str, query: JobQuery, limit: int, before
     nodes = await _nodes(store, query.worker)
     if nodes == []:
         return JobPage([], None)
-    states = None if query.state is None else frozenset({query.state})
-    node = None if nodes is None else nodes[-1]
-    wanted = JobFilter(
+    found = await store.list_jobs(filter_of(tenant, query, None if nodes is None else nodes[-1]), limit + 1, before)
+    return JobPage(found[:limit], position(found[limit - 1]) if len(found) > limit else None)
+
+
+def filter_of(tenant: str, query: JobQuery, node: int | None = None) -> JobFilter:
+    return JobFilter(
         tenant,
-        states,
+        None if query.state is None else frozenset({query.state}),
         query.queue,
         query.owner,
         query.schedule,
-        node=node,
-        due_after=query.due_after,
-        due_before=query.due_before,
+        query.target,
+        node,
+        query.due_after,
+        query.due_before,
         label=query.label,
+        error=query.error,
     )
-    found = await store.list_jobs(wanted, limit + 1, before)
-    return JobPage(found[:limit], _position(found[limit - 1]) if len(found) > limit else None)
+
+
+def position(job: Job) -> tuple[Micros, UUID]:
+    """Where a listing goes on after this one."""
+    return job.fire_time, job.id
 
 
 async def _nodes(store: Store, worker: str | None) -> list[int] | None:
@@ -57,7 +67,3 @@ async def _nodes(store: Store, worker: str | None) -> list[int] | None:
     if worker.isascii() and worker.isdigit() and len(worker) < 19:
         return [int(worker)]
     return [node.id for node in await store.nodes() if node.name == worker]
-
-
-def _position(job: Job) -> tuple[Micros, UUID]:
-    return job.fire_time, job.id

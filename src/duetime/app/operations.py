@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace as changed
-from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from duetime.app import backfilling, reporting
+from duetime.app import reporting
+from duetime.app.backfilling import Backfilling
+from duetime.app.bulk import BulkOperations
+from duetime.app.calendar import CalendarOperations
 from duetime.app.client import Client, defaults_of
+from duetime.app.dead import DeadLetters
+from duetime.app.finding import find_schedule
+from duetime.app.keys import Keys
 from duetime.app.listing import JobPage, JobQuery, page_of
+from duetime.app.planning import Planning
+from duetime.app.stats import Watching
+from duetime.app.versions import Versions
+from duetime.app.why import WhyOperations
 from duetime.engine.checks import check_count, check_id
 from duetime.engine.drafts import NO_DEFAULTS, Defaults, NewJob, job_draft, job_drafts, refuse_rule, rule_of
-from duetime.errors import InvalidInput, InvalidPayload, ScheduleNotFound, VersionConflict
-from duetime.model import instant
+from duetime.errors import InvalidInput, InvalidPayload
 from duetime.model.codec import encode_payload
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
@@ -25,7 +33,6 @@ from duetime.store import QueueCount
 
 HTTP_TARGET = "@http"
 NULL = b"null"
-EDITS = 5  # others' edits an edit that named no version gives way to
 
 
 class NewTarget(NamedTuple):
@@ -42,7 +49,7 @@ class Submitted(NamedTuple):
     conflict: str | None  # as JobHandle.conflict
 
 
-class Operations(Client):
+class Operations(Planning, Versions, Backfilling, BulkOperations, WhyOperations, CalendarOperations, DeadLetters, Keys, Watching, Client):
     # -- jobs ---------------------------------------------------------------------------------------------------------
     async def submit_target(self, wanted: NewTarget) -> Submitted:
         """Store one job; when this returns it is durable."""
@@ -88,42 +95,25 @@ class Operations(Client):
         """What somebody outside says about the attempt that was handed over to it."""
         job = await self.read_job(job_id)
         await self._commands.now()  # a client that has been quiet for a while asks the store for its time
-        await reporting.write(self._store, self._clock, job, report)
+        await reporting.write(self._store, self._clock, job, report, self._observers)
         return await self.read_job(job_id)
 
     # -- schedules ----------------------------------------------------------------------------------------------------
     async def find_schedule(self, reference: str) -> Schedule:
         """By id or by name."""
         self._require_open()
-        found = await self._by_id(reference) or await self._store.get_schedule(self._tenant, reference)
-        if found is None:
-            raise ScheduleNotFound(f"there is no schedule {reference!r}: list the schedules to see those there are")
-        return found
+        return await find_schedule(self._store, self._tenant, reference)
 
     async def schedule_page(self, wanted: ScheduleFilter, limit: int, after: str | None = None) -> list[Schedule]:
         """By name; `after` is the last name already seen."""
         self._require_open()
         return await self._store.list_schedules(changed(wanted, tenant=self._tenant), check_count(limit, "limit"), after)
 
-    async def put_schedule(self, draft: ScheduleDraft, expect_version: int | None = None, *, replace: bool = False) -> Schedule:
+    async def put_schedule(
+        self, draft: ScheduleDraft, expect_version: int | None = None, *, replace: bool = False, author: str | None = None
+    ) -> Schedule:
         self._require_open()
-        return await self._commands.put_schedule(draft, replace, expect_version)
-
-    async def remove_version(self, schedule: Schedule, expect_version: int | None) -> None:
-        """Remove it, unless it is not the version the caller has seen."""
-        if expect_version is not None and schedule.version != expect_version:
-            raise VersionConflict(f"schedule {schedule.draft.name!r} is at version {schedule.version}, not {expect_version}: read it again")
-        await self._commands.remove_schedule(self._tenant, schedule.draft.name)
-
-    async def backfill(self, reference: str, plan: backfilling.Plan) -> backfilling.Backfilled:
-        """Jobs for the fires of a range which no job stands for; repeating it adds nothing."""
-        schedule = await self.find_schedule(reference)
-        return await backfilling.carry_out(self._store, self._commands, schedule, plan)
-
-    def preview_schedule(self, schedule: Schedule, count: int, after: Micros) -> list[datetime]:
-        """The next fires, as it stands: within its start and end, and no more than its runs."""
-        left = count if schedule.draft.max_runs is None else min(count, schedule.draft.max_runs - schedule.runs)
-        return [instant.to_datetime(moment) for _, moment in zip(range(left), fires_after(schedule.draft, after), strict=False)]
+        return await self._commands.put_schedule(draft, replace, expect_version, author=author)
 
     # -- the fleet ----------------------------------------------------------------------------------------------------
     async def count_jobs(self) -> list[QueueCount]:
@@ -140,14 +130,15 @@ class Operations(Client):
         self._require_open()
         return await self._commands.now()
 
+    async def moment(self) -> Micros:
+        """The same, except that a request which comes again is asked for when it came first."""
+        self._require_open()
+        return await self._commands.moment()
+
     # -- inside -------------------------------------------------------------------------------------------------------
     @property
     def ids(self) -> Ids:
         return self._ids
-
-    def defaults_for(self, target: str, spec: bytes | None) -> Defaults:
-        """What the target says for jobs that do not say otherwise."""
-        return NO_DEFAULTS if spec is not None else defaults_of(self._resolve(target)[1])
 
     def _defaults_for(self, wanted: NewTarget) -> Defaults:
         if wanted.spec is not None:
@@ -156,20 +147,6 @@ class Operations(Client):
         if wanted.null_payload or not (wanted.new.payload is None or isinstance(wanted.new.payload, dict)):
             raise InvalidPayload("payload", "a task takes named arguments: give an object")
         return defaults_of(known)
-
-    async def _by_id(self, reference: str) -> Schedule | None:
-        try:
-            wanted = UUID(reference)
-        except ValueError:
-            return None
-        return await self._store.get_schedule_by_id(self._tenant, wanted)
-
-
-def fires_after(draft: ScheduleDraft, after: Micros) -> Iterator[Micros]:
-    moment = draft.when.next_us(after if draft.start_at is None else max(after, draft.start_at - 1))
-    while moment is not None and (draft.end_at is None or moment <= draft.end_at):
-        yield moment
-        moment = draft.when.next_us(moment)
 
 
 def _finished(draft: JobDraft, wanted: NewTarget) -> JobDraft:

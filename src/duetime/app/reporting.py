@@ -11,8 +11,10 @@ from duetime.engine.reaper import OUTSIDE
 from duetime.errors import Fenced, JobFinished
 from duetime.model.attempt import Ending, Outcome
 from duetime.model.codec import encode_payload
+from duetime.model.events import AttemptsSettled
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Job, State
+from duetime.observer import Observer
 from duetime.store import JobHint, Note, Store
 
 LONGEST_ERROR = 8_000
@@ -44,27 +46,28 @@ class Alive:
 Report = Completed | Failed | Alive
 
 
-async def write(store: Store, clock: Clock, job: Job, report: Report) -> None:
+async def write(store: Store, clock: Clock, job: Job, report: Report, tell: Observer) -> None:
     if job.state.final:
         raise JobFinished(f"job {job.id} is {job.state} already: nothing can be reported about it any more")
     if job.state is not State.RUNNING or job.attempt != report.attempt:
         raise Fenced(f"attempt {report.attempt} of job {job.id} is not the one that runs: another has taken over, stop working on it")
     match report:
         case Completed():
-            written = await _settle(store, clock, job, Outcome(Ending.SUCCEEDED, encode_payload(report.result, "result")))
+            written = await _settle(store, clock, job, Outcome(Ending.SUCCEEDED, encode_payload(report.result, "result")), tell)
         case Failed():
             outcome = Outcome(Ending.FAILED, error=report.error[:LONGEST_ERROR], hopeless=not report.again)
-            written = await _settle(store, clock, job, outcome)
+            written = await _settle(store, clock, job, outcome, tell)
         case _:
             written = await _keep_alive(store, clock, job, report)
     if not written:
         raise Fenced(f"attempt {report.attempt} of job {job.id} has ended meanwhile: stop working on it")
 
 
-async def _settle(store: Store, clock: Clock, job: Job, outcome: Outcome) -> bool:
+async def _settle(store: Store, clock: Clock, job: Job, outcome: Outcome, tell: Observer) -> bool:
     settlement = decide(_claimed(job), outcome, OUTSIDE, job.started_at or job.claimed_at, clock)
     if await store.settle([settlement]):
         return False
+    tell(AttemptsSettled([settlement], [_claimed(job)]))
     if settlement.state is State.PENDING:
         await store.hint([JobHint(job.queue, job.priority, settlement.due_at)])
     return True

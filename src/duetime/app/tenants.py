@@ -5,6 +5,7 @@ from __future__ import annotations
 from duetime.app.operations import Operations
 from duetime.engine.checks import check_name
 from duetime.engine.commands import Repeat
+from duetime.observers.watch import Watch
 from duetime.task import Tasks
 
 MOST_VIEWS = 10_000
@@ -20,6 +21,10 @@ class TenantView(Operations):
         self._tenant = check_name(tenant, "tenant")
         self._store, self._clock, self._ids = app._store, app._clock, app._ids
         self._commands, self._waiting = app._commands, app._waiting
+        self._observers, self._audience, self._statistics = app._observers, app._audience, app._statistics
+
+    def _own_watch(self) -> Watch | None:
+        return self._app._own_watch()
 
     @property
     def is_open(self) -> bool:

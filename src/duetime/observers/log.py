@@ -10,7 +10,9 @@ from duetime.model.events import (
     AttemptsSettled,
     Event,
     FiresPlanned,
+    JobsClaimed,
     JobsRecovered,
+    JobsSubmitted,
     LoopBlocked,
     NodeFenced,
     NodeJoined,
@@ -20,23 +22,27 @@ from duetime.model.events import (
     TurnFailed,
 )
 from duetime.model.instant import Micros
-from duetime.model.job import State
+from duetime.model.job import Claimed, State
 from duetime.model.settle import Settlement
 
 _logger = logging.getLogger("duetime")
+# Looked up once: asked of every attempt.
+_SUCCEEDED, _HANDED_OVER = Ending.SUCCEEDED, Ending.HANDED_OVER
 BLOCKED = "%s has blocked this node for %s: nothing else runs; use `await`, or a plain function, which runs in a thread. It is at\n%s"
 
 
 def log_event(event: Event) -> None:
     match event:
-        case AttemptsSettled(settlements):
-            for settlement in settlements:
-                if settlement.ending not in (Ending.SUCCEEDED, Ending.HANDED_OVER):
-                    _log_bad_end(settlement)
+        case JobsSubmitted() | JobsClaimed():
+            pass  # the most frequent of all, and nothing to say about
+        case AttemptsSettled(settlements, jobs):
+            for settlement, job in zip(settlements, jobs, strict=True):
+                if settlement.ending is not _SUCCEEDED and settlement.ending is not _HANDED_OVER:
+                    _log_bad_end(settlement, job)
         case NodeJoined(node, roles):
-            _logger.info("node %d joined as %s", node, ", ".join(roles))
+            _logger.info("node %d joined as %s", node, ", ".join(roles), extra={"node": node})
         case NodeLeft(node):
-            _logger.info("node %d left", node)
+            _logger.info("node %d left", node, extra={"node": node})
         case FiresPlanned(jobs, skipped):
             _logger.debug("planned %d fires, skipped %d", jobs, skipped)
         case _:
@@ -50,7 +56,7 @@ def _log_trouble(event: Event) -> None:
         case TurnFailed(part, problem, wait):
             _logger.error("%s: unexpected %s; next try in %s", part, type(problem).__name__, _rounded(wait), exc_info=problem)
         case NodeFenced(node, reason):
-            _logger.error("node %d must stop: %s; it joins again under a new id", node, reason)
+            _logger.error("node %d must stop: %s; it joins again under a new id", node, reason, extra={"node": node})
         case NodesBuried(nodes):
             _logger.warning("declared dead: node %s", ", ".join(map(str, nodes)))
         case JobsRecovered(count) if count:
@@ -59,7 +65,9 @@ def _log_trouble(event: Event) -> None:
             _logger.warning("refused: %d results came too late and do not count: %s", len(job_ids), ", ".join(map(str, job_ids[:5])))
         case LoopBlocked(silent, target, job_id, stack):
             what = "the event loop" if target is None else f"task {target!r} (job {job_id})"
-            _logger.error(BLOCKED, what, _rounded(silent), stack)
+            _logger.error(
+                BLOCKED, what, _rounded(silent), stack, extra={"target": target, "job_id": None if job_id is None else str(job_id)}
+            )
         case _:
             pass
 
@@ -68,13 +76,15 @@ def _rounded(wait: Micros) -> str:
     return duration.show(wait // 1_000 * 1_000)
 
 
-def _log_bad_end(settlement: Settlement) -> None:
+def _log_bad_end(settlement: Settlement, job: Claimed) -> None:
     reason = (settlement.error or "").strip().rpartition("\n")[2]
+    about = {"job_id": str(job.id), "target": job.target, "attempt": settlement.attempt, "schedule": job.schedule}
     match settlement.state:
         case State.DEAD:
-            _logger.error("job %s is a dead letter after attempt %d: %s", settlement.id, settlement.attempt, reason)
+            _logger.error("job %s is a dead letter after attempt %d: %s", settlement.id, settlement.attempt, reason, extra=about)
         case State.PENDING if settlement.ending in (Ending.FAILED, Ending.TIMED_OUT):
             wait = _rounded(max(0, settlement.due_at - settlement.finished_at))
-            _logger.warning("job %s: attempt %d %s, again in %s: %s", settlement.id, settlement.attempt, settlement.ending, wait, reason)
+            said = "job %s: attempt %d %s, again in %s: %s"
+            _logger.warning(said, settlement.id, settlement.attempt, settlement.ending, wait, reason, extra=about)
         case _:
-            _logger.info("job %s: attempt %d %s", settlement.id, settlement.attempt, settlement.ending)
+            _logger.info("job %s: attempt %d %s", settlement.id, settlement.attempt, settlement.ending, extra=about)

@@ -1,0 +1,281 @@
+"""Bulk: one action on many jobs or schedules, a bounded part a call. What one of them refuses is listed and holds up nobody else.
+
+A call goes through rows in the order of their listing and says where the next one goes on. Rows may change meanwhile: each is acted upon
+by the same verb as if it had been alone, and one that is already as wanted counts as done. So a call whose reply was lost can be repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID
+
+from duetime.app.client import Client, defaults_of
+from duetime.app.finding import find_schedule
+from duetime.app.listing import JobQuery, filter_of, position
+from duetime.engine.checks import check_id, check_note
+from duetime.errors import DuetimeError, InvalidInput, JobFinished, StoreError
+from duetime.model.instant import SECOND, Micros
+from duetime.model.job import FINAL, Job, JobFilter, State
+from duetime.model.schedule import Schedule, ScheduleFilter
+
+MOST_ITEMS = 1_000  # of one call, and of the ids in one
+LONGEST = 2 * SECOND
+AT_ONCE = 16
+MOST_COUNTED = 100_000
+PAGE = 200
+LIVE = frozenset(State) - FINAL
+Position = TypeVar("Position")
+Item = TypeVar("Item")
+Act = Callable[[Item], Awaitable[Any]]
+
+
+class JobAction(StrEnum):
+    CANCEL = "cancel"
+    RETRY = "retry"  # dead letters, each as a new job
+    RUN = "run"  # what is pending and not due is due now
+    DISCARD = "discard"  # dead letters
+
+
+class ScheduleAction(StrEnum):
+    PAUSE = "pause"
+    RESUME = "resume"
+    TRIGGER = "trigger"
+    REMOVE = "remove"
+
+
+# Jobs of other states are not looked at: the action would be refused by all of them.
+CONCERNED = {JobAction.CANCEL: LIVE, JobAction.RETRY: {State.DEAD}, JobAction.RUN: {State.PENDING}, JobAction.DISCARD: {State.DEAD}}
+
+
+class Failure(NamedTuple):
+    id: str
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk(Generic[Position]):
+    """What one call did. `next` is where the next call goes on, a place in the listing or among the ids; None: that was all."""
+
+    matched: int
+    done: int = 0
+    failed: tuple[Failure, ...] = ()
+    next: Position | int | None = None
+    at_least: bool = False  # of a dry run: nobody counted further
+
+
+class Done(NamedTuple):
+    done: int
+    failed: list[Failure]
+    seen: int  # before the time was up
+
+    def told(self, next: Position | int | None) -> Bulk[Position]:
+        return Bulk(self.seen, self.done, tuple(self.failed), next)
+
+
+JobBulk = Bulk[tuple[Micros, UUID]]
+ScheduleBulk = Bulk[str]
+
+
+class BulkOperations(Client):
+    async def bulk_jobs(
+        self,
+        action: JobAction | str,
+        wanted: JobQuery | Sequence[UUID | str],
+        *,
+        after: tuple[Micros, UUID] | int | None = None,
+        dry_run: bool = False,
+        reason: str = "cancelled in bulk",
+    ) -> JobBulk:
+        """Cancel, retry, run or discard the jobs a filter selects, or these. `after` is the `next` of the call before."""
+        self._require_open()
+        chosen, now = _chosen(JobAction, action), await self._commands.now()
+        act = self._job_act(chosen, reason, now)
+        if not isinstance(wanted, JobQuery):
+            ids = _some(wanted, after)
+            verb = partial(self._commands.get_job, self._tenant) if dry_run else act
+            did = await self._carry_out(ids, partial(_by_id, verb), str)
+            if dry_run:
+                return Bulk(did.done, at_least=did.seen < len(ids))
+            return did.told(_next_id(ids, did.seen, after))
+        selected = _concerned(filter_of(self._tenant, wanted), chosen, now)
+        if dry_run:
+            matched = await self._store.count_matching(selected, MOST_COUNTED)
+            return Bulk(matched, at_least=matched >= MOST_COUNTED)
+        jobs = await self._store.list_jobs(selected, MOST_ITEMS + 1, after if isinstance(after, tuple) else None)
+        did = await self._carry_out(jobs[:MOST_ITEMS], lambda job: act(job.id), lambda job: str(job.id))
+        return did.told(position(jobs[did.seen - 1]) if did.seen < len(jobs) else None)
+
+    async def bulk_schedules(
+        self,
+        action: ScheduleAction | str,
+        wanted: ScheduleFilter | Sequence[str],
+        *,
+        after: str | int | None = None,
+        dry_run: bool = False,
+        note: str | None = None,
+        author: str | None = None,
+    ) -> ScheduleBulk:
+        """Pause, resume, trigger or remove the schedules a filter selects, or these, by name or id."""
+        self._require_open()
+        chosen, note = _chosen(ScheduleAction, action), check_note(note)
+        if not isinstance(wanted, ScheduleFilter):
+            names = _some(wanted, after)
+            found, missing = await self._find(names)
+            if dry_run:
+                return Bulk(len(found))
+            did = await self._act_on(chosen, list(found.values()), note, author)
+            seen = len(names) if did.seen == len(found) else list(found)[did.seen]
+            failed = [failure for number, failure in missing.items() if number < seen]
+            return Done(did.done, [*failed, *did.failed], did.seen + len(failed)).told(_next_id(names, seen, after))
+        selected = _of_pause(replace(wanted, tenant=self._tenant), chosen)
+        if selected is None:
+            return Bulk(0)
+        if dry_run:
+            return await self._count_schedules(selected)
+        listed = await self._store.list_schedules(selected, MOST_ITEMS + 1, after if isinstance(after, str) else None)
+        did = await self._act_on(chosen, listed[:MOST_ITEMS], note, author)
+        return did.told(listed[did.seen - 1].draft.name if did.seen < len(listed) else None)
+
+    # -- jobs ---------------------------------------------------------------------------------------------------------
+    def _job_act(self, action: JobAction, reason: str, now: Micros) -> Act[UUID]:
+        commands, tenant = self._commands, self._tenant
+        match action:
+            case JobAction.CANCEL:
+                return self._unless(lambda job: job.state is State.CANCELLED, partial(commands.cancel_job, tenant, reason=reason))
+            case JobAction.RETRY:
+                again = partial(commands.retry_job, tenant, defaults_of=lambda target: defaults_of(self.tasks.get(target)))
+                return self._unless(lambda job: job.disposition == "retried", again)
+            case JobAction.DISCARD:
+                return self._unless(lambda job: job.disposition == "discarded", partial(commands.discard_job, tenant))
+            case JobAction.RUN:
+                return partial(self._run, now)
+
+    def _unless(self, is_so: Callable[[Job], bool], verb: Act[UUID]) -> Act[UUID]:
+        """The verb; a job that refuses it because it is as wanted already is no failure."""
+
+        async def act(job_id: UUID) -> None:
+            try:
+                await verb(job_id)
+            except JobFinished:
+                if not is_so(await self._commands.get_job(self._tenant, job_id)):
+                    raise
+
+        return act
+
+    async def _run(self, now: Micros, job_id: UUID) -> None:
+        job = await self._commands.get_job(self._tenant, job_id)
+        if job.state.final or (job.state is State.PENDING and job.due_at > now):
+            await self._commands.move_job(self._tenant, job_id, now, None)
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+    async def _find(self, names: Sequence[str]) -> tuple[dict[int, Schedule], dict[int, Failure]]:
+        """By their number among the names, each schedule once."""
+        found: dict[int, Schedule] = {}
+        failed: dict[int, Failure] = {}
+        known: set[UUID] = set()
+        for at in range(0, len(names), AT_ONCE):
+            answers = await _all(find_schedule(self._store, self._tenant, str(name)) for name in names[at : at + AT_ONCE])
+            for number, answer in enumerate(answers, at):
+                if not isinstance(answer, Schedule):
+                    failed[number] = _failure(str(names[number]), answer)
+                elif answer.id not in known:
+                    known.add(answer.id)
+                    found[number] = answer
+        return found, failed
+
+    async def _act_on(self, action: ScheduleAction, schedules: Sequence[Schedule], note: str | None, author: str | None) -> Done:
+        commands, tenant = self._commands, self._tenant
+        match action:
+            case ScheduleAction.TRIGGER:
+                await commands.trigger_schedules(schedules)
+                return Done(len(schedules), [], len(schedules))
+            case ScheduleAction.PAUSE:
+                verb: Act[str] = partial(commands.pause_schedule, tenant, note=note, author=author)
+            case ScheduleAction.RESUME:
+                verb = partial(commands.resume_schedule, tenant, author=author)
+            case ScheduleAction.REMOVE:
+                verb = partial(commands.remove_schedule, tenant, author=author)
+        return await self._carry_out(schedules, lambda one: verb(one.draft.name), lambda one: str(one.id))
+
+    async def _count_schedules(self, selected: ScheduleFilter) -> ScheduleBulk:
+        """Counted by reading them, as long as a call may last."""
+        deadline = self._clock.monotonic() + LONGEST
+        matched, last = 0, None
+        while page := await self._store.list_schedules(selected, PAGE, last):
+            matched, last = matched + len(page), page[-1].draft.name
+            if self._clock.monotonic() > deadline:
+                return Bulk(matched, at_least=True)
+        return Bulk(matched)
+
+    # -- both ---------------------------------------------------------------------------------------------------------
+    async def _carry_out(self, items: Sequence[Item], act: Act[Item], name: Callable[[Item], str]) -> Done:
+        deadline = self._clock.monotonic() + LONGEST
+        failed: list[Failure] = []
+        seen = 0
+        while seen < len(items) and (seen == 0 or self._clock.monotonic() < deadline):
+            part = items[seen : seen + AT_ONCE]
+            answers = zip(part, await _all(act(item) for item in part), strict=True)
+            failed += [_failure(name(item), answer) for item, answer in answers if isinstance(answer, BaseException)]
+            seen += len(part)
+        return Done(seen - len(failed), failed, seen)
+
+
+async def _by_id(act: Act[UUID], reference: UUID | str) -> None:
+    await act(check_id(reference))
+
+
+async def _all(works: Iterable[Awaitable[Any]]) -> list[Any]:
+    """What each of them answers or raises."""
+    return await asyncio.gather(*works, return_exceptions=True)
+
+
+def _failure(name: str, problem: BaseException) -> Failure:
+    """A store that is away, or a fault of ours, ends the call: it says nothing about the item, and the call may be repeated."""
+    if isinstance(problem, StoreError) or not isinstance(problem, DuetimeError):
+        raise problem
+    return Failure(name, problem.code, problem.message)
+
+
+def _concerned(selected: JobFilter, action: JobAction, now: Micros) -> JobFilter:
+    states = frozenset(CONCERNED[action]) & (selected.states or frozenset(State))
+    match action:
+        case JobAction.RETRY | JobAction.DISCARD:
+            return replace(selected, states=states, undisposed=bool(states))
+        case JobAction.RUN:
+            return replace(selected, states=states, due_after=max(now + 1, selected.due_after or 0))
+        case JobAction.CANCEL:
+            return replace(selected, states=states)
+
+
+def _of_pause(selected: ScheduleFilter, action: ScheduleAction) -> ScheduleFilter | None:
+    """None when every schedule selected is as wanted already."""
+    wanted = {ScheduleAction.PAUSE: False, ScheduleAction.RESUME: True}.get(action)
+    if wanted is None:
+        return selected
+    return None if selected.paused is (not wanted) else replace(selected, paused=wanted)
+
+
+def _some(wanted: Sequence[Any], after: Any) -> Sequence[Any]:
+    if isinstance(wanted, str) or not 1 <= len(wanted) <= MOST_ITEMS:
+        raise InvalidInput("ids", f"give 1 to {MOST_ITEMS:,} of them, in a list")
+    return wanted[after:] if isinstance(after, int) else wanted
+
+
+def _next_id(rest: Sequence[Any], seen: int, after: Any) -> int | None:
+    return (after if isinstance(after, int) else 0) + seen if seen < len(rest) else None
+
+
+Kind = TypeVar("Kind", bound=StrEnum)
+
+
+def _chosen(kind: type[Kind], action: Kind | str) -> Kind:
+    try:
+        return kind(action)
+    except ValueError:
+        raise InvalidInput("action", f"{action!r} is not one of {', '.join(kind)}") from None

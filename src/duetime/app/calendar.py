@@ -1,0 +1,124 @@
+"""The calendar of coming fires: read and counted in small steps, so that nothing else waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import heapify, heappop, heapreplace
+from typing import NamedTuple
+from uuid import UUID
+
+from duetime.app.client import Client
+from duetime.clock import pause
+from duetime.engine.checks import check_count
+from duetime.errors import InvalidInput
+from duetime.model import zone
+from duetime.model.calendar import BUCKETS, LONGEST_SPAN, Coming, Grid, Tally
+from duetime.model.instant import SECOND, Micros, read, to_datetime, to_micros
+from duetime.model.schedule import ScheduleFilter
+
+PAGE = 200  # schedules read at once
+AT_ONCE = 10  # of these looked at
+STEPS = 200  # counted at once
+LONGEST = SECOND  # for counting
+MOST_BUCKETS = 1_500
+TOO_MANY = "there was not enough time to count all fires: ask for a shorter time"
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    start: datetime
+    end: datetime
+    buckets: list[tuple[datetime, int]]  # where each begins, and how many fires it holds
+    complete: bool  # False: these are at least so many
+    note: str | None = None
+
+
+class ComingFire(NamedTuple):
+    at: datetime
+    schedule_id: UUID
+    name: str
+    target: str
+
+
+class FirePage(NamedTuple):
+    fires: list[ComingFire]
+    next: tuple[datetime, UUID] | None  # where the next page begins; None: this is the last
+
+
+class CalendarOperations(Client):
+    async def calendar(self, start: datetime | None = None, end: datetime | None = None, bucket: str = "1h", tz: str = "UTC") -> Calendar:
+        """How many fires of schedules that are not paused fall into each bucket; those before now are not coming any more. Without `start`
+        from now on, without `end` for a day."""
+        begin, until = await self._stretch(start, end)
+        if bucket not in BUCKETS:
+            raise InvalidInput("bucket", f"{bucket!r} is not one of {', '.join(BUCKETS)}")
+        if (until - begin) // BUCKETS[bucket] > MOST_BUCKETS:
+            raise InvalidInput("bucket", f"{bucket} makes more than {MOST_BUCKETS:,} of them: give a larger one, or a shorter time")
+        zone.load(tz)
+        tally = Tally(Grid(begin, until, BUCKETS[bucket], tz, since=await self._commands.now()))
+        async for page in self._coming():
+            for one in page:
+                tally.add(one)
+        deadline, late = self._clock.monotonic() + LONGEST, False
+        while tally.work(STEPS):
+            if not late and self._clock.monotonic() > deadline:
+                tally.hurry()
+                late = True
+            await pause(0)
+        return _calendar(begin, until, tally, TOO_MANY if late else None)
+
+    async def coming_fires(
+        self, start: datetime | None = None, end: datetime | None = None, limit: int = 100, after: tuple[datetime, UUID] | None = None
+    ) -> FirePage:
+        """The single fires, earliest first; `after` is the position the page before gave."""
+        begin, until = await self._stretch(start, end)
+        check_count(limit, "limit")
+        begin = max(begin, await self._commands.now())
+        place = None if after is None else (to_micros(after[0]), after[1])
+        heads = [head async for page in self._coming() for one in page if (head := _head(one, begin, until, place)) is not None]
+        heapify(heads)
+        found: list[ComingFire] = []
+        while heads and len(found) <= limit:
+            at, number, one = heads[0]
+            found.append(ComingFire(to_datetime(at), one.id, one.name, one.target))
+            following = one.next(at, until)
+            if following is None:
+                heappop(heads)
+            else:
+                heapreplace(heads, (following, number, one))
+        last = found[limit - 1] if len(found) > limit else None
+        return FirePage(found[:limit], None if last is None else (last.at, last.schedule_id))
+
+    async def _stretch(self, start: datetime | None, end: datetime | None) -> tuple[Micros, Micros]:
+        self._require_open()
+        begin = await self._commands.now() if start is None else read(start, "from")
+        until = begin + 24 * 3_600 * SECOND if end is None else read(end, "to")
+        if until <= begin:
+            raise InvalidInput("to", "must be later than `from`")
+        if until - begin > LONGEST_SPAN:
+            raise InvalidInput("to", f"must be at most {LONGEST_SPAN // (86_400 * SECOND)} days after `from`")
+        return begin, until
+
+    async def _coming(self) -> AsyncIterator[list[Coming]]:
+        wanted, after = ScheduleFilter(self._tenant, paused=False), None
+        while page := await self._store.list_schedules(wanted, PAGE, after):
+            for at in range(0, len(page), AT_ONCE):
+                yield [one for schedule in page[at : at + AT_ONCE] if (one := Coming.of(schedule)) is not None]
+                await pause(0)
+            after = page[-1].draft.name
+
+
+def _calendar(begin: Micros, until: Micros, tally: Tally, note: str | None) -> Calendar:
+    buckets = [(to_datetime(at), count) for at, count in tally.result()]
+    return Calendar(to_datetime(begin), to_datetime(until), buckets, note is None, note)
+
+
+def _head(one: Coming, start: Micros, end: Micros, after: tuple[Micros, UUID] | None) -> tuple[Micros, int, Coming] | None:
+    """Its first fire on this page."""
+    begin = start - 1
+    if after is not None:
+        begin = max(begin, after[0] if one.id <= after[1] else after[0] - 1)
+    moment = one.next(begin, end)
+    return None if moment is None else (moment, one.id.int, one)

@@ -1,0 +1,53 @@
+"""Trying a target: one call as a job would make it, without a job. What came back, or what stood in its way, is the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from duetime.clock import monotonic_micros
+from duetime.errors import TargetNotAllowed
+from duetime.invoker import Context, Desk, Handler
+from duetime.model.ids import Ids
+from duetime.model.instant import SECOND, Micros
+from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, Claimed
+from duetime.model.target import HTTP, HttpTarget
+from duetime.model.verdict import Failed, GiveUp
+
+LONGEST = 30 * SECOND  # whoever tries waits for the answer
+NOBODY = cast(Desk, None)  # a call has nothing to write down
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    lapse: Micros
+    answer: dict[str, Any] | None  # its status, headers and body; None: none came
+    code: str | None = None  # what is wrong; None: all is well
+    detail: str | None = None
+
+
+async def try_http(handler: Handler, ids: Ids, tenant: str, spec: bytes, payload: bytes, now: Micros) -> Trial:
+    """Signed and guarded as every call; with an id that is nobody's job."""
+    target = HttpTarget.from_spec(spec)
+    bounded = replace(target, timeout=min(target.timeout, LONGEST), reports=False)
+    job = Claimed(
+        ids.new(now), 1, HTTP, payload, now, DEFAULT_QUEUE, DEFAULT_PRIORITY, now, 0, 0, False, None, None, None, None,
+        bounded.to_spec(), None, tenant,
+    )  # fmt: skip
+    began = monotonic_micros()
+    try:
+        outcome = await handler.invoke(Context(job, NOBODY), payload)
+    except (Failed, GiveUp) as verdict:
+        outcome = verdict
+    return _trial(outcome, monotonic_micros() - began)
+
+
+def _trial(outcome: Any, lapse: Micros) -> Trial:
+    if not isinstance(outcome, Failed | GiveUp):
+        return Trial(lapse, outcome)
+    kept = outcome.result if isinstance(outcome.result, dict) else {}
+    if kept.get("code") == TargetNotAllowed.code:
+        return Trial(lapse, None, TargetNotAllowed.code, outcome.reason)
+    if "status" in kept:
+        return Trial(lapse, kept, "target_failed", outcome.reason)
+    return Trial(lapse, None, "target_unreachable", outcome.reason)
