@@ -27,15 +27,20 @@ FORMATS: dict[str, st.SearchStrategy[str]] = {
     "duetime-cursor": st.nothing(),
     "duetime-duration": st.builds("{}{}".format, st.integers(0, 99), UNITS),
     "duetime-duration-positive": st.builds("{}{}".format, st.integers(1, 99), UNITS),
+    "duetime-event-types": st.lists(st.sampled_from(["job", "schedule", "node", "queue"]), min_size=1).map(",".join),
     "duetime-etag": st.integers(1, 9).map('"{}"'.format),
+    "duetime-frequency": st.sampled_from(["once", "10m", "daily", "0 9 * * *"]),
     "duetime-header-name": st.text("abcxyz", min_size=1, max_size=8).map("X-{}".format),
     "duetime-header-value": st.text("abcxyz123", max_size=8),
     "duetime-interval": st.builds("{}{}".format, st.integers(1, 59), st.sampled_from(["s", "m", "h"])),
     "duetime-key": WORDS,
     "duetime-method": st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]),
     "duetime-name": WORDS,
+    "duetime-rate": st.builds("{}/{}s".format, st.integers(1, 99), st.integers(1, 99)),
     "duetime-rrule": st.integers(1, 9).map("FREQ=DAILY;INTERVAL={}".format),
     "duetime-signing-secret": st.just("whsec_" + base64.b64encode(b"s" * 32).decode()),
+    "duetime-since": st.builds("{}{}".format, st.integers(1, 24), st.sampled_from(["m", "h"])),
+    "duetime-step": st.builds("{}m".format, st.integers(1, 90)),
     "duetime-timeout": st.builds("{}{}".format, st.integers(1, 59), st.sampled_from(["s", "m"])),
     "duetime-url": st.builds("https://{}.example/run/{}".format, st.sampled_from("abc"), st.integers(0, 99)),
     "duetime-zone": st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"]),
@@ -51,15 +56,34 @@ def map_body(context: Any, body: Any) -> Any:
     """Only instants that are right are moved: what is wrong must stay so. A raw body needs a method that has one."""
     if not isinstance(body, dict):
         return body
-    made = {name: ORDER[name] if name in ORDER and _right(value) else value for name, value in body.items()}
+    made: dict[str, Any] = {name: ORDER[name] if name in ORDER and _right(value) else value for name, value in body.items()}
     when, target = made.get("when"), made.get("target")
     if isinstance(when, dict) and _right(when.get("at")):
-        made["when"] = {**when, "at": "9000-01-01T00:00:00Z"}
+        made["when"] = {**when, "at": "2030-01-01T00:00:00Z"}
     if isinstance(target, dict) and target.get("method") == "GET" and target.get("body") == "raw":
         made["target"] = {**target, "method": "POST"}
+    if isinstance(made.get("target"), dict):
+        made["target"] = _without_doubles(made["target"])
     if isinstance(made.get("jobs"), list):
         made["jobs"] = [map_body(context, one) for one in made["jobs"]]
     return made
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: Any) -> None:
+    """The end of a stretch of time is not long after its beginning."""
+    query = case.query
+    if isinstance(query, dict) and _right(query.get("to")) and _right(query.get("from", ORDER["from"])):
+        query.update({"from": ORDER["from"], "to": ORDER["to"]})
+
+
+def _without_doubles(target: dict[str, Any]) -> dict[str, Any]:
+    """A header is secret or it is not: no schema can say that."""
+    plain, secret = target.get("headers"), target.get("secret_headers")
+    if not isinstance(plain, dict) or not isinstance(secret, dict):
+        return target
+    names = {name.lower() for name in plain}
+    return {**target, "secret_headers": {name: value for name, value in secret.items() if name.lower() not in names}}
 
 
 def _right(value: Any) -> bool:

@@ -140,7 +140,7 @@ async def test_a_dead_letter_is_retried_as_a_new_job(api: Api) -> None:
 async def test_a_report_needs_the_token_of_the_attempt_that_runs(api: Api) -> None:
     job_id = await api.submit(retry={"max_attempts": 3, "first_delay": "0s"})
     first = await claimed(api, job_id)
-    other = report_token(RING, UUID(MISSING), 1)
+    other = report_token(RING, "default", UUID(MISSING), 1)
     for wrong in ("x", "1.00", other):
         refused(await api.post(f"/jobs/{job_id}/complete", {"token": wrong}), 403, "token_invalid", "token")
     assert (await api.post(f"/jobs/{job_id}/fail", {"token": first, "error": "later"})).json()["state"] == "pending"
@@ -158,6 +158,6 @@ async def claimed(api: Api, job_id: str) -> str:
     node = await store.join(NodeDraft("n", ("worker",), "0"), 60_000_000)
     [job] = await store.claim(ClaimRequest(node, (Lane("default", 5, 0),), ("invoice.send",), 1, 0))
     assert str(job.id) == job_id
-    token = report_token(RING, job.id, job.attempt)
+    token = report_token(RING, job.tenant, job.id, job.attempt)
     assert token is not None
     return token

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duetime.model.instant import SECOND
+import duetime as dt
 from tests.api.conftest import TASK, Api, refused
 
 NIGHTLY: dict[str, Any] = {"name": "nightly", "when": {"cron": "30 2 * * *", "tz": "Europe/Berlin"}, "target": TASK, "payload": {"n": 1}}
@@ -94,30 +94,6 @@ async def test_preview_stays_within_the_schedule(api: Api) -> None:
     refused(await api.get("/schedules/nightly/preview?count=0"), 422, "input_invalid", "count")
 
 
-async def test_a_backfill_fills_gaps_once_and_says_where_to_go_on(api: Api) -> None:
-    """S52: bounded. Repeating it, or going on after a break, adds nothing twice."""
-    await create(api, when={"every": "1h"})
-    now = await api.app.now()
-    start = now - 5 * 3_600 * SECOND
-    span = {"from": iso(start), "to": iso(now), "spacing": "10s"}
-    first = (await api.post("/schedules/nightly/backfill", {**span, "max": 3})).json()
-    assert (len(first["ids"]), first["covered"]) == (3, 0)
-    rest = (await api.post("/schedules/nightly/backfill", {**span, "from": first["next_from"]})).json()
-    assert (len(rest["ids"]), rest["next_from"]) == (2, None)
-    again = (await api.post("/schedules/nightly/backfill", span)).json()
-    assert (again["ids"], again["covered"]) == ([], 5)
-    due = [(await api.get(f"/jobs/{job_id}")).json()["due_at"] for job_id in first["ids"]]
-    assert due == sorted(due)
-    assert due[0] != due[1]
-    refused(
-        await api.post("/schedules/nightly/backfill", {"from": iso(now + SECOND), "to": iso(now + 2 * SECOND)}),
-        422,
-        "input_invalid",
-        "from",
-    )
-    refused(await api.post("/schedules/nightly/backfill", {**span, "max": 1_001}), 422, "input_invalid", "max")
-
-
 @pytest.mark.parametrize("number", [0, 3])
 async def test_schedules_are_listed_by_name(api: Api, number: int) -> None:
     for name in ["c", "a", "b"][:number]:
@@ -129,9 +105,74 @@ async def test_schedules_are_listed_by_name(api: Api, number: int) -> None:
         assert ([one["name"] for one in rest["items"]], rest["next_cursor"]) == (["c"], None)
 
 
-def iso(micros: int) -> str:
-    from duetime.api.shown import iso as shown
+async def names(api: Api, query: str) -> list[str]:
+    found = await api.get(f"/schedules?{query}")
+    assert found.status_code == 200, found.text
+    return [one["name"] for one in found.json()["items"]]
 
-    text = shown(micros)
-    assert text is not None
-    return text
+
+async def test_schedules_are_filtered(api: Api) -> None:
+    await create(api, name="Nightly report", owner="ann", queue="slow", labels={"team": "billing"})
+    await create(api, name="hourly report", paused=True, labels={"team": "web:shop"})
+    await create(api, name="call", target={"type": "http", "url": "https://a.example/run"})
+    assert await names(api, "text=REPORT") == ["Nightly report", "hourly report"]
+    assert await names(api, "paused=true") == ["hourly report"]
+    assert await names(api, "paused=false&text=report") == ["Nightly report"]
+    assert await names(api, "owner=ann") == await names(api, "queue=slow") == await names(api, "label=team:billing") == ["Nightly report"]
+    assert await names(api, "label=team:web:shop") == ["hourly report"]
+    assert await names(api, "label=team:") == []
+    assert await names(api, "target=@http") == ["call"]
+    assert await names(api, "target=invoice.send") == ["Nightly report", "hourly report"]
+    first = (await api.get("/schedules?text=report&limit=1")).json()
+    rest = await api.get(f"/schedules?text=report&limit=1&cursor={first['next_cursor']}")
+    assert [one["name"] for one in rest.json()["items"]] == ["hourly report"]
+    refused(await api.get(f"/schedules?text=call&limit=1&cursor={first['next_cursor']}"), 400, "cursor_invalid")
+    for odd, field in (("label=team", "label"), ("paused=perhaps", "paused"), ("owner=@x", "owner"), ("name=x", "name")):
+        refused(await api.get(f"/schedules?{odd}"), 422, "input_invalid", field)
+
+
+async def test_an_edit_that_says_nothing_new_changes_nothing(api: Api) -> None:
+    made = await create(api, labels={"a": "1", "b": "2"}, timeout="60s", payload={"x": 1, "y": [2]})
+    same = {"payload": {"y": [2], "x": 1}, "labels": {"b": "2", "a": "1"}, "timeout": "1m", "when": made["when"], "paused": False}
+    done = await api.ask("PATCH", "/schedules/nightly", same, if_match='"1"')
+    assert (done.status_code, done.json()) == (200, made)
+    paused = (await api.post("/schedules/nightly/pause", {"note": "moving"})).json()
+    assert (await api.post("/schedules/nightly/pause", {"note": "moving"})).json() == paused
+    assert (await api.post("/schedules/nightly/pause", {"note": "moved"})).json()["version"] == paused["version"] + 1
+
+
+async def test_what_follows_from_the_task_follows_an_edit(api: Api) -> None:
+    """Another argument is another gate, and the payload is of the task's version."""
+
+    @api.app.task("mail.send", limit=dt.Limit(1, per="customer"), version=3)
+    async def send(customer: str) -> None: ...
+
+    await create(api, target={"type": "task", "name": "mail.send"}, payload={"customer": "a"})
+    before = (await api.app.find_schedule("nightly")).draft
+    await api.ask("PATCH", "/schedules/nightly", {"payload": {"customer": "b"}})
+    after = (await api.app.find_schedule("nightly")).draft
+    other = {**NIGHTLY, "name": "other", "target": {"type": "task", "name": "mail.send"}, "payload": {"customer": "b"}}
+    await api.post("/schedules", other)
+    declared = (await api.app.find_schedule("other")).draft
+    assert before.gate != after.gate == declared.gate
+    assert after.policies == declared.policies
+    await api.ask("PATCH", "/schedules/nightly", {"target": TASK})
+    assert (await api.app.find_schedule("nightly")).draft.gate is None
+
+
+async def test_a_removal_by_version_sees_an_edit_made_meanwhile(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """I-4: between looking and removing, somebody edits."""
+    await create(api)
+    store, removing = api.app.store, api.app.store.remove_schedule
+
+    async def edited_first(*arguments: Any) -> Any:
+        monkeypatch.setattr(store, "remove_schedule", removing)
+        await api.ask("PATCH", "/schedules/nightly", {"priority": 9})
+        return await removing(*arguments)
+
+    monkeypatch.setattr(store, "remove_schedule", edited_first)
+    refused(await api.ask("DELETE", "/schedules/nightly", if_match='"1"'), 412, "version_conflict")
+    assert (await api.get("/schedules/nightly")).json()["priority"] == 9
+    monkeypatch.setattr(store, "remove_schedule", edited_first)
+    assert (await api.ask("DELETE", "/schedules/nightly")).status_code == 204
+    refused(await api.ask("DELETE", "/schedules/nightly"), 404, "schedule_not_found")

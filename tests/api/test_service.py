@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 import duetime as dt
 from duetime.api import problems
-from duetime.api.auth import Caller, Scope
+from duetime.api.auth import Asked, Caller, Scope
 from duetime.api.problems import Refused
 from duetime.api.service import build
 from duetime.config import Settings
@@ -26,8 +25,10 @@ JOB = {"target": TASK}
 class Keys:
     """A gate as the keys will be one: the tenant and scopes stand in the header."""
 
-    async def admit(self, headers: Mapping[str, str]) -> Caller:
-        tenant, _, scopes = headers.get("authorization", "").partition(" ")
+    local = False
+
+    async def admit(self, asked: Asked) -> Caller:
+        tenant, _, scopes = asked.headers.get("authorization", "").partition(" ")
         if not tenant:
             raise Refused(401, "unauthenticated", "give a key")
         return Caller(tenant, frozenset(Scope(one) for one in scopes.split()))
@@ -60,8 +61,9 @@ async def test_a_key_may_do_what_its_scopes_say(keyed: Api) -> None:
     refused(await keyed.post("/jobs", JOB, authorization="a read"), 403, "scope_missing")
     refused(await keyed.get("/jobs", authorization="a submit"), 403, "scope_missing")
     assert (await keyed.post("/jobs", JOB, authorization="a submit")).status_code == 201
-    refused(await keyed.post("/queues/x/pause", authorization="a read submit"), 403, "scope_missing")
-    assert (await keyed.post("/queues/x/pause", authorization="a admin")).json()["paused"]
+    refused(await keyed.post("/queues/x/pause", authorization="default read submit"), 403, "scope_missing")
+    refused(await keyed.post("/queues/x/pause", authorization="a admin"), 403, "tenant_not_allowed")
+    assert (await keyed.post("/queues/x/pause", authorization="default admin")).json()["paused"]
 
 
 async def test_tenants_do_not_see_one_another(keyed: Api) -> None:

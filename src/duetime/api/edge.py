@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
+from duetime.api.meter import Meter
+from duetime.api.scrapes import Scrapes
+from duetime.api.streams import Streams
 from duetime.app import App
+from duetime.app.health import Health
 from duetime.app.operations import Operations
 from duetime.model.keyring import KeyRing
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from duetime.api.idempotency import Memory
     from duetime.api.limits import RateLimit
     from duetime.api.paging import Cursors
+    from duetime.config import Settings
     from duetime.model.target import Seal
 
 
@@ -29,6 +34,17 @@ class Edge:
     memory: Memory
     ring: KeyRing  # signs the tokens of reports
     seal: Callable[[str], Seal] | None  # encrypts secret header values of a tenant; None: there is no key to do it with
+    settings: Settings
+    meter: Meter = field(default_factory=Meter)
+    streams: Streams = field(default_factory=Streams)
+    scrapes: Scrapes = field(init=False)
+    health: Health = field(init=False)
+    stopping: bool = False
+
+    def __post_init__(self) -> None:
+        self.app.watch()
+        self.scrapes = Scrapes(self.app)
+        self.health = Health(self.app)
 
     def view(self, caller: Caller) -> Operations:
         """The app as this caller's tenant sees it."""

@@ -1,8 +1,6 @@
-"""Alive and ready. Alive says that this process answers; ready, that what it needs does, too."""
+"""Alive and ready. Alive says that this process answers; ready, that it can do its work, and if not, why."""
 
 from __future__ import annotations
-
-import asyncio
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
@@ -12,10 +10,8 @@ from starlette.responses import Response
 from duetime.api.edge import edge_of
 from duetime.api.problems import RETRY_AFTER, Refused
 from duetime.api.routing import PROBLEM, answer
-from duetime.errors import DuetimeError
 from duetime.version import VERSION
 
-PATIENCE = 2.0  # seconds: whoever asks has a timeout of his own
 router = APIRouter(tags=["health"])
 
 
@@ -31,13 +27,14 @@ async def alive() -> Response:
 
 
 @router.get(
-    "/readyz", response_model=HealthOut, summary="The store answers, too", responses={503: {"description": "Not ready.", **PROBLEM}}
+    "/readyz",
+    response_model=HealthOut,
+    summary="Store and node are fit for work, and nobody has told this process to stop",
+    responses={503: {"description": "Not ready.", **PROBLEM}},
 )
 async def ready(request: Request) -> Response:
-    try:
-        async with asyncio.timeout(PATIENCE):
-            await edge_of(request).app.store.time()
-    except (DuetimeError, TimeoutError):
-        remedy = "it comes back by itself when the store does"
-        raise Refused(503, "not_ready", f"the store does not answer: {remedy}", None, {"Retry-After": RETRY_AFTER}) from None
+    edge = edge_of(request)
+    trouble = "the service is stopping" if edge.stopping else await edge.health.trouble()
+    if trouble is not None:
+        raise Refused(503, "not_ready", trouble, None, {"Retry-After": RETRY_AFTER})
     return answer({"status": "ready", "version": VERSION})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
@@ -13,6 +13,9 @@ from starlette.types import Receive
 
 from duetime.api.problems import Refused, invalid
 from duetime.model.codec import DEEPEST
+
+if TYPE_CHECKING:
+    from duetime.api.auth import Caller
 
 LARGEST_BODY = 256 * 1024
 MOST_KEYS = 1_000
@@ -23,13 +26,13 @@ MOST_BATCH_KEYS = 400_000
 class RateLimit(Protocol):
     """How often a key may ask. Raises Refused(429) with Retry-After."""
 
-    def spend(self, key_prefix: str | None, tenant: str) -> None: ...
+    def spend(self, caller: Caller) -> None: ...
 
 
 class Unlimited:
     """Local mode: whoever is on this machine may ask as often as they like."""
 
-    def spend(self, key_prefix: str | None, tenant: str) -> None:
+    def spend(self, caller: Caller) -> None:
         return None
 
 

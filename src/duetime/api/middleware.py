@@ -8,27 +8,30 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from duetime.api.meter import Meter
 from duetime.api.problems import INTERNAL, respond
 from duetime.clock import monotonic_micros, wall_micros
 from duetime.model.ids import Ids
 
 _logger = logging.getLogger("duetime.api")
 _GIVEN = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-# An answer of the API is nobody's to keep, to guess at or to frame (S41, S44).
+# An answer of the API is nobody's to keep, to guess at or to frame (S41, S44). A page that says otherwise has its way.
 SECURITY = [
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]
-STRICT_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
 
 class Border:
     """Pure ASGI: one object per request and no task of its own, because it is in every request's way."""
 
-    def __init__(self, inner: ASGIApp) -> None:
+    def __init__(self, inner: ASGIApp, meter: Meter | None = None, route: str | None = None) -> None:
         self._inner = inner
+        self._meter = meter or Meter()
+        self._route = route  # of everything behind it, where nobody else tells
         self._ids = Ids()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,11 +46,11 @@ class Border:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                self._meter.count(scope, status, monotonic_micros() - began, self._route)
                 headers = message["headers"]
+                own = {name for name, _ in headers}
+                headers.extend(one for one in SECURITY if one[0] not in own)
                 headers.append((b"x-request-id", request_id.encode()))
-                headers.extend(SECURITY)
-                if not any(name == b"content-security-policy" for name, _ in headers):
-                    headers.append(STRICT_POLICY)
             await send(message)
 
         began = monotonic_micros()

@@ -10,6 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from duetime.api.problems import Problem
 
 UNWANTED = ("HTTPValidationError", "ValidationError")
+BEARER = {"type": "http", "scheme": "bearer", "description": "An API key, as `duetime key create` shows it: dt_..."}
 REFERENCE = "#/components/schemas/{model}"
 
 
@@ -27,8 +28,19 @@ def document(service: FastAPI) -> dict[str, Any]:
         for name in UNWANTED:
             schemas.pop(name, None)
         _without_absent_defaults(schemas)
+        if not service.state.edge.gate.local:
+            _ask_for_keys(made)
         service.openapi_schema = made
     return service.openapi_schema
+
+
+def _ask_for_keys(made: dict[str, Any]) -> None:
+    """Of every operation that can answer 401."""
+    made["components"]["securitySchemes"] = {"key": BEARER}
+    for operations in made["paths"].values():
+        for operation in operations.values():
+            if "401" in operation["responses"]:
+                operation["security"] = [{"key": []}]
 
 
 def _without_absent_defaults(schema: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
 from fastapi.routing import APIRoute
@@ -56,6 +56,7 @@ class StrictRoute(APIRoute):
 
     largest_body = LARGEST_BODY
     most_keys = MOST_KEYS
+    look_at: Callable[[Request], Awaitable[object]] = staticmethod(anyone_known)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -65,7 +66,7 @@ class StrictRoute(APIRoute):
         optional = not self.body_field.field_info.is_required()
 
         async def handle_strictly(request: Request) -> Response:
-            await anyone_known(request)  # before a byte of what a stranger sends is looked at
+            await self.look_at(request)  # before a byte of what a stranger sends is looked at
             data = await read_body(request, self.largest_body)
             if not data and optional:
                 return await handle(_Read(request, None))

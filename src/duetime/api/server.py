@@ -5,50 +5,80 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from ipaddress import ip_address
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+from duetime.api.protocol import GuardedProtocol
+from duetime.clock import monotonic_micros
+from duetime.config import UNIX, Settings, is_loopback
 from duetime.errors import ConfigError
 
 BACKLOG = 2_048
 PATIENCE = 5  # seconds that requests under way may go on after the end was asked for
+IDLE_SECONDS = 30
+HANDSHAKE_SECONDS = 10.0
+MOST_CONNECTIONS = 1_000
+TICKS_A_SECOND = 10
 
 
 class Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, most: int) -> None:
         super().__init__(config)
         self.up = asyncio.Event()
+        self.servers: list[asyncio.base_events.Server] = []
+        self._tls = tls
+        self._most = most
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """As uvicorn does it, with a handshake that may not take for ever, and our own kind of connection."""
+        loop = asyncio.get_running_loop()
+        make = partial(GuardedProtocol, self.config, self.server_state, {}, most=self._most)
+        patience = None if self._tls is None else HANDSHAKE_SECONDS
+        for one in sockets or ():
+            begin: Any = loop.create_unix_server if one.family == socket.AF_UNIX else loop.create_server
+            self.servers.append(await begin(make, sock=one, ssl=self._tls, backlog=BACKLOG, ssl_handshake_timeout=patience))
+        self.started = True
         self.up.set()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_A_SECOND == 0:
+            now = monotonic_micros()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, GuardedProtocol):
+                    connection.end_if_late(now)
+        return await super().on_tick(counter)
 
 
 @asynccontextmanager
-async def serving(service: Any, listener: socket.socket) -> AsyncIterator[Server]:
+async def serving(
+    service: Any, listener: socket.socket, tls: ssl.SSLContext | None = None, most: int = MOST_CONNECTIONS
+) -> AsyncIterator[Server]:
     """Answers requests until the block ends; those under way then are finished first."""
     config = uvicorn.Config(
         service,
-        http="httptools",
+        http=GuardedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=PATIENCE,
-        backlog=BACKLOG,
     )
-    server = Server(config)
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # what it says of coming and going is said by the node
+    server = Server(config, tls, most)
+    # What it says of coming and going is said by the node, and of what strangers send nothing needs to be said.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     life = asyncio.create_task(server.serve([listener]), name="duetime-api")
     started = asyncio.ensure_future(server.up.wait())
     try:
@@ -58,12 +88,15 @@ async def serving(service: Any, listener: socket.socket) -> AsyncIterator[Server
         yield server
     finally:
         started.cancel()
+        service.stop()
         server.should_exit = True
         await life
 
 
 def listen(host: str, port: int) -> socket.socket:
     """The socket, bound before anything else starts: a port that is taken is told at once."""
+    if host.startswith(UNIX):
+        return _listen_at(Path(host.removeprefix(UNIX)))
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
@@ -79,16 +112,71 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def _listen_at(path: Path) -> socket.socket:
+    """A Unix socket, for its owner only. What a process that died has left there is cleared away."""
+    with socket.socket(socket.AF_UNIX) as other:
+        if path.is_socket() and other.connect_ex(str(path)) != 0:
+            path.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(path))
+        path.chmod(0o600)  # nobody is served before listen()
+    except OSError as problem:
+        listener.close()
+        raise ConfigError(f"host: cannot listen at {path} ({problem.strerror}): name another path") from None
+    return listener
+
+
+def clear(host: str) -> None:
+    """Leave nothing behind where we listened."""
+    if host.startswith(UNIX):
+        Path(host.removeprefix(UNIX)).unlink(missing_ok=True)
+
+
+def require_safety(settings: Settings) -> None:
+    """What must be said before anybody can connect."""
+    if not settings.keys:
+        require_loopback(settings.host)
+    if (settings.tls_cert is None) != (settings.tls_key is None):
+        missing = "tls_key" if settings.tls_key is None else "tls_cert"
+        raise ConfigError(f"{missing}: is missing: TLS needs both --tls-cert and --tls-key")
+
+
 def require_loopback(host: str) -> None:
     """Without keys everybody who reaches the API may do everything: then only this machine may reach it (S2)."""
+    if not is_loopback(host):
+        remedy = "make a key with `duetime key create NAME --scopes admin` and start with --auth keys, or listen on 127.0.0.1"
+        raise ConfigError(f"host: {host} is reached from elsewhere, and there is no authentication: {remedy}")
+
+
+def tls_of(settings: Settings) -> ssl.SSLContext | None:
+    """The certificate, read before anything else starts."""
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    for name, file in (("tls_cert", settings.tls_cert), ("tls_key", settings.tls_key)):
+        try:
+            open(file, "rb").close()
+        except OSError as problem:
+            raise ConfigError(f"{name}: {file} cannot be read ({problem.strerror}): name a PEM file") from None
     try:
-        local = ip_address(host).is_loopback
-    except ValueError:
-        local = host.lower() == "localhost"
-    if not local:
-        raise ConfigError(f"host: {host} is reached from elsewhere, and there is no authentication: listen on 127.0.0.1")
+        context.load_cert_chain(settings.tls_cert, settings.tls_key, _no_password)
+    except ssl.SSLError as problem:
+        reason = (problem.reason or "not PEM").replace("_", " ").lower()
+        remedy = "give a PEM certificate with its chain and the key it was made with, unencrypted"
+        raise ConfigError(f"tls_cert: {settings.tls_cert} and {settings.tls_key} are no pair to serve with ({reason}): {remedy}") from None
+    return context
 
 
-def address_of(listener: socket.socket) -> str:
+def _no_password() -> str:
+    """Nobody is there to be asked for it."""
+    return ""
+
+
+def address_of(listener: socket.socket, scheme: str = "http") -> str:
+    if listener.family == socket.AF_UNIX:
+        return f"{UNIX}{listener.getsockname()}"
     host, port = listener.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"

@@ -10,21 +10,43 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
-from duetime.api import health
-from duetime.api.auth import Gate, LocalGate, anyone_known
+from duetime.api import demo, health, metrics, ui
+from duetime.api.auth import Gate, anyone_known
+from duetime.api.compat.routes import compatible
 from duetime.api.docs import page
 from duetime.api.edge import Edge
+from duetime.api.gates import KeyGate, LocalGate
 from duetime.api.idempotency import Memory
 from duetime.api.limits import RateLimit, Unlimited
 from duetime.api.middleware import Border
 from duetime.api.openapi import document
 from duetime.api.paging import Cursors
 from duetime.api.problems import Refused, invalid, refusal_of, respond
-from duetime.api.v1 import jobs, nodes, queues, reports, schedules
+from duetime.api.rates import KeyRates
+from duetime.api.v1 import (
+    bulk,
+    calendar,
+    dead,
+    events,
+    jobs,
+    keys,
+    me,
+    nodes,
+    plans,
+    preview,
+    queues,
+    reports,
+    schedules,
+    stats,
+    targets,
+    tasks,
+    versions,
+    why,
+)
 from duetime.api.v1.submitting import PATH, Submitting
 from duetime.app import App
 from duetime.config import Settings
@@ -33,7 +55,28 @@ from duetime.model.keyring import KeyRing
 from duetime.version import VERSION
 
 PREFIX = "/api/v1"
-OTHER_PAGES = ("/", "/docs", "/openapi.json")
+# In this order: /jobs/bulk must come before /jobs/{id}.
+ROUTERS = (
+    jobs.batches,
+    bulk.router,
+    jobs.router,
+    schedules.router,
+    plans.router,
+    preview.router,
+    versions.router,
+    queues.router,
+    nodes.router,
+    keys.router,
+    me.router,
+    targets.router,
+    tasks.router,
+    stats.router,
+    events.router,
+    why.router,
+    dead.router,
+    calendar.router,
+)
+OTHER_PAGES = ("/", "/docs", "/openapi.json", "/ui")
 
 
 class Service(FastAPI):
@@ -42,7 +85,7 @@ class Service(FastAPI):
     def __init__(self, edge: Edge, **options: Any) -> None:
         super().__init__(**options)
         self.state.edge = edge
-        self._submitting = Border(Submitting(edge))
+        self._submitting = Border(Submitting(edge), edge.meter, PATH)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
@@ -50,31 +93,49 @@ class Service(FastAPI):
         else:
             await super().__call__(scope, receive, send)
 
+    def stop(self) -> None:
+        """Whoever asks is told that the service is not ready any more, and streams end."""
+        self.state.edge.stopping = True
+        self.state.edge.app.audience.dismiss()
+
 
 def build(
     app: App, settings: Settings, *, gate: Gate | None = None, rate_limit: RateLimit | None = None, ring: KeyRing | None = None
 ) -> FastAPI:
     """The ASGI application. The app must be open while it serves."""
-    edge = make_edge(app, settings, gate or LocalGate(), rate_limit or Unlimited(), ring or KeyRing())
+    edge = make_edge(app, settings, gate or _gate(app, settings), rate_limit or _rates(settings), ring or KeyRing())
     service = Service(edge, title="Duetime", version=VERSION, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
     service.include_router(_v1())
+    service.include_router(reports.router, prefix=PREFIX)
     service.include_router(health.router)
+    service.include_router(metrics.router)
+    service.include_router(compatible())
+    if edge.gate.local:
+        service.include_router(demo.router)
     service.add_api_route("/docs", _docs, include_in_schema=False)
-    service.add_api_route("/", _front, include_in_schema=False)
+    service.include_router(ui.router(ui.Files()))
     service.openapi = lambda: document(service)  # type: ignore[method-assign]  # FastAPI's own way to have another
     for kind, handler in ((DuetimeError, _domain), (Refused, _refused), (RequestValidationError, _invalid), (HTTPException, _http)):
         service.add_exception_handler(kind, handler)
-    service.add_middleware(Border)
+    service.add_middleware(Border, meter=edge.meter)
     return service
 
 
 def make_edge(app: App, settings: Settings, gate: Gate, rate_limit: RateLimit, ring: KeyRing) -> Edge:
-    return Edge(app, gate, rate_limit, Cursors(_cursor_key(settings, ring)), Memory(app.store), ring, _sealer(ring))
+    return Edge(app, gate, rate_limit, Cursors(_cursor_key(settings, ring)), Memory(app.store), ring, _sealer(ring), settings)
+
+
+def _gate(app: App, settings: Settings) -> Gate:
+    return KeyGate(app, settings.trusted_proxies()) if settings.keys else LocalGate(settings.public_url)
+
+
+def _rates(settings: Settings) -> RateLimit:
+    return KeyRates(settings.usual_rate()) if settings.keys else Unlimited()
 
 
 def _v1() -> APIRouter:
     made = APIRouter(prefix=PREFIX, dependencies=[Depends(anyone_known)])
-    for router in (jobs.batches, jobs.router, reports.router, schedules.router, queues.router, nodes.router):
+    for router in ROUTERS:
         made.include_router(router)
     return made
 
@@ -128,8 +189,10 @@ async def _http(request: Request, problem: Exception) -> Response:
 
 def _methods(request: Request) -> set[str]:
     """All methods of this path: Starlette itself names those of the first route only."""
-    found = {"GET"} if request.url.path in OTHER_PAGES else set()
-    for path, operations in request.app.openapi()["paths"].items():
+    found = {"GET"} if request.url.path in OTHER_PAGES else {"GET", "HEAD"} if request.url.path.startswith("/ui/") else set()
+    known = request.app.openapi()["paths"]
+    exact = {request.url.path: known[request.url.path]} if request.url.path in known else known
+    for path, operations in exact.items():
         pattern = compile_path(path.replace("{job_id}", "{job_id:uuid}"))[0]
         if pattern.match(request.url.path):
             found |= {method.upper() for method in operations}
@@ -138,7 +201,3 @@ def _methods(request: Request) -> set[str]:
 
 async def _docs(request: Request) -> Response:
     return page(request.app.openapi())
-
-
-async def _front() -> Response:
-    return RedirectResponse("/docs")

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from duetime.app.operations import HTTP_TARGET
-from duetime.errors import InvalidInput
-from duetime.model import duration
+from duetime.model import definition
 from duetime.model.attempt import Attempt
 from duetime.model.codec import decode
-from duetime.model.instant import Micros, to_datetime
+from duetime.model.instant import Micros
 from duetime.model.job import Job, JobDraft
 from duetime.model.lease import Lease, Node
 from duetime.model.limit import Queue, show_rate
 from duetime.model.schedule import Schedule
-from duetime.model.target import HttpTarget
-from duetime.model.when import describe, to_json
+from duetime.model.when import describe
 from duetime.store import QueueCount
+
+iso, target, policies = definition.iso, definition.target, definition.policies
 
 
 def job_summary(job: Job) -> dict[str, Any]:
@@ -70,7 +69,7 @@ def attempt(one: Attempt) -> dict[str, Any]:
     }
 
 
-def submitted(job_id: str, draft: JobDraft, known: Job | None) -> dict[str, Any]:
+def submitted(job_id: str, draft: JobDraft, known: Job | None, conflict: str | None) -> dict[str, Any]:
     """A job that is new, or `known`, the one that answers for it."""
     row: Job | JobDraft = draft if known is None else known
     fire_time = iso(row.fire_time)
@@ -78,6 +77,7 @@ def submitted(job_id: str, draft: JobDraft, known: Job | None) -> dict[str, Any]
         "id": job_id,
         "state": "pending" if known is None else known.state.value,
         "created": known is None,
+        "conflict": conflict,
         "queue": row.queue,
         "priority": row.priority,
         "fire_time": fire_time,
@@ -91,21 +91,8 @@ def schedule(one: Schedule) -> dict[str, Any]:
         "id": str(one.id),
         "name": draft.name,
         "version": one.version,
-        "when": to_json(draft.when),
         "description": describe(draft.when),
-        "target": target(draft.target, draft.target_spec),
-        "payload": decoded(draft.payload),
-        "queue": draft.queue,
-        "priority": draft.priority,
-        **policies(draft.policies),
-        "owner": draft.owner,
-        "labels": decoded(draft.labels) or {},
-        "overlap": draft.overlap or "allow",
-        "missed": draft.missed.to_json(),
-        "jitter": duration.show(draft.jitter),
-        "start_at": iso(draft.start_at),
-        "end_at": iso(draft.end_at),
-        "max_runs": draft.max_runs,
+        **definition.definition(draft),
         "paused": one.paused,
         "pause_note": one.pause_note,
         "runs": one.runs,
@@ -147,26 +134,8 @@ def lease(one: Lease) -> dict[str, Any]:
     return {"name": one.name, "holder": one.holder, "token": one.token, "expires_at": iso(one.expires_at)}
 
 
-def target(name: str, spec: bytes | None) -> dict[str, Any]:
-    if name != HTTP_TARGET:
-        return {"type": "task", "name": name}
-    try:
-        return HttpTarget.from_spec(spec or b"{}").to_json()
-    except InvalidInput:
-        return {"type": "http"}  # rules became stricter since it was stored: it cannot run, and nothing of it is shown
-
-
-def policies(stored: bytes | None) -> dict[str, Any]:
-    own = decoded(stored) or {}
-    return {"timeout": own.get("timeout"), "retry": own.get("retry"), "delivery": own.get("delivery", "at_least_once")}
-
-
 def text(identity: UUID | None) -> str | None:
     return None if identity is None else str(identity)
-
-
-def iso(micros: Micros | None) -> str | None:
-    return None if micros is None else f"{to_datetime(micros).replace(tzinfo=None).isoformat()}Z"
 
 
 def decoded(stored: bytes | None) -> Any:

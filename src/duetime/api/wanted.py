@@ -8,20 +8,20 @@ from typing import Any
 
 from duetime.api.edge import Edge
 from duetime.api.models.fields import whole
-from duetime.api.models.jobs import NewJobIn, RetryIn
+from duetime.api.models.jobs import BatchJobIn, RetryIn
 from duetime.api.models.schedules import MissedIn
 from duetime.app.operations import HTTP_TARGET, NewTarget
 from duetime.engine.drafts import NewJob
 from duetime.errors import InvalidInput
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed
-from duetime.model.target import HttpTarget
+from duetime.model.target import SECRETS, SIGNING, HttpTarget
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
-JOB_FIELDS = ("delay", "priority", "queue", "unique_key", "timeout", "delivery", "owner", "labels")
+JOB_FIELDS = ("delay", "priority", "queue", "unique_key", "on_conflict", "timeout", "delivery", "owner", "labels")
 
 
-def new_job(edge: Edge, tenant: str, body: NewJobIn) -> NewTarget:
+def new_job(edge: Edge, tenant: str, body: BatchJobIn) -> NewTarget:
     given = body.model_fields_set
     options: dict[str, Any] = {name: getattr(body, name) for name in JOB_FIELDS if name in given}
     if "at" in given:
@@ -54,13 +54,14 @@ def _task(value: dict[str, Any]) -> str:
 
 def _http(edge: Edge, tenant: str, value: dict[str, Any], before: bytes | None) -> bytes:
     for name, member in value.items():
-        if member is None:
+        if member is None and name != SIGNING:
             raise InvalidInput(f"target.{name}", "is null: give a value, or leave it out")
     if isinstance(value.get("success"), list):
         value = {**value, "success": [whole(code) for code in value["success"]]}
     wanted = HttpTarget.from_json(value, "target")
     if before is not None:
-        wanted = wanted.keeping_secrets_of(HttpTarget.from_spec(before))
+        left_out = [name for name in SECRETS if name not in value]
+        wanted = wanted.keeping_secrets_of(HttpTarget.from_spec(before), left_out=left_out)
     if wanted.hidden and edge.seal is not None:
         wanted = wanted.sealed(edge.seal(tenant))
     return wanted.to_spec()
@@ -77,7 +78,8 @@ def instant(value: str, field: str) -> datetime:
 
 
 def retry(value: RetryIn) -> Retry:
-    return Retry(value.max_attempts, value.first_delay, float(value.multiplier), value.max_delay)
+    jitter = value.jitter if "jitter" in value.model_fields_set else None
+    return Retry(value.max_attempts, value.first_delay, float(value.multiplier), value.max_delay, jitter=jitter)
 
 
 def missed(value: MissedIn) -> Missed:

@@ -1,12 +1,22 @@
-"""Queues, nodes and leases in answers."""
+"""Queues, nodes and leases in requests and answers."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
-from duetime.api.models.fields import OutInstant, Output
+from duetime.api.models.fields import WHOLE, Input, OutInstant, Output
+from duetime.api.models.plans import RateText
+from duetime.model.limit import MOST_AT_ONCE
+
+
+class QueueLimitIn(Input):
+    """Replaces what was said before: what is null or left out is not limited."""
+
+    model_config = ConfigDict(title="QueueLimit", json_schema_extra={"examples": [{"most": 5, "rate": "100/1m"}]})
+    most: Annotated[int | None, Field(ge=1, le=MOST_AT_ONCE, description="Jobs of it running at once, over all nodes."), WHOLE] = None
+    rate: Annotated[RateText | None, Field(description="Starts in a time, over all nodes.")] = None
 
 
 class QueueOut(Output):

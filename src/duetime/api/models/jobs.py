@@ -30,6 +30,8 @@ from duetime.model.retry import MOST_ATTEMPTS
 
 MOST_IN_A_BATCH = 10_000
 DeliveryName = Literal["at_least_once", "at_most_once"]
+OnConflictName = Literal["skip", "replace", "reschedule"]
+_EXAMPLES: list[Any] = [{"target": {"type": "task", "name": "invoice.send"}, "payload": {"customer": "c1"}}]
 # A task's payload is its named arguments; at most one of `at` and `delay` is given.
 _RULES: dict[str, Any] = {
     "not": {"required": ["at", "delay"]},
@@ -44,6 +46,7 @@ class RetryIn(Input):
     first_delay: Duration = "5s"
     multiplier: Annotated[float, Field(ge=1, le=100)] = 2.0
     max_delay: Duration = "1h"
+    jitter: Annotated[bool, Field(description="Each wait is drawn from zero to what it would be.")] = True
 
 
 class JobOptions(Input):
@@ -60,23 +63,29 @@ class JobOptions(Input):
     labels: Labels = Field(default_factory=dict)
 
 
-class NewJobIn(JobOptions):
+class BatchJobIn(JobOptions):
     """A job to run now, at an instant, or after a delay."""
 
-    model_config = ConfigDict(
-        title="NewJob",
-        json_schema_extra={**_RULES, "examples": [{"target": {"type": "task", "name": "invoice.send"}, "payload": {"customer": "c1"}}]},
-    )
+    model_config = ConfigDict(title="BatchJob", json_schema_extra={**_RULES, "examples": _EXAMPLES})
     at: Instant = ""
     delay: Duration = ""
     unique_key: UniqueKey = ""
+
+
+class NewJobIn(BatchJobIn):
+    """A job to run now, at an instant, or after a delay; and what happens when its unique key is taken."""
+
+    model_config = ConfigDict(
+        title="NewJob", json_schema_extra={**_RULES, "dependentRequired": {"on_conflict": ["unique_key"]}, "examples": _EXAMPLES}
+    )
+    on_conflict: Annotated[OnConflictName, Field(description="While another job with the unique key is live.")] = "skip"
 
 
 class JobBatchIn(Input):
     """All of them are stored, or none."""
 
     model_config = ConfigDict(title="JobBatch")
-    jobs: Annotated[list[NewJobIn], Field(min_length=1, max_length=MOST_IN_A_BATCH)]
+    jobs: Annotated[list[BatchJobIn], Field(min_length=1, max_length=MOST_IN_A_BATCH)]
 
 
 class JobPatchIn(Input):
@@ -98,7 +107,7 @@ class RetryJobIn(Input):
 
 
 class TokenIn(Input):
-    token: Annotated[str, Field(min_length=1, max_length=200, description="The Duetime-Report-Token the call came with.")]
+    token: Annotated[str, Field(min_length=1, max_length=400, description="The Duetime-Report-Token of the call; no key is needed.")]
 
 
 class CompleteIn(TokenIn):
@@ -131,6 +140,9 @@ class SubmittedOut(Output):
     id: OutId
     state: State
     created: Annotated[bool, Field(description="False: a job with the same unique key was there already, and this is that one.")]
+    conflict: Annotated[
+        Literal["skipped", "replaced", "rescheduled"] | None, Field(description="What came of a unique key that was taken.")
+    ]
     queue: str
     priority: int
     fire_time: OutInstant

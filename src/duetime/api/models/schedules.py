@@ -25,7 +25,6 @@ from duetime.api.models.fields import (
 )
 from duetime.api.models.jobs import DeliveryName, JobOptions, RetryIn
 from duetime.api.models.targets import HTTP_TARGET, TASK_TARGET, Target, When
-from duetime.app.backfilling import MOST_FIRES
 
 OverlapName = Literal["skip", "allow", "queue", "cancel_previous"]
 MissedName = Literal["latest", "all", "skip"]
@@ -91,32 +90,13 @@ class PauseIn(Input):
     note: Note = ""
 
 
-class BackfillIn(Input):
-    """Jobs for the fires of a past range that no job stands for."""
-
-    model_config = ConfigDict(
-        title="Backfill", json_schema_extra={"examples": [{"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "spacing": "1s"}]}
-    )
-    start: Annotated[Instant, Field(alias="from", description="Included.", examples=["2026-01-01T00:00:00Z"])]
-    end: Annotated[Instant, Field(alias="to", description="Excluded; never later than now.", examples=["2026-01-02T00:00:00Z"])]
-    spacing: Annotated[Duration, Field(description="Between the due times of two jobs.")] = "0s"
-    max: Annotated[int, Field(ge=1, le=MOST_FIRES, description="Fires in this call; the answer says where to go on."), WHOLE] = MOST_FIRES
-
-
-class BackfillOut(Output):
-    model_config = ConfigDict(title="Backfilled")
-    ids: list[OutId]
-    covered: Annotated[int, Field(description="Fires that have a job already.")]
-    next_from: Annotated[OutInstant | None, Field(description="Where the next call goes on; null: the range is done.")]
-
-
 class ScheduleOut(Output):
     model_config = ConfigDict(title="Schedule")
     id: OutId
     name: str
     version: int
     when: dict[str, str]
-    description: str
+    description: Annotated[str, Field(description="When it fires, in words.", examples=["at 02:30, Monday to Friday, Europe/Berlin time"])]
     target: OutTarget
     payload: OutJson
     queue: str
@@ -145,8 +125,3 @@ class SchedulePageOut(Output):
     model_config = ConfigDict(title="SchedulePage")
     items: list[ScheduleOut]
     next_cursor: str | None
-
-
-class PreviewOut(Output):
-    model_config = ConfigDict(title="Preview")
-    fires: Annotated[list[OutInstant], Field(description="As if it were not paused.")]

@@ -27,6 +27,7 @@ _HEADERS = {
     "propertyNames": {"type": "string", "format": "duetime-header-name", "minLength": 1},
     "additionalProperties": {"type": "string", "format": "duetime-header-value"},
 }
+_KEPT = "an edit that leaves it out keeps what is there"
 HTTP_TARGET = _closed(
     ["type", "url"],
     {
@@ -34,8 +35,11 @@ HTTP_TARGET = _closed(
         "url": {"type": "string", "format": "duetime-url", "minLength": 8, "maxLength": LONGEST_URL, "examples": ["https://a.example/run"]},
         "method": {"type": "string", "format": "duetime-method", "description": f"One of {', '.join(METHODS)}.", "default": "POST"},
         "headers": {**_HEADERS, "examples": [{"X-Team": "billing"}]},
-        "secret_headers": {**_HEADERS, "description": "Encrypted at rest and never shown again."},
-        "signing_secret": {"type": "string", "format": "duetime-signing-secret", "description": "whsec_... of Standard Webhooks."},
+        "secret_headers": {**_HEADERS, "description": f"Encrypted at rest and never shown again; {_KEPT}, {{}} takes them away."},
+        "signing_secret": {
+            "type": ["string", "null"], "format": "duetime-signing-secret",
+            "description": f"whsec_... of Standard Webhooks; {_KEPT}, null takes it away.",
+        },
         "body": {"enum": ["json", "raw"], "default": "json"},
         "timeout": {**_DURATION, "format": "duetime-timeout", "default": "30s"},
         "success": {
@@ -54,7 +58,7 @@ WHEN: dict[str, Any] = {
     "oneOf": [
         _closed(["cron"], {"cron": {"type": "string", "format": "duetime-cron", "minLength": 1}, "tz": _ZONE}),
         _closed(["every"], {"every": {"type": "string", "format": "duetime-interval", "minLength": 1}, "anchor": _INSTANT}),
-        _closed(["at"], {"at": {"type": "string", "format": "date-time"}}),
+        _closed(["at"], {"at": {**_INSTANT, "examples": ["2030-01-01T09:00:00Z"]}}),
         _closed(["rrule"], {"rrule": {"type": "string", "format": "duetime-rrule", "minLength": 1}, "tz": _ZONE}),
     ],
 }

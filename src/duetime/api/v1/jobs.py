@@ -14,8 +14,9 @@ from duetime.api import shown
 from duetime.api.auth import Caller, Manager, Reader, Submitter
 from duetime.api.edge import Edge, edge_of
 from duetime.api.limits import LARGEST_BATCH, MOST_BATCH_KEYS
-from duetime.api.models.fields import Instant, Name
-from duetime.api.models.jobs import BatchOut, JobBatchIn, JobOut, JobPageOut, JobPatchIn, NewJobIn, RetryJobIn, SubmittedOut
+from duetime.api.models.bulk import ErrorLine, JobFilterIn, Label, TargetName
+from duetime.api.models.fields import Instant, Name, Note
+from duetime.api.models.jobs import BatchJobIn, BatchOut, JobBatchIn, JobOut, JobPageOut, JobPatchIn, NewJobIn, RetryJobIn, SubmittedOut
 from duetime.api.problems import Refused
 from duetime.api.routing import IDEMPOTENCY_KEY, StrictRoute, answer, problems, with_body
 from duetime.api.v1.submitting import fingerprint
@@ -23,10 +24,11 @@ from duetime.api.v1.submitting import submit as submit_job
 from duetime.api.wanted import instant, new_job
 from duetime.app.listing import JobQuery
 from duetime.app.operations import Operations
-from duetime.engine.checks import check_id, check_name
+from duetime.engine.checks import check_id, check_name, check_note
 from duetime.errors import InvalidInput
 from duetime.model import instant as instants
 from duetime.model.job import CancelReply, State
+from duetime.model.target import HTTP
 
 MOST_A_PAGE = 1_000
 LISTING = "jobs"
@@ -34,7 +36,7 @@ LOCATION = {"Location": {"description": "Where the job can be read.", "schema": 
 JobId = Annotated[UUID, Path(examples=["01935c2e-7b3a-7000-8000-000000000000"])]
 
 NO_CHANGE = RetryJobIn()
-OPERATIONS = ("read", "change", "cancel", "run", "retry")
+OPERATIONS = ("read", "change", "cancel", "run", "retry", "discard", "why")
 LINKS = {name: {"operationId": f"{name}_job", "parameters": {"job_id": "$response.body#/id"}} for name in OPERATIONS}
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
@@ -52,11 +54,18 @@ class JobListQuery(BaseModel):
     owner: Name | None = None
     schedule: Annotated[Name | None, Field(description="Its name or id.")] = None
     worker: Annotated[Name | None, Field(description="A node's id or name.")] = None
-    label: Annotated[str | None, Field(pattern="^[^:]+:", max_length=300, description="key:value", examples=["team:billing"])] = None
+    label: Label | None = None
     due_after: Annotated[Instant | None, Field(description="Included.")] = None
     due_before: Annotated[Instant | None, Field(description="Excluded.")] = None
+    target: TargetName | None = None
+    error: ErrorLine | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_A_PAGE)] = 100
     cursor: Annotated[str | None, Field(min_length=1, max_length=1_024, json_schema_extra={"format": "duetime-cursor"})] = None
+
+
+class CancelQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    reason: Annotated[Note | None, Field(description="Kept with the job.", examples=["wrong month"])] = None
 
 
 @router.post(
@@ -108,7 +117,7 @@ async def list_jobs(request: Request, query: Annotated[JobListQuery, Query()], c
     if query.cursor is not None:
         fire_time, job_id = edge.cursors.read(caller.tenant, LISTING, filters, query.cursor)
         before = fire_time, check_id(job_id)
-    page = await view.job_page(await _query(view, query), query.limit, before)
+    page = await view.job_page(await query_of(view, query), query.limit, before)
     following = None if page.next is None else edge.cursors.write(caller.tenant, LISTING, filters, [page.next[0], str(page.next[1])])
     return answer({"items": [shown.job_summary(job) for job in page.jobs], "next_cursor": following})
 
@@ -148,9 +157,9 @@ async def change(request: Request, job_id: JobId, body: Annotated[JobPatchIn, Bo
         **problems(404, 409),
     },
 )
-async def cancel(request: Request, job_id: JobId, caller: Manager) -> Response:
+async def cancel(request: Request, job_id: JobId, query: Annotated[CancelQuery, Query()], caller: Manager) -> Response:
     edge = edge_of(request)
-    reply = await edge.view(caller).cancel_job(job_id, "cancelled over the API")
+    reply = await edge.view(caller).cancel_job(job_id, cancelled_by(caller, check_note(query.reason)))
     return await show(edge, caller, job_id, 202 if reply is CancelReply.REQUESTED else 200)
 
 
@@ -195,17 +204,19 @@ async def show(edge: Edge, caller: Caller, job_id: UUID, status: int = 200) -> R
     return answer(shown.job(job, attempts), status)
 
 
-async def _query(view: Operations, query: JobListQuery) -> JobQuery:
+async def query_of(view: Operations, query: JobListQuery | JobFilterIn) -> JobQuery:
     key, _, value = (query.label or "").partition(":")
     return JobQuery(
-        query.state,
-        _name(query.queue, "queue"),
-        _name(query.owner, "owner"),
+        None if query.state is None else State(query.state),
+        named(query.queue, "queue"),
+        named(query.owner, "owner"),
         await _schedule(view, query.schedule),
-        _name(query.worker, "worker"),
+        named(query.worker, "worker") if isinstance(query, JobListQuery) else None,
         None if query.label is None else (key, value),
         _moment(query.due_after, "due_after"),
         _moment(query.due_before, "due_before"),
+        target_named(query.target, "target"),
+        query.error,
     )
 
 
@@ -214,20 +225,29 @@ async def _schedule(view: Operations, reference: str | None) -> str | None:
     if reference is None:
         return None
     try:
-        return (await view.find_schedule(_name(reference, "schedule") or "")).draft.name
+        return (await view.find_schedule(named(reference, "schedule") or "")).draft.name
     except LookupError:
         return reference
 
 
-def _name(value: str | None, field: str) -> str | None:
+def named(value: str | None, field: str) -> str | None:
     return None if value is None else check_name(value, field)
+
+
+def target_named(value: str | None, field: str) -> str | None:
+    return value if value in (None, HTTP) else check_name(value, field)
+
+
+def cancelled_by(caller: Caller, reason: str | None = None) -> str:
+    who = "" if caller.author is None else f" by {caller.author}"
+    return f"cancelled over the API{who}" if not reason else f"{reason} ({who.strip()})" if who else reason
 
 
 def _moment(value: str | None, field: str) -> int | None:
     return None if value is None else instants.read(instant(value, field), field)
 
 
-def _numbered(number: int, edge: Edge, caller: Caller, body: NewJobIn) -> Any:
+def _numbered(number: int, edge: Edge, caller: Caller, body: BatchJobIn) -> Any:
     try:
         return new_job(edge, caller.tenant, body)
     except InvalidInput as problem:

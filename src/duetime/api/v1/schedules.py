@@ -1,4 +1,4 @@
-"""Schedules: create, read, edit by version, remove; pause, trigger, backfill; what they will do and what they did."""
+"""Schedules: create, list, read, edit by version, remove; pause, resume, trigger; their jobs."""
 
 from __future__ import annotations
 
@@ -12,38 +12,27 @@ from starlette.responses import Response
 from duetime.api import shown
 from duetime.api.auth import Manager, Reader
 from duetime.api.edge import edge_of
-from duetime.api.models.fields import Instant
+from duetime.api.models.fields import Name
 from duetime.api.models.jobs import JobOut, JobPageOut
-from duetime.api.models.schedules import (
-    BackfillIn,
-    BackfillOut,
-    NewScheduleIn,
-    PauseIn,
-    PreviewOut,
-    ScheduleOut,
-    SchedulePageOut,
-    SchedulePatchIn,
-)
+from duetime.api.models.schedules import NewScheduleIn, PauseIn, ScheduleOut, SchedulePageOut, SchedulePatchIn
 from duetime.api.routing import IDEMPOTENCY_KEY, IF_MATCH, StrictRoute, answer, problems, with_body
 from duetime.api.scheduling import drafted, edited, expected_version
 from duetime.api.v1.jobs import LOCATION, MOST_A_PAGE, show
 from duetime.api.v1.submitting import fingerprint
-from duetime.api.wanted import instant
-from duetime.app.backfilling import Plan
 from duetime.app.listing import JobQuery
 from duetime.app.operations import Operations
-from duetime.engine.checks import check_id
-from duetime.model import duration
-from duetime.model import instant as instants
+from duetime.engine.checks import check_id, check_name
 from duetime.model.schedule import Schedule, ScheduleFilter
+from duetime.model.target import HTTP
 
-MOST_PREVIEWED = 1_000
 LISTING = "schedules"
 ETAG = {"ETag": {"description": "The version, for If-Match.", "schema": {"type": "string"}}}
 Reference = Annotated[str, Path(alias="schedule_id", min_length=1, max_length=128, description="Its id or its name.", examples=["nightly"])]
+Cursor = Annotated[str | None, Field(min_length=1, max_length=1_024, json_schema_extra={"format": "duetime-cursor"})]
+Target = Annotated[Name | None, Field(description=f"A task's name, or {HTTP}.", examples=["report.build"])]
 
 NO_NOTE = PauseIn()
-OPERATIONS = ("read", "edit", "remove", "pause", "resume", "trigger", "preview", "jobs")
+OPERATIONS = ("read", "edit", "remove", "pause", "resume", "trigger", "preview", "jobs", "versions", "restore", "plan")
 LINKS = {name: {"operationId": f"{name}_schedule", "parameters": {"schedule_id": "$response.body#/id"}} for name in OPERATIONS}
 
 router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=StrictRoute)
@@ -52,13 +41,16 @@ router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=StrictRo
 class PageQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
     limit: Annotated[int, Field(ge=1, le=MOST_A_PAGE)] = 100
-    cursor: Annotated[str | None, Field(min_length=1, max_length=1_024, json_schema_extra={"format": "duetime-cursor"})] = None
+    cursor: Cursor = None
 
 
-class PreviewQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    count: Annotated[int, Field(ge=1, le=MOST_PREVIEWED)] = 10
-    after: Annotated[Instant | None, Field(description="From this instant on; without it, from now.")] = None
+class ScheduleListQuery(PageQuery):
+    text: Annotated[str | None, Field(min_length=1, max_length=128, description="A part of the name, upper and lower case alike.")] = None
+    paused: bool | None = None
+    owner: Name | None = None
+    label: Annotated[str | None, Field(pattern="^[^:]+:", max_length=300, description="key:value", examples=["team:billing"])] = None
+    target: Target = None
+    queue: Name | None = None
 
 
 @router.post(
@@ -78,24 +70,25 @@ async def create(request: Request, body: Annotated[NewScheduleIn, Body()], calle
     view = edge.view(caller)
 
     async def work(view: Operations) -> Response:
-        draft = await drafted(edge, caller, body)
-        stored = await view.put_schedule(draft)
+        draft = await drafted(edge, caller, body, view)
+        stored = await view.put_schedule(draft, author=caller.author)
         if body.paused and not stored.paused:
-            await view.pause(stored.draft.name)
+            await view.pause(stored.draft.name, author=caller.author)
             stored = await view.find_schedule(stored.draft.name)
-        return _shown(stored, 201 if stored.id == draft.id else 200, Location=f"/api/v1/schedules/{stored.id}")
+        return shown_schedule(stored, 201 if stored.id == draft.id else 200, Location=f"/api/v1/schedules/{stored.id}")
 
     key = request.headers.get("idempotency-key")
     return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, body), work)
 
 
 @router.get("", response_model=SchedulePageOut, summary="List schedules by name", responses=problems())
-async def list_schedules(request: Request, query: Annotated[PageQuery, Query()], caller: Reader) -> Response:
+async def list_schedules(request: Request, query: Annotated[ScheduleListQuery, Query()], caller: Reader) -> Response:
     edge = edge_of(request)
-    after = None if query.cursor is None else str(edge.cursors.read(caller.tenant, LISTING, {}, query.cursor)[0])
-    found = await edge.view(caller).schedule_page(ScheduleFilter(caller.tenant), query.limit + 1, after)
+    filters = query.model_dump(mode="json", exclude={"limit", "cursor"})
+    after = None if query.cursor is None else str(edge.cursors.read(caller.tenant, LISTING, filters, query.cursor)[0])
+    found = await edge.view(caller).schedule_page(_filter(caller.tenant, query), query.limit + 1, after)
     page = found[: query.limit]
-    following = edge.cursors.write(caller.tenant, LISTING, {}, [page[-1].draft.name]) if len(found) > query.limit else None
+    following = edge.cursors.write(caller.tenant, LISTING, filters, [page[-1].draft.name]) if len(found) > query.limit else None
     return answer({"items": [shown.schedule(one) for one in page], "next_cursor": following})
 
 
@@ -107,21 +100,20 @@ async def list_schedules(request: Request, query: Annotated[PageQuery, Query()],
     responses={200: {"headers": ETAG}, **problems(404)},
 )
 async def read(request: Request, schedule_id: Reference, caller: Reader) -> Response:
-    return _shown(await edge_of(request).view(caller).find_schedule(schedule_id))
+    return shown_schedule(await edge_of(request).view(caller).find_schedule(schedule_id))
 
 
 @router.patch(
     "/{schedule_id}",
     response_model=ScheduleOut,
     operation_id="edit_schedule",
-    summary="Edit a schedule",
+    summary="Edit a schedule; what is as wanted already changes nothing",
     responses={200: {"headers": ETAG}, **with_body(404, 409, 412)},
     openapi_extra={"parameters": [IF_MATCH]},
 )
 async def edit(request: Request, schedule_id: Reference, body: Annotated[SchedulePatchIn, Body()], caller: Manager) -> Response:
-    edge = edge_of(request)
     expected = expected_version(request.headers.get("if-match"))
-    return _shown(await edited(edge, caller, schedule_id, body, expected))
+    return shown_schedule(await edited(edge_of(request), caller, schedule_id, body, expected))
 
 
 @router.delete(
@@ -133,9 +125,8 @@ async def edit(request: Request, schedule_id: Reference, body: Annotated[Schedul
     openapi_extra={"parameters": [IF_MATCH]},
 )
 async def remove(request: Request, schedule_id: Reference, caller: Manager) -> Response:
-    view = edge_of(request).view(caller)
     expected = expected_version(request.headers.get("if-match"))
-    await view.remove_version(await view.find_schedule(schedule_id), expected)
+    await edge_of(request).view(caller).remove_schedule(schedule_id, expect_version=expected, author=caller.author)
     return Response(status_code=204)
 
 
@@ -149,8 +140,8 @@ async def remove(request: Request, schedule_id: Reference, caller: Manager) -> R
 async def pause(request: Request, schedule_id: Reference, caller: Manager, body: Annotated[PauseIn, Body()] = NO_NOTE) -> Response:
     view = edge_of(request).view(caller)
     name = (await view.find_schedule(schedule_id)).draft.name
-    await view.pause(name, body.note or None)
-    return _shown(await view.find_schedule(name))
+    await view.pause(name, body.note or None, author=caller.author)
+    return shown_schedule(await view.find_schedule(name))
 
 
 @router.post(
@@ -163,8 +154,8 @@ async def pause(request: Request, schedule_id: Reference, caller: Manager, body:
 async def resume(request: Request, schedule_id: Reference, caller: Manager) -> Response:
     view = edge_of(request).view(caller)
     name = (await view.find_schedule(schedule_id)).draft.name
-    await view.resume(name)
-    return _shown(await view.find_schedule(name))
+    await view.resume(name, author=caller.author)
+    return shown_schedule(await view.find_schedule(name))
 
 
 @router.post(
@@ -190,32 +181,6 @@ async def trigger(request: Request, schedule_id: Reference, caller: Manager) -> 
     return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, None), work)
 
 
-@router.post(
-    "/{schedule_id}/backfill",
-    response_model=BackfillOut,
-    operation_id="backfill_schedule",
-    summary="Jobs for past fires that have none",
-    responses=with_body(404),
-)
-async def backfill(request: Request, schedule_id: Reference, body: Annotated[BackfillIn, Body()], caller: Manager) -> Response:
-    start = instants.read(instant(body.start, "from"), "from")
-    end = instants.read(instant(body.end, "to"), "to")
-    plan = Plan(start, end, duration.parse(body.spacing, "spacing"), body.max)
-    done = await edge_of(request).view(caller).backfill(schedule_id, plan)
-    return answer({"ids": [str(one) for one in done.jobs], "covered": done.covered, "next_from": shown.iso(done.next_start)})
-
-
-@router.get(
-    "/{schedule_id}/preview", response_model=PreviewOut, operation_id="preview_schedule", summary="Its next fires", responses=problems(404)
-)
-async def preview(request: Request, schedule_id: Reference, query: Annotated[PreviewQuery, Query()], caller: Reader) -> Response:
-    view = edge_of(request).view(caller)
-    schedule = await view.find_schedule(schedule_id)
-    after = await view.now() if query.after is None else instants.read(instant(query.after, "after"), "after")
-    fires = view.preview_schedule(schedule, query.count, after)
-    return answer({"fires": [shown.iso(instants.to_micros(moment)) for moment in fires]})
-
-
 @router.get(
     "/{schedule_id}/jobs",
     response_model=JobPageOut,
@@ -237,5 +202,18 @@ async def jobs(request: Request, schedule_id: Reference, query: Annotated[PageQu
     return answer({"items": [shown.job_summary(job) for job in page.jobs], "next_cursor": following})
 
 
-def _shown(schedule: Schedule, status: int = 200, **headers: str) -> Response:
+def shown_schedule(schedule: Schedule, status: int = 200, **headers: str) -> Response:
     return answer(shown.schedule(schedule), status, {"ETag": f'"{schedule.version}"', **headers})
+
+
+def _filter(tenant: str, query: ScheduleListQuery) -> ScheduleFilter:
+    key, _, value = (query.label or "").partition(":")
+    return ScheduleFilter(
+        tenant,
+        query.text,
+        query.paused,
+        None if query.owner is None else check_name(query.owner, "owner"),
+        None if query.label is None else (key, value),
+        query.target if query.target in (None, HTTP) else check_name(query.target, "target"),
+        None if query.queue is None else check_name(query.queue, "queue"),
+    )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 from pydantic import BaseModel, TypeAdapter
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from duetime.api import shown
-from duetime.api.auth import Caller, admit
+from duetime.api.auth import Asked, Caller, admit
 from duetime.api.auth import Scope as KeyScope
 from duetime.api.edge import Edge
 from duetime.api.limits import LARGEST_BODY, check_body, check_type, gather, parse, validated
@@ -35,7 +34,8 @@ class Submitting:
         # The first of several headers counts, as everywhere else.
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(scope["headers"])}
         try:
-            response = await self._answer(headers, receive)
+            client = scope.get("client")
+            response = await self._answer(Asked("POST", headers, client[0] if client else None), receive)
         except Refused as refused:
             response = respond(refused, scope["state"]["request_id"])
         except DuetimeError as problem:
@@ -45,8 +45,9 @@ class Submitting:
             response = respond(known, scope["state"]["request_id"])
         await response(scope, receive, send)
 
-    async def _answer(self, headers: Mapping[str, str], receive: Receive) -> Response:
-        caller = await admit(self._edge, headers, KeyScope.SUBMIT)
+    async def _answer(self, asked: Asked, receive: Receive) -> Response:
+        caller = await admit(self._edge, asked, KeyScope.SUBMIT)
+        headers = asked.headers
         check_body(headers, LARGEST_BODY)
         data = await gather(receive, LARGEST_BODY)
         check_type(headers.get("content-type"))
@@ -64,7 +65,7 @@ async def _store(edge: Edge, view: Operations, body: NewJobIn) -> Response:
     done = await view.submit_target(new_job(edge, view.tenant, body))
     known = None if done.conflict is None or done.conflict == "replaced" else await view.read_job(done.id)
     job_id = str(done.id)
-    made = encode(shown.submitted(job_id, done.draft, known))
+    made = encode(shown.submitted(job_id, done.draft, known, done.conflict))
     return Response(made, 201 if known is None else 200, {"Location": f"{PATH}/{job_id}"}, "application/json")
 
 

@@ -1,0 +1,146 @@
+"""`/metrics`: what this process counted and how the fleet stands, as Prometheus and its like read it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from duetime.api.auth import Scraper, at_home
+from duetime.api.edge import Edge, edge_of
+from duetime.api.problems import Refused
+from duetime.api.routing import problems
+from duetime.api.scrapes import Fleet
+from duetime.clock import wall_micros
+from duetime.engine.node import Node
+from duetime.model.instant import SECOND
+from duetime.observers.metrics import OPEN_METRICS, TEXT, Page
+from duetime.observers.tally import MOST_QUEUES, OTHER, Cell, Tally
+from duetime.observers.watch import Watch
+from duetime.store import QueueCount
+from duetime.version import VERSION
+
+DESCRIPTORS = Path("/proc/self/fd")
+MEMORY = Path("/proc/self/statm")
+router = APIRouter(tags=["health"])
+
+
+@router.get(
+    "/metrics",
+    summary="Counters of this process and gauges of the fleet",
+    response_class=Response,
+    responses={
+        **{status: problem for status, problem in problems().items() if status in (401, 403, 429)},
+        200: {"description": "Prometheus text, or OpenMetrics if it is asked for.", "content": {TEXT: {"schema": {"type": "string"}}}},
+    },
+)
+async def metrics(request: Request, _: Scraper) -> Response:
+    edge = edge_of(request)
+    caller = getattr(request.state, "caller", None)
+    if caller is not None and not at_home(edge, caller):
+        raise Refused(403, "tenant_not_allowed", f"metrics tell of all tenants: use a key of the tenant {edge.app.tenant!r}")
+    open_metrics = "application/openmetrics-text" in request.headers.get("accept", "")
+    page = await collect(edge)
+    return Response(page.text(open_metrics), media_type=OPEN_METRICS if open_metrics else TEXT)
+
+
+async def collect(edge: Edge) -> Page:
+    page, app = Page(), edge.app
+    page.add("duetime_build_info", 1, VERSION, platform.python_version())
+    fleet = await edge.scrapes.fleet()
+    page.add("duetime_store_up", int(fleet is not None))
+    node = app.node
+    if fleet is not None:
+        _add_fleet(page, fleet, node)
+    watch = app.watch()
+    _add_counts(page, watch.tally)
+    _add_events(page, watch, app.audience.size)
+    if node is not None:
+        _add_node(page, node)
+    page.add("duetime_clock_skew_seconds", (wall_micros() - app.clock.now()) / SECOND)
+    for (route, method, status), count in sorted(edge.meter.requests.items()):
+        page.add("duetime_http_requests", count, route, method, status)
+    for route, histogram in sorted(edge.meter.lapses().items()):
+        page.add_histogram("duetime_http_request_seconds", histogram, route)
+    _add_process(page)
+    return page
+
+
+def _add_fleet(page: Page, fleet: Fleet, node: Node | None) -> None:
+    for count in _bounded(fleet.queues):
+        page.add("duetime_jobs", count.pending, count.queue, "pending")
+        page.add("duetime_jobs", count.due, count.queue, "due")
+        page.add("duetime_jobs", count.running, count.queue, "running")
+    states = ["dead" if one.dead else "expired" if one.lease_until < fleet.now else "alive" for one in fleet.nodes]
+    for state in ("alive", "expired", "dead"):
+        page.add("duetime_nodes", states.count(state), state)
+    held = [lease.holder for lease in fleet.leases if lease.holder is not None]
+    page.add("duetime_leases", len(held), "held")
+    page.add("duetime_leases", len(fleet.leases) - len(held), "free")
+    if node is not None:
+        page.add("duetime_node_leases", held.count(node.id) if node.id is not None else 0)
+
+
+def _bounded(counts: list[QueueCount]) -> list[QueueCount]:
+    """The fullest queues by name, the rest together."""
+    ordered = sorted(counts, key=lambda count: -count.pending - count.running)
+    rest = ordered[MOST_QUEUES:]
+    together = QueueCount(OTHER, sum(one.pending for one in rest), sum(one.due for one in rest), sum(one.running for one in rest))
+    return [*ordered[:MOST_QUEUES], together] if rest else ordered
+
+
+def _add_counts(page: Page, tally: Tally) -> None:
+    for name, counter in (("duetime_jobs_submitted", tally.submitted), ("duetime_jobs_claimed", tally.claimed)):
+        for queue, count in sorted(counter.items()):
+            page.add(name, count, queue)
+    _add_queues(page, sorted(tally.queues.items()))
+    page.add("duetime_fires_planned", tally.planned)
+    page.add("duetime_fires_skipped", tally.skipped)
+    page.add_histogram("duetime_claim_seconds", tally.claiming)
+    page.add_histogram("duetime_settle_seconds", tally.settling)
+    page.add("duetime_settlements_refused", tally.refused)
+    page.add("duetime_jobs_recovered", tally.recovered)
+    for part, count in sorted(tally.failed_turns.items()):
+        page.add("duetime_turns_failed", count, part)
+
+
+def _add_queues(page: Page, queues: Iterable[tuple[str, Cell]]) -> None:
+    for queue, cell in queues:
+        for ending, count in sorted(cell.endings.items()):
+            page.add("duetime_attempts", count, queue, ending)
+        for state, count in sorted(cell.finished.items()):
+            page.add("duetime_jobs_finished", count, queue, state)
+        page.add("duetime_jobs_retried", cell.retried, queue)
+        page.add_histogram("duetime_job_lateness_seconds", cell.lateness, queue)
+        page.add_histogram("duetime_job_duration_seconds", cell.duration, queue)
+
+
+def _add_events(page: Page, watch: Watch, listeners: int) -> None:
+    page.add("duetime_events_written", watch.journal.written)
+    page.add("duetime_events_merged", watch.journal.merged)
+    page.add("duetime_event_streams", listeners)
+
+
+def _add_node(page: Page, node: Node) -> None:
+    page.add("duetime_node_running", node.running)
+    heart = node.heart
+    page.add("duetime_heart_trusted", int(heart is not None and heart.trusted()))
+    if heart is not None:
+        page.add("duetime_heart_age_seconds", heart.age / SECOND)
+        page.add("duetime_loop_lag_seconds", heart.lag() / SECOND)
+
+
+def _add_process(page: Page) -> None:
+    used = os.times()
+    page.add("process_cpu_seconds", used.user + used.system)
+    try:
+        pages = int(MEMORY.read_text("ascii").split()[1])
+        page.add("process_resident_memory_bytes", pages * os.sysconf("SC_PAGE_SIZE"))
+        page.add("process_open_fds", sum(1 for _ in DESCRIPTORS.iterdir()))
+    except OSError:
+        return  # a system without /proc
