@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,14 @@ def test_a_wrong_file_is_refused(content: str, told: str) -> None:
         ("DUETIME_RETENTION", "1s", "too short"),
         ("DUETIME_LOG_LEVEL", "loud", "'loud' is not one of debug, info, warning, error"),
         ("DUETIME_LOG_FORMAT", "xml", "'xml' is not one of text, json"),
+        ("DUETIME_AUTH", "maybe", "'maybe' is not one of none, keys"),
+        ("DUETIME_PUBLIC_URL", "https://user@duetime.example", "must be written like https://"),
+        ("DUETIME_PROXIES", "10.0.0.1/8", "'10.0.0.1/8' is not a network"),
+        ("DUETIME_RATE_LIMIT", "0/1s", "'0/1s' is no rate"),
+        ("DUETIME_MAX_CONNECTIONS", "0", "'0' must be a whole number from 1"),
+        ("DUETIME_OPEN_METRICS", "perhaps", "'perhaps' must be yes or no"),
+        ("DUETIME_ALLOW_PORTS", "80,http", "'http' must be a port"),
+        ("DUETIME_PER_HOST", "-1", "'-1' must be a whole number from 1"),
         ("DUETIME_APP", "tasks:", "'tasks:' must be written module:app, or module"),
         ("DUETIME_STORE", " ", "must be text and not empty"),
         ("DUETIME_CONFIG", "missing.toml", "missing.toml: cannot be read"),
@@ -90,6 +99,21 @@ def test_a_wrong_variable_is_refused(variable: str, value: str, told: str) -> No
     with pytest.raises(ConfigError) as refused:
         config.load({}, {variable: value})
     assert told in refused.value.message
+
+
+def test_what_holds_follows_from_where_it_listens_and_whom_it_asks() -> None:
+    """S2, S31: this machine may be called only where nobody from elsewhere can ask for it."""
+    here = config.Settings(allow=("10.1.0.0/16",), allow_ports=(9000,), plain_http=False)
+    assert (here.local, here.keys) == (True, False)
+    for other in (replace(here, auth="keys"), replace(here, host="0.0.0.0"), replace(here, roles=("worker",))):
+        assert not other.local
+        assert other.egress().refusal("a", 9000, ip_address("127.0.0.1")) == "loopback"
+        assert other.egress().refusal("a", 9000, ip_address("10.1.2.3")) is None
+    egress = here.egress()
+    assert egress.refusal("a", 9000, ip_address("127.0.0.1")) is None
+    assert (egress.refusal("a", 9000, ip_address("8.8.8.8")), egress.refusal("a", 9001, ip_address("8.8.8.8"))) == (None, "port 9001")
+    assert (egress.plain_http, config.Settings().egress().plain_http) == (False, True)
+    assert config.load({}, {"DUETIME_PLAIN_HTTP": "no", "DUETIME_ALLOW_PORTS": "9000, 9001"}).allow_ports == (9000, 9001)
 
 
 def test_known_variables_that_are_no_settings_pass() -> None:
@@ -107,8 +131,10 @@ def test_defaults_are_those_of_the_engine() -> None:
 
 
 def test_every_setting_is_a_flag_of_serve() -> None:
-    serve = get_command(program).commands["serve"]  # type: ignore[attr-defined]  # the root is a group
-    flags = {flag for option in serve.params for flag in option.opts}
+    root = get_command(program)
+    serve = root.commands["serve"]  # type: ignore[attr-defined]  # the root is a group
+    flags = {flag for option in serve.params for flag in option.opts} | {"--server", "--key-file"}  # of commands, not of nodes
+    assert {"--server", "--key-file"} <= {flag for option in root.params for flag in option.opts}
     assert {setting.flag for setting in config.TABLE.values() if not setting.secret} <= flags
     assert not {setting.flag for setting in config.TABLE.values() if setting.secret} & flags
 

@@ -86,15 +86,15 @@ def test_a_file_that_is_no_database_is_told_in_one_line(duetime: Duetime, folder
 
 
 def raising(problem: BaseException) -> object:
-    async def jobs(self: App, **filters: object) -> list[object]:
+    async def job_page(self: App, *arguments: object) -> object:
         raise problem
 
-    return jobs
+    return job_page
 
 
 def test_a_fault_of_ours_is_one_line_and_with_debug_a_traceback(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
     duetime("migrate")
-    monkeypatch.setattr(App, "jobs", raising(RuntimeError("oh\x1b no")))
+    monkeypatch.setattr(App, "job_page", raising(RuntimeError("oh\x1b no")))
     quiet, loud = duetime("job", "list"), duetime("--debug", "job", "list")
     assert quiet.err == "error: unexpected RuntimeError: oh\\x1b no; run it with `duetime --debug` to see where [internal]\n"
     assert (quiet.status, loud.status) == (1, 1)
@@ -103,13 +103,13 @@ def test_a_fault_of_ours_is_one_line_and_with_debug_a_traceback(duetime: Duetime
 
 def test_ctrl_c_is_quiet(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
     duetime("migrate")
-    monkeypatch.setattr(App, "jobs", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(App, "job_page", raising(KeyboardInterrupt()))
     done = duetime("job", "list")
     assert (done.status, done.out, done.err) == (130, "", "")
 
 
 def test_an_outage_is_status_1(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
     duetime("migrate")
-    monkeypatch.setattr(App, "jobs", raising(StoreUnavailable("the store is away: try again")))
+    monkeypatch.setattr(App, "job_page", raising(StoreUnavailable("the store is away: try again")))
     done = duetime("job", "list")
     assert (done.status, done.err) == (1, "error: the store is away: try again [store_unavailable]\n")

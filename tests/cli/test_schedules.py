@@ -9,9 +9,9 @@ import pytest
 from tests.cli.conftest import Duetime
 
 FIELDS = [
-    "id", "name", "version", "task", "when", "description", "payload", "queue", "priority", "overlap", "missed", "jitter", "policies",
-    "start_at", "end_at", "max_runs", "owner", "labels", "paused", "pause_note", "runs", "next_fire_time", "last_fire_time",
-    "created_at", "updated_at",
+    "id", "name", "version", "when", "description", "target", "payload", "queue", "priority", "timeout", "retry", "delivery", "owner",
+    "labels", "overlap", "missed", "jitter", "start_at", "end_at", "max_runs", "paused", "pause_note", "runs", "next_fire_time",
+    "last_fire_time", "created_at", "updated_at",
 ]  # fmt: skip
 
 
@@ -133,10 +133,11 @@ def test_preview_of_an_expression_needs_no_store(duetime: Duetime, folder: Path)
     """Over the gap: 02:30 does not exist on 31 March 2030 in Berlin, and runs right after it."""
     expression = ("--cron", "30 2 * * *", "--tz", "Europe/Berlin", "--after", "2030-03-30T12:00:00Z", "--count", "2")
     found = duetime("schedule", "preview", *expression, "--json").json
-    assert found["fires"] == [
-        {"fire_time": "2030-03-31T01:00:00Z", "local": "2030-03-31T03:00:00+02:00"},
-        {"fire_time": "2030-04-01T00:30:00Z", "local": "2030-04-01T02:30:00+02:00"},
+    assert [(fire["at"], fire["local"]) for fire in found["fires"]] == [
+        ("2030-03-31T01:00:00Z", "2030-03-31T03:00:00+02:00"),
+        ("2030-04-01T00:30:00Z", "2030-04-01T02:30:00+02:00"),
     ]
+    assert "02:30 does not exist" in found["fires"][0]["note"]
     assert "2030-03-31 03:00:00+02:00" in duetime("schedule", "preview", *expression).out
     assert list(folder.iterdir()) == []
 
@@ -144,7 +145,7 @@ def test_preview_of_an_expression_needs_no_store(duetime: Duetime, folder: Path)
 def test_preview_of_a_stored_schedule_keeps_its_bounds(duetime: Duetime) -> None:
     add(duetime, "s", "--every", "1h", "--start-at", "2090-01-01T00:00:00Z", "--end-at", "2090-01-01T02:30:00Z")
     fires = duetime("schedule", "preview", "s", "--count", "9", "--json").json["fires"]
-    assert [fire["fire_time"] for fire in fires] == ["2090-01-01T00:00:00Z", "2090-01-01T01:00:00Z", "2090-01-01T02:00:00Z"]
+    assert [fire["at"] for fire in fires] == ["2090-01-01T00:00:00Z", "2090-01-01T01:00:00Z", "2090-01-01T02:00:00Z"]
     add(duetime, "few", "--every", "1h", "--max-runs", "2")
     assert len(duetime("schedule", "preview", "few", "--json").json["fires"]) == 2
 

@@ -144,7 +144,7 @@ def test_an_app_and_a_store_of_its_own(on_sqlite: Project) -> None:
     assert done.returncode == 0, done.stderr
     job_id, tenant = done.stdout.split()
     assert tenant == "shop"
-    assert json.loads(project.manage("duetime", "job", "show", job_id, "--json"))["task"] == "shop.bill"
+    assert json.loads(project.manage("duetime", "job", "show", job_id, "--json"))["target"]["name"] == "shop.bill"
     assert (project.folder / "jobs.db").exists()
     assert not (project.folder / "own.db").exists()
 

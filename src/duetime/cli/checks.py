@@ -10,6 +10,7 @@ from duetime.app import App
 from duetime.cli.reading import all_schedules, open_dead_letters
 from duetime.clock import wall_micros
 from duetime.config import Settings, hide_password
+from duetime.config_seeds import HOST, KNOWN
 from duetime.model import duration
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Job, JobFilter, State
@@ -75,6 +76,13 @@ def reachable(settings: Settings) -> Check:
     """Said when opening succeeded: a store with a missing or newer schema refuses to be opened."""
     named = settings.app if settings.app is not None and not settings.given("store") else hide_password(settings.store)
     return Check("store", "ok", f"{named} answers, and its schema is the one this version knows")
+
+
+def foreign_names(settings: Settings) -> Iterator[Check]:
+    """Settings that came under the names of another scheduler; said only where there are any."""
+    taken = [f"{name} from {source}" for name, source in settings.sources.items() if source in (*KNOWN, HOST)]
+    if taken or settings.remarks:
+        yield Check("environment", "ok", "; ".join([", ".join(taken) or "nothing taken from it", *settings.remarks]))
 
 
 def examine(seen: Observation) -> Iterator[Check]:

@@ -67,11 +67,18 @@ def _with_store(function: Command) -> Command:
             invocation(context).flags["store"] = store
         function(context, **given)
 
-    # typer reads parameters from the signature: give it the function's own, with one more.
+    return taking(function, carry_out, {"store": (Annotated[str | None, option("store")], None)})
+
+
+def taking(function: Command, carry_out: Command, added: dict[str, tuple[Any, Any]], hidden: str | None = None) -> Command:
+    """`carry_out`, which calls the function, with the function's own parameters (but not `hidden`) and those added, each with its
+    annotation and default: typer reads them from the signature."""
     kept = inspect.signature(function, eval_str=True)
-    added = inspect.Parameter("store", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option("store")])
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept.parameters.values()]
-    carry_out.__signature__ = kept.replace(parameters=[*parameters, added])  # type: ignore[attr-defined]  # functions may carry one
-    carry_out.__annotations__ = {one.name: one.annotation for one in [*parameters, added]}
-    carry_out.__name__ = function.__name__
+    own = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept.parameters.values() if one.name != hidden]
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, (kind, default) in added.items()
+    ]
+    carry_out.__signature__ = kept.replace(parameters=[*own, *more])  # type: ignore[attr-defined]  # functions may carry one
+    carry_out.__annotations__ = {one.name: one.annotation for one in [*own, *more]}
+    carry_out.__name__, carry_out.__doc__ = function.__name__, function.__doc__
     return carry_out

@@ -11,12 +11,14 @@ import typer
 from duetime.errors import DuetimeError
 
 if TYPE_CHECKING:
-    from duetime.app import App
+    from duetime.cli.access import Access
 
-    Reader = Callable[[App], Awaitable[Iterable[str]]]
+    Reader = Callable[[Access], Awaitable[Iterable[str | None]]]
 
-PATIENCE = 1.0  # seconds; a store that is away must not hang the prompt
+PATIENCE = 1.0  # seconds; a store or a server that is away must not hang the prompt
 NEWEST = 500  # jobs that are asked for the names of their tasks
+MOST = 1_000
+PLACES = ("store", "server", "key", "key_file")
 
 
 def complete_state(incomplete: str) -> list[str]:
@@ -38,17 +40,17 @@ def complete_conflict(incomplete: str) -> list[str]:
 
 
 def complete_schedule(context: typer.Context, incomplete: str) -> list[str]:
-    async def names(app: App) -> Iterable[str]:
-        return [one.name for one in await app.schedules(limit=1_000)]
+    async def names(access: Access) -> Iterable[str]:
+        return [one.name for one in await access.schedules(limit=MOST)]
 
-    return _from_store(context, names, incomplete)
+    return _asked(context, names, incomplete)
 
 
 def complete_queue(context: typer.Context, incomplete: str) -> list[str]:
-    async def names(app: App) -> Iterable[str]:
-        return [one.name for one in await app.store.queues()]
+    async def names(access: Access) -> Iterable[str]:
+        return [one.name for one in await access.queues()]
 
-    return _from_store(context, names, incomplete)
+    return _asked(context, names, incomplete)
 
 
 def complete_queues(context: typer.Context, incomplete: str) -> list[str]:
@@ -60,37 +62,37 @@ def complete_queues(context: typer.Context, incomplete: str) -> list[str]:
 def complete_task(context: typer.Context, incomplete: str) -> list[str]:
     """Tasks that schedules or the newest jobs name."""
 
-    async def names(app: App) -> Iterable[str]:
-        recent = await app.jobs(limit=NEWEST)
-        return {*(one.task for one in await app.schedules(limit=1_000)), *(one.task for one in recent)}
+    async def names(access: Access) -> Iterable[str | None]:
+        return {*(one.task for one in await access.schedules(limit=MOST)), *(one.task for one in await access.jobs(limit=NEWEST))}
 
-    return _from_store(context, names, incomplete)
+    return _asked(context, names, incomplete)
 
 
-def _from_store(context: typer.Context, names: Reader, incomplete: str) -> list[str]:
+def complete_target(context: typer.Context, incomplete: str) -> list[str]:
+    return [*complete_task(context, incomplete), *(name for name in ("@http",) if incomplete and name.startswith(incomplete))]
+
+
+def _asked(context: typer.Context, names: Reader, incomplete: str) -> list[str]:
     import asyncio
 
     from duetime.config import load
 
-    given = context.params.get("store") or context.find_root().params.get("store")
+    root = context.find_root().params
+    given = {name: context.params.get(name) or root.get(name) for name in PLACES}
     try:
-        settings = load({"store": given}, os.environ)
-        return asyncio.run(_read(settings.store, names, incomplete))
+        settings = load({name: str(value) for name, value in given.items() if value is not None}, os.environ)
+        return asyncio.run(_read(settings, names, incomplete))
     except (DuetimeError, OSError):
         return []
 
 
-async def _read(store: str, names: Reader, incomplete: str) -> list[str]:
+async def _read(settings: object, names: Reader, incomplete: str) -> list[str]:
     import asyncio
+    from dataclasses import replace
 
-    from duetime.app import App
-    from duetime.cli.session import require_file
+    from duetime.cli.session import access
+    from duetime.config import Settings
 
-    require_file(store)
-    app = App(store)
-    async with asyncio.timeout(PATIENCE):
-        try:
-            await app.open()
-            return sorted(name for name in await names(app) if name.startswith(incomplete))
-        finally:
-            await app.close()
+    assert isinstance(settings, Settings)
+    async with asyncio.timeout(PATIENCE), access(replace(settings, app=None)) as found:
+        return sorted(name for name in await names(found) if name is not None and name.startswith(incomplete))

@@ -37,7 +37,7 @@ def doctor(context: typer.Context, as_json: JsonFlag = False) -> None:
 def _checks(settings: Settings) -> list[Check]:
     import asyncio
 
-    from duetime.cli.checks import Check, examine, observe, reachable
+    from duetime.cli.checks import Check, examine, foreign_names, observe, reachable
     from duetime.cli.session import find_app, require_file
     from duetime.errors import DuetimeError
 
@@ -48,7 +48,7 @@ def _checks(settings: Settings) -> list[Check]:
         seen = asyncio.run(observe(app))
     except DuetimeError as problem:
         return [Check("store", "warn", f"{problem.message} [{problem.code}]", "check --store, the network, and that the server runs")]
-    return [reachable(settings), *examine(seen)]
+    return [reachable(settings), *foreign_names(settings), *examine(seen)]
 
 
 def _show(checks: list[Check]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from duetime.cli.escape import visible
 from duetime.errors import ConfigError, DuetimeError, InvalidInput, NeverFires, PayloadTooLarge
 
 REFUSED, USAGE = 1, 2
+PIPE_CLOSED = 128 + 13
 # Well-formed, and still not accepted.
 _REFUSALS = (NeverFires, PayloadTooLarge)
 # typer carries a click of its own in some versions and uses the installed one in others; its own exports are the way to both.
@@ -35,6 +37,8 @@ class Program(TyperGroup):
         given = list(sys.argv[1:] if args is None else args)
         try:
             status = super().main(given, prog_name, complete_var, False, windows_expand_args, **extra)
+        except PipeClosed:
+            _end_quietly()
         except typer.Abort:
             _leave("nothing was done", "aborted", REFUSED)
         except DuetimeError as problem:
@@ -46,6 +50,26 @@ class Program(TyperGroup):
                 _leave(*_usage(problem), USAGE)
             _leave(f"unexpected {type(problem).__name__}: {problem}; run it with `duetime --debug` to see where", "internal", REFUSED)
         sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            answer = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            raise PipeClosed from None  # click would tell it as a refusal
+        return answer
+
+
+class PipeClosed(Exception):
+    """Who read our output has seen enough."""
+
+
+def _end_quietly() -> NoReturn:
+    """As a program does that the signal reaches."""
+    # Python would try once more to write what is left, and complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(PIPE_CLOSED)
 
 
 def status_of(problem: DuetimeError) -> int:

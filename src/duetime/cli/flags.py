@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from duetime.cli.completion import complete_queue, complete_queues, complete_zone
+from duetime.cli.completion import complete_queue, complete_queues, complete_schedule, complete_target, complete_zone
 from duetime.config import TABLE
 
 COMPLETIONS: dict[str, Any] = {"queues": complete_queues}
@@ -25,6 +25,10 @@ def words(flag: str, form: str, text: str, **more: Any) -> Any:
     return typer.Option(flag, metavar=form, help=text, **more)
 
 
+def switch(flag: str, text: str) -> Any:
+    return typer.Option(flag, help=text)
+
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 LimitFlag = Annotated[int, words("--limit", "N", "At most so many.", min=1, max=10_000)]
 PayloadFlag = Annotated[str | None, words("--payload", "JSON", "The task's arguments: JSON, @file, or - for stdin.")]
@@ -36,4 +40,18 @@ CronFlag = Annotated[str | None, words("--cron", "EXPR", "A cron expression.")]
 EveryFlag = Annotated[str | None, words("--every", "TIME", "An interval, such as 5m.")]
 RruleFlag = Annotated[str | None, words("--rrule", "TEXT", "A recurrence rule of RFC 5545.")]
 ZoneFlag = Annotated[str | None, words("--tz", "ZONE", "The zone of --cron or --rrule.", autocompletion=complete_zone)]
+MethodFlag = Annotated[str | None, words("--method", "METHOD", "How a URL is called; POST unless given.")]
+OwnerFlag = Annotated[str | None, words("--owner", "NAME", "Whose it is.")]
+LabelsFlag = Annotated[list[str] | None, words("--label", "NAME=VALUE", "A label; may be repeated.")]
 YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+# -- which ones -----------------------------------------------------------------------------------------------------------
+AllFlag = Annotated[bool, switch("--all", "All that match what is given beside it.")]
+DryRunFlag = Annotated[bool, switch("--dry-run", "Only count those that match.")]
+InQueueFlag = Annotated[str | None, words("--queue", "NAME", "Only in this queue.", autocompletion=complete_queue)]
+OfOwnerFlag = Annotated[str | None, words("--owner", "NAME", "Only of this owner.")]
+OfTargetFlag = Annotated[str | None, words("--target", "NAME", "Only of this task; @http: of URLs.", autocompletion=complete_target)]
+OfLabelFlag = Annotated[str | None, words("--label", "NAME=VALUE", "Only with this label.")]
+OfScheduleFlag = Annotated[str | None, words("--schedule", "NAME", "Only of this schedule.", autocompletion=complete_schedule)]
+TextFlag = Annotated[str | None, words("--text", "TEXT", "Only with this in the name.")]
+ErrorFlag = Annotated[str | None, words("--error", "TEXT", "Only with this error, as `duetime dead groups` shows it.")]

@@ -59,6 +59,13 @@ def read_instant(text: str | None, field: str) -> datetime | None:
     return moment
 
 
+def read_moment(at: str | None, delay: str | None) -> datetime | None:
+    """The instant, where one is given; not beside a delay."""
+    if at is not None and delay is not None:
+        raise InvalidInput("delay", "give either `at` or `delay`, not both")
+    return read_instant(at, "at")
+
+
 def read_labels(pairs: Sequence[str]) -> dict[str, str] | None:
     labels: dict[str, str] = {}
     for pair in pairs:
@@ -67,6 +74,20 @@ def read_labels(pairs: Sequence[str]) -> dict[str, str] | None:
             raise InvalidInput("label", f"{pair!r} must be written name=value")
         labels[name] = value
     return labels or None
+
+
+def read_label(pair: str | None) -> tuple[str, str] | None:
+    labels = read_labels([] if pair is None else [pair])
+    return None if labels is None else next(iter(labels.items()))
+
+
+def read_target(text: str, method: str | None = None) -> str | dict[str, Any]:
+    """A task's name, or a URL that is called."""
+    if "://" in text:
+        return {"type": "http", "url": text, **({} if method is None else {"method": method})}
+    if method is not None:
+        raise InvalidInput("method", "is for URLs: leave it out beside a task")
+    return text
 
 
 def read_when(cron: str | None, every: str | None, at: str | None, rrule: str | None, tz: str | None) -> When:

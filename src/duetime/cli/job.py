@@ -1,24 +1,42 @@
-"""`duetime job`: look at, move, cancel and retry jobs."""
+"""`duetime job`: look at, move, run, cancel and retry jobs."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from duetime.cli.choice import OF_JOBS, Choice, all_that_match, choosing, one_by_one
 from duetime.cli.command import command, group
-from duetime.cli.completion import complete_queue, complete_schedule, complete_state
-from duetime.cli.flags import AtFlag, DelayFlag, JsonFlag, LimitFlag, PayloadFlag, PriorityFlag, words
+from duetime.cli.completion import complete_state
+from duetime.cli.flags import (
+    AtFlag,
+    DelayFlag,
+    ErrorFlag,
+    InQueueFlag,
+    JsonFlag,
+    LimitFlag,
+    OfLabelFlag,
+    OfOwnerFlag,
+    OfScheduleFlag,
+    OfTargetFlag,
+    PayloadFlag,
+    PriorityFlag,
+    words,
+)
 from duetime.cli.submit import add_submit
 
 if TYPE_CHECKING:
-    from duetime.app import App
-    from duetime.handle import JobHandle
-    from duetime.model.job import CancelReply, Job
+    from duetime.cli.access import Access
+    from duetime.remote.results import JobSummary
 
 job = group("Submit jobs and see what became of them.")
 
+EXAMPLE = "01935c2e-7b3a-7000-8000-000000000000"
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
+JobIds = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of jobs.")]
+StateFlag = Annotated[str | None, words("--state", "STATE", "Only in this state.", autocompletion=complete_state)]
 
 add_submit(job)
 
@@ -26,51 +44,53 @@ add_submit(job)
 @command(job, "list", "duetime job list --state dead --limit 20", "duetime job list --schedule nightly --json")
 def list_jobs(
     context: typer.Context,
-    state: Annotated[str | None, words("--state", "STATE", "Only in this state.", autocompletion=complete_state)] = None,
-    queue: Annotated[str | None, words("--queue", "NAME", "Only in this queue.", autocompletion=complete_queue)] = None,
-    schedule: Annotated[str | None, words("--schedule", "NAME", "Only of this schedule.", autocompletion=complete_schedule)] = None,
+    state: StateFlag = None,
+    queue: InQueueFlag = None,
+    schedule: OfScheduleFlag = None,
+    owner: OfOwnerFlag = None,
+    label: OfLabelFlag = None,
+    target: OfTargetFlag = None,
     limit: LimitFlag = 50,
     as_json: JsonFlag = False,
 ) -> None:
     """The newest jobs, by fire time, waiting ones and finished ones."""
-    from duetime.cli.session import with_app
+    from duetime.cli.inputs import read_label
+    from duetime.cli.session import with_access
 
-    show_jobs(with_app(context, lambda app: app.jobs(state=state, queue=queue, schedule=schedule, limit=limit)), as_json, "no jobs")
+    wanted: dict[str, Any] = {"queue": queue, "schedule": schedule, "owner": owner, "target": target, "label": read_label(label)}
+    show_jobs(with_access(context, lambda access: access.jobs(state=state, limit=limit, **wanted)), as_json)
 
 
-def show_jobs(handles: list[JobHandle], as_json: bool, empty: str) -> None:
+def show_jobs(found: list[JobSummary], as_json: bool) -> None:
+    from duetime.cli.conversion import plain
     from duetime.cli.output import show_json, show_table
-    from duetime.cli.records import job_summary
 
     if as_json:
-        show_json([job_summary(handle.record) for handle in handles])
+        show_json(plain(found))
         return
-    columns = ("ID", "STATE", "TASK", "SCHEDULE", "QUEUE", "DUE", "TRIES")
-    show_table(columns, [_row(handle.record) for handle in handles], empty)
+    show_table(("ID", "STATE", "TARGET", "SCHEDULE", "QUEUE", "DUE", "TRIES"), [_row(one) for one in found], "no jobs")
 
 
-def _row(job: Job) -> tuple[str, ...]:
-    from duetime.cli.moments import full
-    from duetime.clock import wall_micros
-    from duetime.model.instant import to_datetime
+def _row(one: JobSummary) -> tuple[str, ...]:
+    from duetime.cli.moments import full, now_here
+    from duetime.cli.shown import target_text
 
-    due = full(to_datetime(job.due_at), to_datetime(wall_micros()))
-    return str(job.id), job.state.value, job.target, job.schedule or "-", job.queue, due, str(job.attempt)
+    due = full(one.due_at, now_here())
+    return str(one.id), one.state.value, target_text(one.target), one.schedule or "-", one.queue, due, str(one.attempt)
 
 
-@command(job, "show", "duetime job show 01935c2e-7b3a-7000-8000-000000000000")
+@command(job, "show", f"duetime job show {EXAMPLE}")
 def show(context: typer.Context, job_id: JobId, as_json: JsonFlag = False) -> None:
-    """One job: what it waits for, progress, checkpoint, attempts, result and error."""
+    """One job: why it is as it is, progress, checkpoint, attempts, result and error."""
+    from duetime.cli.conversion import plain
     from duetime.cli.output import show_json
-    from duetime.cli.records import job_details
-    from duetime.cli.session import with_app
-    from duetime.cli.waiting import waits_for
+    from duetime.cli.session import with_access
 
-    async def work(app: App) -> dict[str, Any]:
-        found = (await app.get_job(job_id)).record
-        return job_details(found, await app.store.list_attempts(found.id), await waits_for(app, found))
+    async def work(access: Access) -> dict[str, Any]:
+        found = plain(await access.get_job(job_id))
+        return {**found, "why": (await access.why_job(job_id)).why}
 
-    details = with_app(context, work)
+    details = with_access(context, work)
     if as_json:
         show_json(details)
         return
@@ -90,57 +110,93 @@ def _show_details(details: dict[str, Any]) -> None:
         show_record([Field(f"  {name}", value) for name, value in shown_fields(attempt) if value])
 
 
-@command(job, "cancel", "duetime job cancel 01935c2e-7b3a-7000-8000-000000000000 --reason 'wrong month'")
+@command(
+    job,
+    "cancel",
+    f"duetime job cancel {EXAMPLE} --reason 'wrong month'",
+    "duetime job cancel --all --queue mail --dry-run",
+    "duetime job cancel --all --schedule nightly --yes",
+)
+@choosing(state=StateFlag, **OF_JOBS)
 def cancel(
     context: typer.Context,
-    job_id: JobId,
-    reason: Annotated[str, words("--reason", "TEXT", "Kept with the job.")] = "cancelled from the command line",
+    choice: Choice,
+    ids: JobIds = None,
+    reason: Annotated[str | None, words("--reason", "TEXT", "Kept with the job.", show_default=False)] = None,
 ) -> None:
-    """End a job before it starts, or ask its worker to stop it."""
-    from duetime.cli.output import say
-    from duetime.cli.session import with_app
+    """End jobs before they start, or ask their workers to stop them; or all that match."""
+    if choice.everything and reason is not None:
+        raise typer.BadParameter("--reason is for jobs given by their ids: leave it out beside --all")
 
-    reply: CancelReply = with_app(context, lambda app: app.cancel_job(job_id, reason))
-    say(f"{job_id} {'is cancelled' if reply == 'cancelled' else 'runs: its worker has been asked to stop it'}")
+    async def act(access: Access, job_id: str) -> str:
+        ended = (await access.cancel_job(job_id, reason or "cancelled from the command line")).state == "cancelled"
+        return f"{job_id} {'is cancelled' if ended else 'runs: its worker has been asked to stop it'}"
+
+    act_on_jobs(context, "cancel", "cancelled", choice, ids, act)
 
 
 @command(
     job,
     "move",
-    "duetime job move 01935c2e-7b3a-7000-8000-000000000000 --delay 2h",
-    "duetime job move 01935c2e-7b3a-7000-8000-000000000000 --at 2030-01-01T09:00:00Z --priority 9",
+    f"duetime job move {EXAMPLE} --delay 2h",
+    f"duetime job move {EXAMPLE} --at 2030-01-01T09:00:00Z --priority 9",
 )
 def move(context: typer.Context, job_id: JobId, at: AtFlag = None, delay: DelayFlag = None, priority: PriorityFlag = None) -> None:
     """Change when a waiting job runs, its priority, or both."""
-    from duetime.cli.inputs import read_instant
-    from duetime.cli.moments import full
+    from duetime.cli.inputs import read_moment
+    from duetime.cli.moments import full, now_here
     from duetime.cli.output import say
-    from duetime.cli.session import store_now, with_app
+    from duetime.cli.session import with_access
 
     if at is None and delay is None and priority is None:
         raise typer.BadParameter("give --at, --delay, --priority, or an instant and a priority")
-    instant = read_instant(at, "at")
+    instant = read_moment(at, delay)
+    moved = with_access(context, lambda access: access.move_job(job_id, at=instant, delay=delay, priority=priority))
+    say(f"{job_id} is due {full(moved.due_at, now_here())} with priority {moved.priority}")
 
-    async def work(app: App) -> str:
-        handle = await app.get_job(job_id)
-        await handle.move(at=instant, delay=delay, priority=priority)
-        await handle.refresh()
-        return f"{job_id} is due {full(handle.due_at, await store_now(app))} with priority {handle.priority}"
 
-    say(with_app(context, work))
+@command(job, "run", f"duetime job run {EXAMPLE}", "duetime job run --all --queue mail")
+@choosing(**OF_JOBS)
+def run(context: typer.Context, choice: Choice, ids: JobIds = None) -> None:
+    """Have waiting jobs due now, whatever they wait for; or all that match."""
+
+    async def act(access: Access, job_id: str) -> str:
+        await access.run_job(job_id)
+        return f"{job_id} is due now"
+
+    act_on_jobs(context, "run", "due now", choice, ids, act)
 
 
 @command(
     job,
     "retry",
-    "duetime job retry 01935c2e-7b3a-7000-8000-000000000000",
-    "duetime job retry 01935c2e-7b3a-7000-8000-000000000000 --payload @mended.json",
+    f"duetime job retry {EXAMPLE}",
+    f"duetime job retry {EXAMPLE} --payload @mended.json",
+    "duetime job retry --all --target invoice.send --dry-run",
 )
-def retry(context: typer.Context, job_id: JobId, payload: PayloadFlag = None) -> None:
-    """Run a dead letter again, as a new job; prints its id. --payload mends its arguments."""
-    from duetime.cli.inputs import read_payload
-    from duetime.cli.output import say
-    from duetime.cli.session import with_app
+@choosing(**OF_JOBS, error=ErrorFlag)
+def retry(context: typer.Context, choice: Choice, ids: JobIds = None, payload: PayloadFlag = None) -> None:
+    """Run dead letters again, each as a new job, whose id is printed; or all that match. --payload mends the arguments of one."""
+    mended = mended_payload(payload, ids, choice)
 
-    mended = None if payload is None else read_payload(payload)
-    say(str(with_app(context, lambda app: app.retry_job(job_id, mended)).id))
+    async def act(access: Access, job_id: str) -> str:
+        return str((await access.retry_job(job_id, mended)).id)
+
+    act_on_jobs(context, "retry", "retried", choice, ids, act)
+
+
+def mended_payload(payload: str | None, ids: list[str] | None, choice: Choice) -> Any:
+    from duetime.cli.inputs import read_payload
+
+    if payload is not None and (choice.everything or len(ids or []) != 1):
+        raise typer.BadParameter("--payload is for one dead letter: give its id alone")
+    return None if payload is None else read_payload(payload)
+
+
+def act_on_jobs(context: typer.Context, action: str, verb: str, choice: Choice, ids: list[str] | None, act: Any) -> None:
+    choice.check(ids, "ids")
+    if ids:
+        one_by_one(context, ids, act)
+        return
+    noun = "dead letter" if action in ("retry", "discard") else "job"
+    all_that_match(context, noun, verb, choice, lambda access: partial(access.bulk_jobs, action))

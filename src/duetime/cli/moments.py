@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, tzinfo
 
+from duetime.clock import wall_micros
+from duetime.model.instant import to_datetime
+
 _STEPS = ((timedelta(days=1), "d"), (timedelta(hours=1), "h"), (timedelta(minutes=1), "min"), (timedelta(seconds=1), "s"))
 
 
@@ -24,3 +27,8 @@ def relative(moment: datetime, now: datetime) -> str:
 
 def full(moment: datetime | None, now: datetime, missing: str = "-") -> str:
     return missing if moment is None else f"{local(moment)} ({relative(moment, now)})"
+
+
+def now_here() -> datetime:
+    """By this machine's clock."""
+    return to_datetime(wall_micros())

@@ -10,9 +10,7 @@ from duetime.cli.command import command, group
 from duetime.cli.flags import JsonFlag
 
 if TYPE_CHECKING:
-    from duetime.app import App
-    from duetime.model.instant import Micros
-    from duetime.model.lease import Node
+    from duetime.remote.results import Node
 
 node = group("See the processes that plan and work.")
 
@@ -24,26 +22,21 @@ def list_nodes(
     as_json: JsonFlag = False,
 ) -> None:
     """Nodes that are alive, and dead ones whose jobs have not been given back yet."""
+    from duetime.cli.conversion import plain
     from duetime.cli.output import show_json, show_table
-    from duetime.cli.records import node_record
-    from duetime.cli.session import with_app
+    from duetime.cli.session import with_access
 
-    async def work(app: App) -> tuple[list[Node], Micros]:
-        known = await app.store.nodes()
-        return [one for one in known if every or not one.dead or one.running], await app.store.time()
-
-    nodes, now = with_app(context, work)
+    known = with_access(context, lambda access: access.nodes())
+    found = [one for one in known if every or one.state != "dead" or one.running]
     if as_json:
-        show_json([node_record(one, now) for one in nodes])
+        show_json(plain(found))
         return
     columns = ("ID", "NAME", "STATE", "ROLES", "RUNNING", "STARTED", "LEASE UNTIL", "VERSION")
-    show_table(columns, [_row(one, now) for one in nodes], "no nodes: `duetime serve` starts one")
+    show_table(columns, [_row(one) for one in found], "no nodes: `duetime serve` starts one")
 
 
-def _row(one: Node, now: Micros) -> tuple[str, ...]:
-    from duetime.cli.moments import full
-    from duetime.cli.records import node_state
-    from duetime.model.instant import to_datetime
+def _row(one: Node) -> tuple[str, ...]:
+    from duetime.cli.moments import full, now_here
 
-    times = [full(to_datetime(moment), to_datetime(now)) for moment in (one.started_at, one.lease_until)]
-    return str(one.id), one.name, node_state(one, now), ", ".join(one.roles), str(one.running), *times, one.version
+    times = [full(moment, now_here()) for moment in (one.started_at, one.lease_until)]
+    return str(one.id), one.name, one.state, ", ".join(one.roles), str(one.running), *times, one.version

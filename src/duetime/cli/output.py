@@ -62,9 +62,15 @@ def show_record(fields: Sequence[Field], console: Console | None = None) -> None
             out.print(Text(f"{'':{indent}}{rest}"), soft_wrap=True)
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """What to do about it is decided in one place, for everything that writes."""
+        raise BrokenPipeError
+
+
 def make_console() -> Console:
-    terminal = sys.stdout.isatty()
-    return Console(width=None if terminal else UNLIMITED, highlight=False, markup=False, emoji=False)
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    return _Console(width=None if terminal else UNLIMITED, highlight=False, markup=False, emoji=False)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

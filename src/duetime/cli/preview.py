@@ -12,9 +12,9 @@ from duetime.cli.flags import CronFlag, EveryFlag, JsonFlag, RruleFlag, ZoneFlag
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from zoneinfo import ZoneInfo
 
-    from duetime.model.forecast import Planned
+    from duetime.model.when import When
+    from duetime.remote.results import Fire, Preview
 
 
 def add_preview(parent: typer.Typer) -> None:
@@ -34,62 +34,63 @@ def preview(
     every: EveryFlag = None,
     rrule: RruleFlag = None,
     after: Annotated[str | None, words("--after", "ISO", "Fires later than this instant; now unless given.")] = None,
-    count: Annotated[int, words("--count", "N", "How many.", min=1, max=10_000)] = 5,
+    count: Annotated[int, words("--count", "N", "How many.", min=1, max=1_000)] = 5,
     as_json: JsonFlag = False,
 ) -> None:
-    """The next fire times of a stored schedule, or of the expression given; the latter needs no store."""
+    """The next fire times of a stored schedule, or of the expression given, with what changes of the clocks do to them; the latter needs
+    neither a store nor a server."""
+    from duetime.cli.conversion import plain
+    from duetime.cli.inputs import read_instant, read_when
+    from duetime.cli.output import show_json
+    from duetime.cli.session import with_access
+
+    if (name is None) == ([cron, every, rrule] == [None, None, None]):
+        raise typer.BadParameter("give the name of a schedule, or one of --cron, --every, --rrule")
+    start = read_instant(after, "after")
+    if name is None:
+        found = _thought_of(read_when(cron, every, None, rrule, tz), count, start)
+    else:
+        found = with_access(context, lambda access: access.preview_schedule(name, count=count, after=start))
+    if as_json:
+        show_json(plain(found))
+    else:
+        _show(found)
+
+
+def _thought_of(when: When, count: int, after: datetime | None) -> Preview:
     from itertools import islice
 
-    from duetime.cli.inputs import read_instant, read_when
-    from duetime.cli.reading import read_schedule
-    from duetime.cli.session import with_app
-    from duetime.clock import wall_micros
-    from duetime.model.forecast import Planned
-    from duetime.model.instant import to_datetime, to_micros
+    from duetime.app.planning import fires_after
+    from duetime.cli.conversion import preview_of
+    from duetime.cli.moments import now_here
+    from duetime.model.instant import to_micros
+    from duetime.model.preview import previewed
 
-    expressions = [cron, every, rrule]
-    if (name is None) == (expressions == [None, None, None]):
-        raise typer.BadParameter("give the name of a schedule, or one of --cron, --every, --rrule")
-    if name is None:
-        planned = Planned("", read_when(cron, every, None, rrule, tz))
-    else:
-        planned = Planned.of(with_app(context, lambda app: read_schedule(app, name)))
-    now = to_datetime(wall_micros())
-    start = read_instant(after, "after") or now
-    fires = [to_datetime(moment) for moment in islice(planned.fires(to_micros(start) + 1), count)]
-    _show(planned, fires, now, as_json)
+    start = to_micros(after or now_here())
+    return preview_of(previewed(when, list(islice(fires_after(when, start, None, None), count)), start))
 
 
-def _show(planned: Planned, fires: list[datetime], now: datetime, as_json: bool) -> None:
-    from duetime.cli.output import say, show_json, show_table
-    from duetime.model.when import describe
+def _show(found: Preview) -> None:
+    from duetime.cli.output import say, show_table
 
-    if as_json:
-        zone = _zone_of(planned)
-        times = [{"fire_time": _iso(fire), "local": fire.astimezone(zone).isoformat()} for fire in fires]
-        show_json({"description": describe(planned.when), "fires": times})
-        return
-    say(describe(planned.when))
-    show_table(*_table(planned, fires, now), empty="no fire is left")
+    say(found.words or "")
+    show_table(*_table(found.fires), empty="no fire is left")
+    for warning in found.warnings:
+        say(f"note: {warning}")
 
 
-def _table(planned: Planned, fires: list[datetime], now: datetime) -> tuple[list[str], list[list[str]]]:
-    """In the schedule's own zone first; beside it this machine's, where that differs."""
-    from duetime.cli.moments import local, relative
+def _table(fires: list[Fire]) -> tuple[list[str], list[list[str]]]:
+    """In the schedule's own zone first; beside it this machine's where that differs, and notes where there are any."""
+    from duetime.cli.moments import local, now_here, relative
 
-    zone = _zone_of(planned)
-    rows = [[local(fire, zone), local(fire), relative(fire, now)] for fire in fires]
-    columns = [f"FIRES AT ({zone})", "LOCAL TIME", "FROM NOW"]
-    if all(row[0] == row[1] for row in rows):
-        return [columns[0], columns[2]], [[row[0], row[2]] for row in rows]
-    return columns, rows
-
-
-def _zone_of(planned: Planned) -> ZoneInfo:
-    from zoneinfo import ZoneInfo
-
-    return ZoneInfo(getattr(planned.when, "tz", "UTC"))
+    now = now_here()
+    rows = [[_own_time(fire), local(fire.at), relative(fire.at, now), fire.note or ""] for fire in fires]
+    columns = ["FIRES AT", "LOCAL TIME", "FROM NOW", "NOTE"]
+    shown = [0, *([1] if any(row[0] != row[1] for row in rows) else []), 2, *([3] if any(row[3] for row in rows) else [])]
+    return [columns[number] for number in shown], [[row[number] for number in shown] for row in rows]
 
 
-def _iso(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")
+def _own_time(fire: Fire) -> str:
+    from duetime.cli.moments import local
+
+    return local(fire.at) if fire.local is None else fire.local.isoformat(sep=" ", timespec="seconds")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,11 +13,8 @@ from duetime.cli.flags import JsonFlag, words
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from duetime.app import App
-    from duetime.model.limit import Queue
-    from duetime.store import QueueCount
-
-    Entry = tuple[Queue, QueueCount]
+    from duetime.cli.access import Access
+    from duetime.remote.results import Queue
 
 queue = group("See the queues; pause, resume and limit them.")
 
@@ -27,16 +24,16 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.", a
 @command(queue, "list", "duetime queue list --json")
 def list_queues(context: typer.Context, as_json: JsonFlag = False) -> None:
     """Every queue a job was ever stored under or that was set, by name."""
+    from duetime.cli.conversion import plain
     from duetime.cli.output import show_json, show_table
-    from duetime.cli.records import queue_record
-    from duetime.cli.session import with_app
+    from duetime.cli.session import with_access
 
-    found = with_app(context, _read)
+    found = with_access(context, lambda access: access.queues())
     if as_json:
-        show_json([queue_record(*entry) for entry in found])
+        show_json(plain(found))
         return
     columns = ("NAME", "STATE", "WAITING", "DUE", "RUNNING", "MOST AT ONCE", "RATE", "NOTE")
-    show_table(columns, [_row(*entry) for entry in found], "no queues")
+    show_table(columns, [_row(one) for one in found], "no queues")
 
 
 @command(queue, "pause", "duetime queue pause mail --note 'the mail server is being moved'")
@@ -47,13 +44,13 @@ def pause(
     as_json: JsonFlag = False,
 ) -> None:
     """Start nothing more from this queue, on whichever node. What runs goes on; jobs may be submitted and wait."""
-    _change(context, name, as_json, lambda app: app.pause_queue(name, note))
+    _change(context, as_json, lambda access: access.pause_queue(name, note))
 
 
 @command(queue, "resume", "duetime queue resume mail")
 def resume(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
     """Start its jobs again."""
-    _change(context, name, as_json, lambda app: app.resume_queue(name))
+    _change(context, as_json, lambda access: access.resume_queue(name))
 
 
 @command(queue, "limit", "duetime queue limit mail --most 5 --rate 100/1m", "duetime queue limit mail --none")
@@ -68,46 +65,30 @@ def limit(
     """Say how much of this queue may run, over all nodes. Replaces what was said before: what is not given is not limited."""
     if none == (most is not None or rate is not None):
         raise typer.BadParameter("give --most, --rate or both, or --none")
-    _change(context, name, as_json, lambda app: app.limit_queue(name, most=most, rate=rate))
+    _change(context, as_json, lambda access: access.limit_queue(name, most=most, rate=rate))
 
 
-def _change(context: typer.Context, name: str, as_json: bool, change: Callable[[App], Awaitable[Any]]) -> None:
+def _change(context: typer.Context, as_json: bool, change: Callable[[Access], Awaitable[Queue]]) -> None:
+    from duetime.cli.conversion import plain
     from duetime.cli.output import say, show_json
-    from duetime.cli.records import queue_record
-    from duetime.cli.session import with_app
+    from duetime.cli.session import with_access
 
-    async def work(app: App) -> Entry:
-        await change(app)
-        return next(entry for entry in await _read(app) if entry[0].name == name)
-
-    found, count = with_app(context, work)
+    found = with_access(context, change)
     if as_json:
-        show_json(queue_record(found, count))
+        show_json(plain(found))
     else:
-        say(_sentence(found, count))
+        say(_sentence(found))
 
 
-async def _read(app: App) -> list[Entry]:
-    from duetime.store import QueueCount
-
-    counts = {count.queue: count for count in await app.store.count_jobs()}
-    return [(one, counts.get(one.name) or QueueCount(one.name, 0, 0, 0)) for one in await app.store.queues()]
-
-
-def _sentence(found: Queue, count: QueueCount) -> str:
-    most, rate = _limits(found)
-    state = f"paused; {count.running} still running, {count.pending} waiting" if found.paused else "active"
-    limits = [f"at most {most} at once" if found.most is not None else "", f"at most {rate} starts" if found.rate is not None else ""]
-    return f"{found.name} is {state}; {' and '.join(filter(None, limits)) or 'no limit'}"
+def _sentence(found: Queue) -> str:
+    state = f"paused; {found.running} still running, {found.pending} waiting" if found.paused else "active"
+    most = f"at most {found.most} at once" if found.most is not None else ""
+    rate = f"at most {found.rate} starts" if found.rate is not None else ""
+    return f"{found.name} is {state}; {' and '.join(filter(None, [most, rate])) or 'no limit'}"
 
 
-def _limits(found: Queue) -> tuple[str, str]:
-    from duetime.model.limit import show_rate
-
-    return "-" if found.most is None else str(found.most), "-" if found.rate is None else show_rate(found.rate)
-
-
-def _row(found: Queue, count: QueueCount) -> tuple[str, ...]:
+def _row(found: Queue) -> tuple[str, ...]:
     state = "paused" if found.paused else "active"
-    numbers = (str(count.pending), str(count.due), str(count.running))
-    return found.name, state, *numbers, *_limits(found), found.pause_note or "-"
+    numbers = (str(found.pending), str(found.due), str(found.running))
+    limits = ("-" if found.most is None else str(found.most), found.rate or "-")
+    return found.name, state, *numbers, *limits, found.pause_note or "-"

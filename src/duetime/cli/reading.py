@@ -1,23 +1,15 @@
-"""What several commands read of the store."""
+"""What commands on the store itself read of it."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
 from duetime.app import App
-from duetime.errors import ScheduleNotFound
 from duetime.handle import JobHandle
 from duetime.model.job import JobFilter, State
 from duetime.model.schedule import Schedule, ScheduleFilter
 
 PAGE = 1_000
-
-
-async def read_schedule(app: App, name: str) -> Schedule:
-    found = await app.store.get_schedule(app.tenant, name)
-    if found is None:
-        raise ScheduleNotFound(f"there is no schedule {name!r}: `duetime schedule list` shows those there are")
-    return found
 
 
 async def all_schedules(app: App) -> AsyncIterator[Schedule]:

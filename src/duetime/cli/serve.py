@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from logging import getLogger
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,10 +16,12 @@ from duetime.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from socket import socket
+    from ssl import SSLContext
 
     from duetime.app import App
     from duetime.config import Settings
     from duetime.engine.node import Node
+    from duetime.model.keyring import KeyRing
 
 Text = str | None
 LAST_WAIT = 0.1  # seconds for each thread that is about to end by itself
@@ -32,6 +35,7 @@ def add_serve(program: typer.Typer) -> None:
         "duetime serve --app tasks:app",
         "duetime serve --app tasks:app --store postgresql://worker@db.example.org/duetime --queues billing,mail --concurrency 20",
         "duetime serve --port 9000",
+        "duetime serve --host 0.0.0.0 --auth keys --tls-cert server.pem --tls-key server.key",
         "duetime serve --roles planner",
     )(serve)
 
@@ -42,8 +46,20 @@ def serve(
     roles: Annotated[Text, option("roles")] = None,
     host: Annotated[Text, option("host")] = None,
     port: Annotated[Text, option("port")] = None,
+    auth: Annotated[Text, option("auth")] = None,
     public_url: Annotated[Text, option("public_url")] = None,
+    tls_cert: Annotated[Text, option("tls_cert")] = None,
+    tls_key: Annotated[Text, option("tls_key")] = None,
+    proxies: Annotated[Text, option("proxies")] = None,
+    rate_limit: Annotated[Text, option("rate_limit")] = None,
+    max_connections: Annotated[Text, option("max_connections")] = None,
+    open_metrics: Annotated[Text, option("open_metrics")] = None,
     allow: Annotated[Text, option("allow")] = None,
+    allow_ports: Annotated[Text, option("allow_ports")] = None,
+    plain_http: Annotated[Text, option("plain_http")] = None,
+    per_host: Annotated[Text, option("per_host")] = None,
+    retry_attempts: Annotated[Text, option("retry_attempts")] = None,
+    retry_delay: Annotated[Text, option("retry_delay")] = None,
     queues: Annotated[Text, option("queues")] = None,
     concurrency: Annotated[Text, option("concurrency")] = None,
     lease: Annotated[Text, option("lease")] = None,
@@ -58,9 +74,12 @@ def serve(
     """Answer the API, plan schedules and run jobs until SIGTERM or Ctrl-C. The first lets running jobs finish within the grace, the second
     does not."""
     given = {
-        "app": app, "roles": roles, "host": host, "port": port, "public_url": public_url, "allow": allow, "queues": queues,
-        "concurrency": concurrency, "lease": lease, "lookahead": lookahead, "grace": grace, "retention": retention,
-        "max_load": max_load, "log_level": log_level, "log_format": log_format,
+        "app": app, "roles": roles, "host": host, "port": port, "auth": auth, "public_url": public_url, "tls_cert": tls_cert,
+        "tls_key": tls_key, "proxies": proxies, "rate_limit": rate_limit, "max_connections": max_connections,
+        "open_metrics": open_metrics, "allow": allow, "allow_ports": allow_ports, "plain_http": plain_http, "per_host": per_host,
+        "retry_attempts": retry_attempts, "retry_delay": retry_delay,
+        "queues": queues, "concurrency": concurrency, "lease": lease, "lookahead": lookahead, "grace": grace,
+        "retention": retention, "max_load": max_load, "log_level": log_level, "log_format": log_format,
     }  # fmt: skip
     invocation(context).flags.update({name: value for name, value in given.items() if value is not None})
     run_node(invocation(context).settings(), migrate)
@@ -72,8 +91,11 @@ def run_node(settings: Settings, migrate: bool) -> None:
     from duetime.cli.logs import configure
     from duetime.cli.session import find_app
 
-    configure(settings.log_level, settings.log_format)
+    origin = configure(settings.log_level, settings.log_format)
+    for remark in settings.remarks:
+        _logger.info("%s", remark)
     app = find_app(settings)
+    app.observe(origin)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_run(app, settings, migrate))
     _leave_threads_behind()
@@ -82,48 +104,80 @@ def run_node(settings: Settings, migrate: bool) -> None:
 async def _run(app: App, settings: Settings, migrate: bool) -> None:
     from asyncio import Event
 
+    from duetime.cli.banner import banner
     from duetime.cli.output import say
+    from duetime.cli.secret_keys import ring_of
+    from duetime.engine.calm import spare_the_collector
     from duetime.engine.signals import Signals
 
     async with AsyncExitStack() as stack:
         stack.push_async_callback(app.close)  # a start that failed leaves nothing behind
-        api = _listen(settings)
-        if api is not None:
-            stack.callback(api.close)
+        door = _open_door(settings)
+        if door is not None:
+            stack.callback(door.close)
         if migrate:
             await app.migrate()
-        service = None if api is None else _service(app, settings)  # before the node starts: it takes a moment that the node would miss
+        ring = ring_of(settings, app.store)
+        service = None if door is None else _service(app, settings, ring)  # before the node starts: it takes a moment that it would miss
         signals = stack.enter_context(Signals())
-        node = await stack.enter_async_context(_working(app, settings))
+        node = await stack.enter_async_context(_working(app, settings, ring, door))
         if node is not None:
             signals.on_second(node.interrupt)
-        address = None if api is None else await stack.enter_async_context(_answering(service, api))
-        say(banner(app, settings, address))
+        address = None if door is None else await stack.enter_async_context(_answering(service, door, settings))
+        spare_the_collector()
+        say(banner(app, settings, address, await _keys(app, settings)))
         await signals.wait(Event() if node is None else node.ended)
         running = 0 if node is None else node.running
         _logger.info("stopping: %d jobs run and have %s to finish; a second signal ends them now", running, settings.grace)
 
 
-def _listen(settings: Settings) -> socket | None:
-    """The API's socket, before anything else is started; None where this node has no API."""
+async def _keys(app: App, settings: Settings) -> int:
+    """How many keys open the door, as far as the first look goes."""
+    now = await app.now()
+    return sum(key.state(now) == "active" for key in await app.keys(limit=100, every_tenant=True)) if settings.keys else 0
+
+
+class Door(NamedTuple):
+    """Where the API will answer."""
+
+    host: str
+    listener: socket
+    tls: SSLContext | None
+
+    @property
+    def address(self) -> str:
+        from duetime.api.server import address_of
+
+        return address_of(self.listener, "http" if self.tls is None else "https")
+
+    def close(self) -> None:
+        from duetime.api.server import clear
+
+        self.listener.close()
+        clear(self.host)
+
+
+def _open_door(settings: Settings) -> Door | None:
+    """Before anything else is started; None where this node has no API."""
     if "api" not in settings.roles:
         return None
     try:
-        from duetime.api.server import listen, require_loopback
+        from duetime.api.server import listen, require_safety, tls_of
     except ModuleNotFoundError as problem:
         if settings.given("roles"):
             raise ConfigError(f"roles: the API needs the package {problem.name!r}: pip install 'duetime[service]'") from None
         return None
-    require_loopback(settings.host)
-    return listen(settings.host, settings.port)
+    require_safety(settings)
+    tls = tls_of(settings)
+    return Door(settings.host, listen(settings.host, settings.port), tls)
 
 
 @asynccontextmanager
-async def _working(app: App, settings: Settings) -> AsyncIterator[Node | None]:
+async def _working(app: App, settings: Settings, ring: KeyRing, door: Door | None) -> AsyncIterator[Node | None]:
     """The node's planner and worker; a process that only answers the API is no node."""
     options = node_options(settings)
     if options["roles"]:
-        _add_http(app, settings)
+        _add_http(app, settings, ring, settings.public_url or _own_address(settings, door))
         async with app.running(**options) as node:
             yield node
     else:
@@ -131,74 +185,42 @@ async def _working(app: App, settings: Settings) -> AsyncIterator[Node | None]:
         yield None
 
 
-def _service(app: App, settings: Settings) -> Any:
-    from duetime.api.service import build
-    from duetime.model.keyring import KeyRing
+def _own_address(settings: Settings, door: Door | None) -> str | None:
+    """In local mode, where whom we call is on this machine, too."""
+    return door.address if door is not None and not settings.keys and door.address.startswith("http") else None
 
-    return build(app, settings, ring=KeyRing.parse(settings.secret_keys))
+
+def _service(app: App, settings: Settings, ring: KeyRing) -> Any:
+    from duetime.api.service import build
+
+    return build(app, settings, ring=ring)
 
 
 @asynccontextmanager
-async def _answering(service: Any, listener: socket) -> AsyncIterator[str]:
-    from duetime.api.server import address_of, serving
+async def _answering(service: Any, door: Door, settings: Settings) -> AsyncIterator[str]:
+    from duetime.api.server import serving
 
-    address = address_of(listener)
-    async with serving(service, listener):
-        yield address
+    async with serving(service, door.listener, door.tls, settings.max_connections):
+        yield door.address
 
 
-def _add_http(app: App, settings: Settings) -> None:
-    """HTTP targets, where what calls them is installed. In local mode this machine itself may be called, too."""
+def _add_http(app: App, settings: Settings, ring: KeyRing, reached_at: str | None) -> None:
+    """HTTP targets, where what calls them is installed; `reached_at` is where they report what they finish later."""
     try:
-        from duetime.invokers.http.handler import HttpHandler
+        from duetime.invokers.http.handler import POLICIES, HttpHandler
     except ModuleNotFoundError:
         return
-    from duetime.model.addresses import Egress
-    from duetime.model.keyring import KeyRing
+    from duetime.model.retry import Retry
     from duetime.model.target import HTTP
 
-    egress = Egress.parse(settings.allow, local="api" in settings.roles)
-    ring = KeyRing.parse(settings.secret_keys)
-    app.use_target(HTTP, lambda now: HttpHandler(now, egress, ring, settings.public_url))
+    egress, per_host = settings.egress(), settings.per_host or 0
+    policies = replace(POLICIES, retry=Retry(settings.retry_attempts, settings.retry_delay))
+    app.use_target(HTTP, lambda now: HttpHandler(now, egress, ring, reached_at, policies, per_host=per_host))
 
 
 def node_options(settings: Settings) -> dict[str, Any]:
     names = ("queues", "concurrency", "lease", "lookahead", "grace", "retention", "max_load")
     return {"roles": tuple(role for role in settings.roles if role != "api"), **{name: getattr(settings, name) for name in names}}
-
-
-def banner(app: App, settings: Settings, address: str | None = None) -> str:
-    """What is running, in one block; where it answers, and one request to try."""
-    from duetime.config import hide_password
-    from duetime.version import VERSION
-
-    own = settings.app is not None and not settings.given("store")
-    known = ", ".join(sorted(app.tasks)) or "none: jobs wait for a node that knows their task (--app module:app)"
-    return "\n".join(
-        [
-            f"duetime {VERSION} is running",
-            f"  store   {f'that of {settings.app}' if own else hide_password(settings.store)}",
-            f"  roles   {', '.join(role for role in settings.roles if role != 'api' or address is not None)}",
-            f"  tasks   {known}",
-            f"  queues  {', '.join(settings.queues) or 'all'} ({settings.concurrency} jobs at a time)",
-            *(_api_lines(address) if address is not None else _missing_lines(settings)),
-            "  stop    Ctrl-C or SIGTERM",
-        ]
-    )
-
-
-def _api_lines(address: str) -> list[str]:
-    body = '{"target": {"type": "http", "url": "' + address + '/healthz", "method": "GET"}, "delay": "5s"}'
-    return [
-        f"  API     {address}/api/v1",
-        f"  docs    {address}/docs",
-        "  access  this machine only, no key needed; HTTP targets may call this machine, too",
-        f"  try     curl {address}/api/v1/jobs -H 'content-type: application/json' -d '{body}'",
-    ]
-
-
-def _missing_lines(settings: Settings) -> list[str]:
-    return ["  API     none: pip install 'duetime[service]' brings it"] if "api" in settings.roles else []
 
 
 def _leave_threads_behind() -> None:

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from duetime.cli.moments import full
-from duetime.clock import wall_micros
-from duetime.model.instant import to_datetime
+from duetime.cli.moments import full, now_here
 
 
 def shown_fields(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    now = to_datetime(wall_micros())
+    now = now_here()
     for name, value in record.items():
         yield name.replace("_", " "), _shown(name, value, now)
 
@@ -26,6 +24,8 @@ def _shown(name: str, value: Any, now: datetime) -> str:
             return "yes" if value else ""
         case str() if name.endswith(("_at", "_time", "_until")):
             return full(datetime.fromisoformat(value), now)
+        case {"type": _} if name == "target":
+            return target_text(value)
         case {"done": _} if name == "progress":
             return _progress(**value)
         case dict() | list():
@@ -38,3 +38,8 @@ def _progress(done: float, total: float | None = None, note: str | None = None) 
     """As "3 of 10 (30 %): pages"."""
     far = f"{done:g}" if total is None else f"{done:g} of {total:g}{f' ({done / total:.0%})'.replace('%', ' %') if total else ''}"
     return f"{far}: {note}" if note else far
+
+
+def target_text(target: dict[str, Any]) -> str:
+    """A task's name; of a URL also how it is called."""
+    return str(target.get("name") or f"{target.get('method', '')} {target.get('url', target.get('type', '-'))}".strip())

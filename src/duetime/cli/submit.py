@@ -8,11 +8,11 @@ import typer
 
 from duetime.cli.command import command
 from duetime.cli.completion import complete_conflict, complete_task
-from duetime.cli.flags import AtFlag, DelayFlag, JsonFlag, PayloadFlag, PriorityFlag, QueueFlag, words
+from duetime.cli.flags import AtFlag, DelayFlag, JsonFlag, LabelsFlag, MethodFlag, PayloadFlag, PriorityFlag, QueueFlag, words
 
 if TYPE_CHECKING:
-    from duetime.app import App
-    from duetime.handle import JobHandle
+    from duetime.cli.access import Access
+    from duetime.remote.results import Job, Submitted
 
 CONFLICTS = {
     "skipped": "the unique key is taken: this is the job that holds it",
@@ -26,7 +26,7 @@ def add_submit(group: typer.Typer) -> None:
         group,
         "submit",
         'duetime job submit invoice.send --payload \'{"customer": "c1"}\'',
-        "duetime job submit report.build --delay 15m --label team=finance",
+        "duetime job submit https://agent.example.org/run --delay 15m --label team=finance",
         "duetime job submit cleanup --at 2030-01-01T03:00:00+01:00 --unique-key cleanup-2030",
         "duetime job submit report.build --delay 1h --unique-key report --on-conflict reschedule",
     )(submit)
@@ -34,8 +34,9 @@ def add_submit(group: typer.Typer) -> None:
 
 def submit(
     context: typer.Context,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", autocompletion=complete_task)],
+    target: Annotated[str, typer.Argument(metavar="TASK|URL", help="A task's name, or a URL to call.", autocompletion=complete_task)],
     payload: PayloadFlag = None,
+    method: MethodFlag = None,
     at: AtFlag = None,
     delay: DelayFlag = None,
     priority: PriorityFlag = None,
@@ -48,57 +49,42 @@ def submit(
     timeout: Annotated[str | None, words("--timeout", "TIME", "How long an attempt may take.")] = None,
     max_attempts: Annotated[int | None, words("--max-attempts", "N", "How many failures make it a dead letter.")] = None,
     owner: Annotated[str | None, words("--owner", "NAME", "Who submits it.")] = None,
-    label: Annotated[list[str] | None, words("--label", "NAME=VALUE", "A label; may be repeated.")] = None,
+    label: LabelsFlag = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has finished; fail when it did not succeed.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Store one job. When this returns, it is durable."""
-    from duetime.cli.inputs import read_instant, read_labels, read_payload
-    from duetime.cli.session import with_app
+    from duetime.cli.inputs import read_labels, read_moment, read_payload, read_target
+    from duetime.cli.session import with_access
     from duetime.model.retry import Retry
 
-    arguments = read_payload(payload)
-    options = {
-        "at": read_instant(at, "at"), "delay": delay, "priority": priority, "queue": queue, "unique_key": unique_key,
+    wanted, arguments = read_target(target, method), read_payload(payload)
+    options: dict[str, Any] = {
+        "at": read_moment(at, delay), "delay": delay, "priority": priority, "queue": queue, "unique_key": unique_key,
         "on_conflict": on_conflict, "timeout": timeout, "retry": None if max_attempts is None else Retry(max_attempts=max_attempts),
         "owner": owner, "labels": read_labels(label or []),
     }  # fmt: skip
-    given = {name: value for name, value in options.items() if value is not None}
 
-    async def work(app: App) -> JobHandle:
-        handle = await _store(app, task, arguments, given)
-        return await (handle.wait() if wait else handle.refresh())
+    async def work(access: Access) -> tuple[Submitted, Job]:
+        stored = await access.submit(wanted, arguments, **options)
+        return stored, await (access.wait_for(stored.id) if wait else access.get_job(stored.id))
 
-    _report(with_app(context, work, creates=True), wait, as_json)
-
-
-async def _store(app: App, task: str, arguments: Any, options: dict[str, Any]) -> JobHandle:
-    """A payload that could be taken for options, or is no object at all, goes the way that keeps the two apart."""
-    from duetime.engine.checks import check_name
-    from duetime.engine.drafts import JOB_OPTIONS, NewJob
-    from duetime.errors import InvalidInput
-
-    if isinstance(arguments, dict) and arguments.keys().isdisjoint({*JOB_OPTIONS, *options, "connection"}):
-        return await app.submit(check_name(task, "task"), **arguments, **options)
-    if "on_conflict" in options:
-        raise InvalidInput("on_conflict", "needs a payload that is a JSON object without names of submit options")
-    return (await app.submit_many([NewJob(check_name(task, "task"), arguments, **options)]))[0]
+    _report(*with_access(context, work, creates=True), wait, as_json)
 
 
-def _report(handle: JobHandle, waited: bool, as_json: bool) -> None:
+def _report(stored: Submitted, found: Job, waited: bool, as_json: bool) -> None:
+    from duetime.cli.conversion import plain
     from duetime.cli.output import say, show_json
-    from duetime.cli.records import job_details
     from duetime.errors import JobFailed
     from duetime.model.codec import encode
 
-    conflict = handle.conflict or (None if handle.created else "skipped")
     if as_json:
-        show_json({**job_details(handle.record, []), "created": handle.created, "conflict": conflict})
+        show_json({**plain(found), "created": stored.created, "conflict": stored.conflict})
     else:
-        say(str(handle.id))
-        if waited and handle.state == "succeeded":
-            say(f"succeeded: {encode(handle.result).decode()}")
-        if conflict is not None:
-            typer.echo(CONFLICTS[conflict], err=True)
-    if waited and handle.state != "succeeded":
-        raise JobFailed(f"job {handle.id} is {handle.state}: {(handle.error or 'no reason given').strip().splitlines()[-1]}")
+        say(str(found.id))
+        if waited and found.state == "succeeded":
+            say(f"succeeded: {encode(found.result).decode()}")
+        if stored.conflict is not None:
+            typer.echo(CONFLICTS[stored.conflict], err=True)
+    if waited and found.state != "succeeded":
+        raise JobFailed(f"job {found.id} is {found.state}: {(found.error or 'no reason given').strip().splitlines()[-1]}")

@@ -1,0 +1,73 @@
+"""The stream of events, without input or output: bytes in, events out, and where to go on after an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from duetime.errors import DuetimeError, RateLimited, ServiceError, ServiceUnreachable, StoreUnavailable
+from duetime.model.codec import decode
+from duetime.remote.problems import problem_of
+from duetime.remote.results import Event
+from duetime.remote.talk import Patience, Request, ask, backoff
+
+SILENCE = 45.0  # seconds; the service says something every 15
+LONGEST_LINE = 1024 * 1024
+
+
+class Feed:
+    def __init__(self, types: Sequence[str] | None, after: int | None, patience: Patience) -> None:
+        self._types = types
+        self._last = after
+        self._patience = patience
+        self._rest = b""
+        self._fields: dict[str, str] = {}
+        self._failures = 0
+
+    def request(self) -> Request:
+        self._rest, self._fields = b"", {}
+        headers = {"Accept": "text/event-stream", **({} if self._last is None else {"Last-Event-ID": str(self._last)})}
+        return ask("GET", "/events", query={"types": None if self._types is None else ",".join(self._types)}, headers=headers)
+
+    def check(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        if status != 200:
+            raise problem_of(status, headers, body)
+
+    def take(self, data: bytes) -> Iterator[Event]:
+        self._failures = 0
+        *lines, self._rest = (self._rest + data).replace(b"\r\n", b"\n").split(b"\n")
+        if len(self._rest) > LONGEST_LINE:
+            raise ServiceError("an event is too long to be one: is the address that of a Duetime service?")
+        for line in lines:
+            if line:
+                self._field(line.decode("utf-8", "replace"))
+            elif "data" in self._fields:
+                yield self._event()
+            else:
+                self._fields = {}
+
+    def interrupted(self, problem: DuetimeError | None) -> float:
+        """Seconds to wait before the next try; raises the problem when it will not go away by waiting."""
+        self._failures += 1
+        passing = problem is None or isinstance(problem, ServiceUnreachable | RateLimited | StoreUnavailable)
+        if problem is not None and (not passing or self._failures > self._patience.retries):
+            raise problem
+        return backoff(self._failures - 1)
+
+    def _field(self, line: str) -> None:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data" and "data" in self._fields:
+            value = f"{self._fields['data']}\n{value}"
+        if name:
+            self._fields[name] = value
+
+    def _event(self) -> Event:
+        fields, self._fields = self._fields, {}
+        number = fields.get("id", "")
+        if number.isascii() and number.isdigit():
+            self._last = int(number)
+        try:
+            data = decode(fields["data"].encode())
+        except ValueError:
+            data = {"text": fields["data"]}
+        return Event(id=self._last, kind=fields.get("event", "message"), data=data if isinstance(data, dict) else {"value": data})

@@ -1,0 +1,41 @@
+"""The service in a thread of its own, on a store of the test's."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duetime as dt
+from duetime.api.server import address_of, listen, serving
+from duetime.api.service import build
+from duetime.config import Settings
+
+
+@contextmanager
+def served(store: str, **settings: Any) -> Iterator[str]:
+    """Its address."""
+    ready, loops = threading.Event(), []
+    listener = listen("127.0.0.1", 0)
+
+    async def serve() -> None:
+        app, ended = dt.App(store), asyncio.Event()
+        await app.open()
+        async with serving(build(app, Settings(store=store, **settings)), listener):
+            loops.append((asyncio.get_running_loop(), ended))
+            ready.set()
+            await ended.wait()
+        await app.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(20)
+        yield address_of(listener)
+    finally:
+        loop, ended = loops[0]
+        loop.call_soon_threadsafe(ended.set)
+        thread.join(20)
+        listener.close()

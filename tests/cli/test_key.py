@@ -1,0 +1,79 @@
+"""`duetime key`: the first key is made here, straight on the store."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import duetime as dt
+from tests.cli.conftest import Duetime
+
+
+def test_the_key_alone_goes_to_stdout_and_the_store_has_only_its_digest(duetime: Duetime, folder: Path) -> None:
+    """S3: so that `KEY=$(duetime key create ...)` works; what else there is to say is said on stderr."""
+    made = duetime("key", "create", "ops", "--scopes", "admin")
+    assert made.status == 0, made.err
+    assert re.fullmatch(r"dt_[0-9a-z]{10}_[0-9A-Za-z]{43}\n", made.out)
+    assert "not shown again" in made.err
+    assert "may read, submit, manage, admin for tenant default until it is revoked" in made.err
+    assert not any(made.out.strip()[14:].encode() in path.read_bytes() for path in folder.iterdir() if path.is_file())
+
+
+def test_create_list_and_revoke(duetime: Duetime) -> None:
+    options = ("--scopes", "read,manage", "--tenant", "acme", "--expires-in", "90d", "--rate", "50/1s", "--json")
+    made = duetime("key", "create", "billing", *options).json
+    assert (made["scopes"], made["tenant"], made["rate"]) == (["read", "submit", "manage"], "acme", "50/1s")
+    text = made.pop("key")
+    duetime("key", "create", "other")
+    assert [one for one in duetime("key", "list", "--json").json if one["prefix"] == made["prefix"]] == [made]
+    assert [one["name"] for one in duetime("key", "list", "--tenant", "acme", "--json").json] == ["billing"]
+    table = duetime("key", "list").out
+    assert re.search(rf"{made['prefix']} +billing +acme +read,submit,manage +active ", table)
+    assert text[14:] not in table
+    assert duetime("key", "revoke", made["prefix"]).out == f"{made['prefix']} (billing of acme) is revoked\n"
+    assert duetime("key", "revoke", text, "--json").json["revoked_at"] is not None, "a whole key is taken for its prefix"
+    assert " revoked " in duetime("key", "list", "--tenant", "acme").out
+
+
+def test_what_is_wrong_is_told_and_makes_nothing(duetime: Duetime) -> None:
+    for options, told, status in (
+        (["create", "a", "--scopes", "root"], "scopes: 'root' is not one of read, submit, manage, admin [input_invalid]", 2),
+        (["create", "a", "--scopes", ","], "scopes: must name at least one", 2),
+        (["create", ""], "name:", 2),
+        (["create", "a", "--expires-in", "soon"], "expires_in:", 2),
+        (["create", "a", "--rate", "fast"], "rate: 'fast' is no rate", 2),
+        (["create", "a", "--tenant", "@x"], "tenant:", 2),
+    ):
+        done = duetime("key", *options)
+        assert (done.status, told in done.err) == (status, True), done.err
+    assert duetime("key", "list").out == "no keys: make one with `duetime key create NAME --scopes admin`\n"
+    gone = duetime("key", "revoke", "0000000000")
+    assert (gone.status, "there is no key '0000000000'" in gone.err, "[key_not_found]" in gone.err) == (1, True, True)
+
+
+def test_a_key_in_place_of_a_prefix_is_not_repeated(duetime: Duetime) -> None:
+    """S38: whoever pastes a whole key reads only its prefix in the answer."""
+    duetime("key", "create", "a")
+    done = duetime("key", "revoke", "dt_0123456789_" + "s" * 43)
+    assert (done.status, "sssss" in done.err) == (1, False)
+
+
+def test_keys_have_their_blocking_twins(folder: Path) -> None:
+    app = dt.App("sqlite:///duetime.db")
+    made = app.sync.create_key("a", ["read"], expires_in="1d")
+    listed = app.sync.keys()
+    assert [key.prefix for key in listed] == [made.key.prefix]
+    assert app.sync.revoke_key(made.key.prefix).revoked_at is not None
+    app.sync.close()
+
+
+def test_keys_by_the_hundred_are_all_listed(duetime: Duetime, folder: Path) -> None:
+    async def make() -> None:
+        app = dt.App("sqlite:///duetime.db")
+        await app.open()
+        await asyncio.gather(*(app.for_tenant(f"t{number % 7}").create_key(f"k{number}") for number in range(1_100)))
+        await app.close()
+
+    asyncio.run(make())
+    assert len({one["name"] for one in duetime("key", "list", "--json").json}) == 1_100
