@@ -9,7 +9,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from duetime import errors
+from duetime import config_seeds, errors
 from duetime.cli.failure import status_of
 from duetime.cli.program import program
 from duetime.config import FILE, FILE_VARIABLE, TABLE, Setting
@@ -47,14 +47,29 @@ concurrency = 20
 ```
 """
     table = ["| setting | form | default | flag | variable | |", "|---|---|---|---|---|---|", *rows]
-    return "\n".join([intro, *table, ""])
+    return "\n".join([intro, *table, "", *_foreign_names(), ""])
+
+
+def _foreign_names() -> Iterator[str]:
+    yield "## Names of another scheduler\n"
+    yield "These variables are understood, too, so that a deployment can keep its `.env`; whatever is said to Duetime itself wins.\n"
+    yield "| variable | setting | |\n|---|---|---|"
+    for name, seed in config_seeds.KNOWN.items():
+        yield f"| `{name}` | `{seed.setting}` | {seed.text} |"
+    names = ", ".join(f"`{name}`" for name in (config_seeds.HOST, *config_seeds.POSTGRES))
+    yield f"| {names} | `store` | PostgreSQL, when `{config_seeds.HOST}` is set and no `app` is named. |"
+    for name, reason in config_seeds.UNNEEDED.items():
+        yield f"| `{name}` | | No effect: {reason}. |"
 
 
 def cli_page() -> str:
     intro = """# Command line
 
-Times are shown in the zone of this machine with their offset, ids in full. `--json` writes the same for programs: instants in UTC,
-fields that stay. Colours appear only on a terminal, and not when `NO_COLOR` is set. Errors are one line on stderr,
+With `--server` the commands `job`, `schedule`, `dead`, `queue`, `node`, `why`, `stats` and `events` go to a service over HTTP and say the same as on
+a store: see [clients](../client.md).
+
+Times are shown in the zone of this machine with their offset, ids in full. `--json` writes the same for programs, as the HTTP API shows
+it: instants in UTC, fields that stay. Colours appear only on a terminal, and not when `NO_COLOR` is set. Errors are one line on stderr,
 `error: <message> [code]`; the codes are in [errors](errors.md). `duetime --install-completion` teaches the shell to complete commands,
 names of schedules, queues and tasks, states and zones.
 
@@ -66,6 +81,7 @@ Your App is named `module:app`; or by its module alone, when that holds one App 
 | 1 | refused, not found, not reachable; `doctor`: something needs attention; `job submit --wait`: the job did not succeed |
 | 2 | the command was written wrongly: unknown option, unreadable value, wrong setting |
 | 130 | interrupted with Ctrl-C |
+| 141 | whoever read the output has closed the pipe, as `head` does |
 """
     return "\n".join([intro, *_commands(get_command(program), "duetime")])
 

@@ -2,13 +2,15 @@
 
 Python blocks of a page run in order in one namespace; `await` is allowed at top level. A block whose first line is `# name.py` or
 `# folder/name.py` (or `.toml`, `.ini`) is a file: it is written into the page's folder, from where the other blocks can import it. Shell
-blocks run line by line. A block that cannot run stands below the comment `<!-- not run: reason -->`.
+blocks run line by line. A block that cannot run stands below the comment `<!-- not run: reason -->`. A `curl` must be answered with 2xx, or
+with the status that a comment at its end names.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 import os
 import re
 import shlex
@@ -22,11 +24,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from tests.servers.process import free_port
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 SERVER_URL = "postgresql://scheduler@db.example.org/duetime"
 FILE_LINE = re.compile(r"# ((?:\w+/)*[\w.]+\.(?:py|toml|ini))$")
+PORTS = ("8080", "8081")  # of the services on a page; each is given a free one
+KEPT = re.compile(r"(?P<name>\w+)=\$\((?P<command>.*?)(?: \| jq -r \.(?P<field>\w+))?\)$")
+STATUS = re.compile(r"# (\d{3})$")
 MODULE = "page"  # by this name what a page defines is found, as if it were a module
 BLOCK = re.compile(r"(?P<mark><!-- not run: (?P<reason>[^>]+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 DEADLINE = 30.0
@@ -63,6 +72,7 @@ class Reader:
     module: ModuleType = field(default_factory=lambda: ModuleType(MODULE))
     environment: dict[str, str] = field(default_factory=dict)
     serving: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    ports: dict[str, int] = field(default_factory=lambda: {port: free_port() for port in PORTS})
 
     @property
     def names(self) -> dict[str, Any]:
@@ -92,6 +102,8 @@ class Reader:
 
     async def _do(self, block: Block) -> None:
         text = block.text.replace(SERVER_URL, self.server_url or SERVER_URL)
+        for port, own in self.ports.items():
+            text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{own}").replace(f"--port {port}", f"--port {own}")
         if block.file is not None:
             file = self.folder / block.file
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +123,12 @@ class Reader:
             await answer
 
     def _run_command(self, command: str, line: int) -> None:
+        kept = KEPT.match(command)
+        if kept is not None:
+            words = shlex.split(kept["command"])
+            answer = self._curl(kept["command"], line) if words[0] == "curl" else self._finish(words, line)
+            self.environment[kept["name"]] = str(json.loads(answer)[kept["field"]]) if kept["field"] else answer.strip()
+            return
         words = shlex.split(command, comments=True)
         match words:
             case []:
@@ -118,6 +136,8 @@ class Reader:
             case ["export", setting]:
                 name, _, value = setting.partition("=")
                 self.environment[name] = value
+            case ["curl", *_]:
+                self._curl(command, line)
             case ["make", target, *_]:
                 assert f"\n{target}:" in (ROOT / "Makefile").read_text(), f"{self.page}:{line}: no target {target}"
             case ["pip", "install", *packages]:
@@ -129,20 +149,47 @@ class Reader:
             case _:
                 raise AssertionError(f"{self.page}:{line}: nobody knows how to try `{command}`")
 
-    def _finish(self, words: list[str], line: int) -> None:
+    def _curl(self, command: str, line: int) -> str:
+        """The few options we use, as one request."""
+        expected = STATUS.search(command)
+        filled = re.sub(r"\$(\w+)", lambda found: self.environment[found[1]], command)
+        method, data, headers, address = None, None, {}, ""
+        words = iter(shlex.split(filled, comments=True)[1:])
+        for word in words:
+            match word:
+                case "-X":
+                    method = next(words)
+                case "-d":
+                    data = next(words).encode()
+                case "-H":
+                    name, _, value = next(words).partition(": ")
+                    headers[name] = value
+                case "-s":
+                    pass
+                case _:
+                    assert word.startswith("http://127.0.0.1:"), f"{self.page}:{line}: nobody knows how to try `{command}`"
+                    address = word
+        status, answer = _ask(Request(address, data, headers, method=method))
+        wanted = [int(expected[1])] if expected else range(200, 300)
+        assert status in wanted, f"{self.page}:{line}: {command}\n{status} {answer}"
+        return answer
+
+    def _finish(self, words: list[str], line: int) -> str:
         command = [str(BIN / words[0]), *words[1:]]
-        done = subprocess.run(command, cwd=self.folder, env=self._variables(), capture_output=True, text=True, timeout=60, check=False)
+        variables = {"DUETIME_PORT": str(self.ports["8080"]), **self._variables()}
+        done = subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, f"{self.page}:{line}: {' '.join(words)}\n{done.stdout}{done.stderr}"
+        return done.stdout
 
     def _serve(self, words: list[str]) -> None:
         log = self.folder / f"serve{len(self.serving)}.log"
         # "On another machine" is this one here, and so is the page being tried beside this: each needs a port of its own.
-        variables = {"DUETIME_PORT": "0", **self._variables()}
+        variables = {"DUETIME_PORT": "0" if self.serving else str(self.ports["8080"]), **self._variables()}
         with log.open("wb") as output:
             process = subprocess.Popen([str(BIN / words[0]), *words[1:]], cwd=self.folder, env=variables, stdout=output, stderr=output)
         self.serving.append(process)
         end = time.monotonic() + DEADLINE
-        while "joined" not in log.read_text():
+        while "joined" not in log.read_text() or ("serve" in words and "Ctrl-C" not in log.read_text()):
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < end, log.read_text()
             time.sleep(0.02)
@@ -154,6 +201,14 @@ class Reader:
 
     def _variables(self) -> dict[str, str]:
         return {**{name: value for name, value in os.environ.items() if not name.startswith("DUETIME_")}, **self.environment}
+
+
+def _ask(request: Request) -> tuple[int, str]:
+    try:
+        with urlopen(request, timeout=DEADLINE) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as refused:
+        return refused.code, refused.read().decode()
 
 
 def _installable(package: str) -> bool:

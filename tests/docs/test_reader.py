@@ -36,6 +36,25 @@ async def test_a_wrong_block_is_noticed(tmp_path: Path, block: str) -> None:
         await read(tmp_path, "# A page", "", block)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("comment", ["", "  # 404"])
+async def test_an_answer_that_is_not_the_one_a_page_promises_is_noticed(tmp_path: Path, comment: str) -> None:
+    asked = f"curl http://127.0.0.1:8080/api/v1/schedules/missing{comment}"
+    parts = ["```sh\nduetime serve", "curl -s http://127.0.0.1:8080/healthz", f"{asked}\n```"]
+    if comment:
+        await read(tmp_path, *parts)
+    else:
+        with pytest.raises(AssertionError, match="404"):
+            await read(tmp_path, *parts)
+
+
+@pytest.mark.slow
+async def test_a_page_may_keep_what_was_answered(tmp_path: Path) -> None:
+    kept = "VERSION=$(curl -s http://127.0.0.1:8080/healthz | jq -r .version)"
+    reader = await read(tmp_path, "```sh\nduetime serve", kept, "NAME=$(duetime --version)\n```")
+    assert reader.environment["NAME"] == f"duetime {reader.environment['VERSION']}"
+
+
 async def test_blocks_share_names_and_may_await(tmp_path: Path) -> None:
     reader = await read(
         tmp_path, "```python\nimport asyncio\nfirst = 1\n```", "", "```python\nsecond = first + await asyncio.sleep(0, 1)\n```"
