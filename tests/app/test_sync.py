@@ -36,6 +36,7 @@ app.sync.close()
 # Of the event loop, or for those who build on the app.
 ONLY_ASYNC = {
     "run_async",
+    "moment",
     "read_job",
     "wait_for",
     "draft_job",
