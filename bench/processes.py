@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from bench.starts import STARTS_VARIABLE, STORE_VARIABLE, StartLog
+from bench.starts import SLOTS_VARIABLE, STARTS_VARIABLE, STORE_VARIABLE, StartLog
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 60.0
@@ -44,9 +44,9 @@ class Ground:
         return answer
 
     @contextmanager
-    def workers(self, count: int = 1) -> Iterator[Crew]:
+    def workers(self, count: int = 1, slots: int | None = None) -> Iterator[Crew]:
         """Workers that have imported everything and wait for `begin`."""
-        crew = Crew(self, count)
+        crew = Crew(self, count, slots)
         try:
             crew.wait_ready()
             yield crew
@@ -72,17 +72,18 @@ class Ground:
             crew.check()
             time.sleep(GLANCE)
 
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, STORE_VARIABLE: self.url, STARTS_VARIABLE: str(self.log.path)}
+    def environment(self, slots: int | None = None) -> dict[str, str]:
+        told = {} if slots is None else {SLOTS_VARIABLE: str(slots)}
+        return {**os.environ, STORE_VARIABLE: self.url, STARTS_VARIABLE: str(self.log.path), **told}
 
 
 class Crew:
     """Worker processes of one measurement."""
 
-    def __init__(self, ground: Ground, count: int) -> None:
+    def __init__(self, ground: Ground, count: int, slots: int | None = None) -> None:
         self._errors = ground.folder / "workers.log"
         with self._errors.open("a") as errors:
-            self._processes = [self._spawn(ground, errors.fileno()) for _ in range(count)]
+            self._processes = [self._spawn(ground.environment(slots), errors.fileno()) for _ in range(count)]
 
     def wait_ready(self) -> None:
         for process in self._processes:
@@ -122,11 +123,9 @@ class Crew:
     def tail(self) -> str:
         return self._errors.read_text(errors="replace")[-2000:] or "its log is empty"
 
-    def _spawn(self, ground: Ground, errors: int) -> subprocess.Popen[str]:
+    def _spawn(self, environment: dict[str, str], errors: int) -> subprocess.Popen[str]:
         line = [sys.executable, "-m", "bench.program", "worker"]
-        return subprocess.Popen(
-            line, cwd=ROOT, env=ground.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
-        )
+        return subprocess.Popen(line, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
 
 
 def cpu_seconds(pid: int) -> float:

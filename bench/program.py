@@ -15,12 +15,13 @@ from typing import Any
 import uvloop
 
 import duetime as dt
-from bench.starts import PROBE, STARTS_VARIABLE, STORE_VARIABLE, StartWriter
+from bench.starts import PROBE, SLOTS_VARIABLE, STARTS_VARIABLE, STORE_VARIABLE, StartWriter
 
 CONCURRENCY = 500
 BULK = 5_000
 QUEUES = 5
 PRIORITIES = 10
+AT_ONCE = 2  # of one key, where it is limited
 
 Answer = dict[str, Any]
 
@@ -33,12 +34,34 @@ async def noop(ctx: dt.Context, n: int) -> None:
     starts.record(n)
 
 
+@app.task("limited", limit=dt.Limit(AT_ONCE, per="key"))
+async def limited(ctx: dt.Context, n: int, key: int, seconds: float) -> None:
+    await _take_time(n, seconds)
+
+
+@app.task("unlimited")
+async def unlimited(ctx: dt.Context, n: int, key: int, seconds: float) -> None:
+    await _take_time(n, seconds)
+
+
+async def _take_time(n: int, seconds: float) -> None:
+    starts.record(n)
+    await asyncio.sleep(seconds)
+    starts.record_end(n)
+
+
+@app.task("brief")
+async def brief(ctx: dt.Context) -> None:
+    starts.record(PROBE)
+    await asyncio.sleep(0.001)
+
+
 def worker() -> None:
     """Everything is imported; begin when told to, so that several begin together."""
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
-    app.run(concurrency=CONCURRENCY)
+    app.run(concurrency=int(os.environ.get(SLOTS_VARIABLE, CONCURRENCY)))
 
 
 async def bulk(count: int) -> Answer:
@@ -50,6 +73,16 @@ async def lanes(count: int) -> Answer:
     return await _submit_in_bulk(
         [dt.NewJob("noop", {"n": n}, queue=f"queue-{n % QUEUES}", priority=n // QUEUES % PRIORITIES) for n in range(count)]
     )
+
+
+async def keyed(task: str, count: int, keys: int, seconds: float) -> Answer:
+    """As `bulk`, jobs that take their time, each for one of the keys in turn."""
+    return await _submit_in_bulk([dt.NewJob(task, {"n": n, "key": n % keys, "seconds": seconds}) for n in range(count)])
+
+
+async def flood(count: int) -> Answer:
+    """Jobs of a millisecond that everybody else may pass."""
+    return await _submit_in_bulk([dt.NewJob("brief", priority=0) for _ in range(count)])
 
 
 async def due(count: int, first: float, span: float) -> Answer:
@@ -89,6 +122,11 @@ async def probe() -> Answer:
 async def paced(per_second: int, seconds: int) -> Answer:
     """One job at a time at a steady pace; the answer has the instant before each call."""
     return {"sent": await _at_pace(1 / per_second, per_second * seconds, lambda n: noop.submit(n=n))}
+
+
+async def urgent(per_second: int, seconds: int) -> Answer:
+    """As `paced`, of the highest priority."""
+    return {"sent": await _at_pace(1 / per_second, per_second * seconds, lambda n: noop.submit(n=n, priority=9))}
 
 
 async def sustained(per_second: int, seconds: int, batch: int) -> Answer:
@@ -142,7 +180,8 @@ async def _whole(call: Awaitable[object]) -> None:
 
 
 COMMANDS: dict[str, Callable[..., Awaitable[Answer]]] = {
-    command.__name__: command for command in (bulk, lanes, due, single, concurrent, probe, paced, sustained, schedules, far)
+    command.__name__: command
+    for command in (bulk, lanes, keyed, flood, due, single, concurrent, probe, paced, urgent, sustained, schedules, far)
 }
 
 

@@ -28,6 +28,10 @@ class Scale:
     calls: int = 10_000
     agents: int = 500
     agent_seconds: int = 60
+    limited: int = 5_000
+    limited_milliseconds: tuple[int, ...] = (10, 20, 50)
+    flood: int = 100_000
+    urgent_seconds: int = 4
 
 
 FULL = Scale()
@@ -43,4 +47,5 @@ QUICK = Scale(
     requests=10_000,
     calls=5_000,
     agent_seconds=20,
+    limited_milliseconds=(10,),
 )

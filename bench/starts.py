@@ -1,16 +1,19 @@
-"""The start log: what the no-op job does is append its number and the wall clock, 16 bytes in one O_APPEND write."""
+"""The start log: what the no-op job does is append its number and the wall clock, 16 bytes in one O_APPEND write. A job that takes its time
+also appends its end, under the number -2 - n."""
 
 from __future__ import annotations
 
 import os
 import struct
 import time
+from collections import Counter
 from pathlib import Path
 
 RECORD = struct.Struct("=qd")
 # How the measuring process tells the program where to work.
 STORE_VARIABLE = "BENCH_STORE"
 STARTS_VARIABLE = "BENCH_STARTS"
+SLOTS_VARIABLE = "BENCH_SLOTS"
 PROBE = -1  # the number of a job that only shows that the worker works
 
 
@@ -20,6 +23,9 @@ class StartWriter:
 
     def record(self, number: int) -> None:
         os.write(self._file, RECORD.pack(number, time.time()))
+
+    def record_end(self, number: int) -> None:
+        self.record(-2 - number)
 
 
 class StartLog:
@@ -33,9 +39,21 @@ class StartLog:
 
     def read(self) -> list[tuple[int, float]]:
         """(number, wall clock) of every start but the probes."""
+        return [start for start in self._all() if start[0] >= 0]
+
+    def at_once(self, kinds: int) -> int:
+        """How many of one kind (number modulo `kinds`) took their time at once, at most."""
+        running, most = Counter[int](), 0
+        for number, _ in sorted(self._all(), key=lambda entry: entry[1]):
+            kind, change = (number, 1) if number >= 0 else (-2 - number, -1)
+            running[kind % kinds] += change
+            most = max(most, running[kind % kinds])
+        return most
+
+    def _all(self) -> list[tuple[int, float]]:
         content = self.path.read_bytes()
         whole = content[: len(content) // RECORD.size * RECORD.size]
-        return [start for start in RECORD.iter_unpack(whole) if start[0] != PROBE]
+        return [(number, moment) for number, moment in RECORD.iter_unpack(whole) if number != PROBE]
 
     def clear(self) -> None:
         os.truncate(self.path, 0)

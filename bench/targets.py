@@ -71,6 +71,8 @@ MUST = (
     least("postgres.concurrent.rate", 15_000),
     least("postgres.drain_long.rate", 0.9, "postgres.drain.rate"),
     least("postgres.drain_lanes.rate", 0.9, "postgres.drain.rate"),
+    *(least(f"{run}.limits.share_{milliseconds}ms", 70) for run in ("postgres", "sqlite") for milliseconds in (10, 20, 50)),
+    *(most(f"{run}.urgent.p99", 50) for run in ("postgres", "sqlite")),
     *(most(f"{run}.pick_up.p50", 2) for run in ("postgres", "harness")),
     *(most(f"{run}.pick_up.p99", 4) for run in ("postgres", "harness")),
     *(most(f"{run}.punctual.p99", 2) for run in ("postgres", "harness", "sqlite")),

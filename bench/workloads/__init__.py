@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.figures import Figure
 from bench.setting import Setting
-from bench.workloads import drain, latency, pending, recurring, service, submit, sustained
+from bench.workloads import drain, latency, limits, pending, recurring, service, submit, sustained
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,9 @@ WORKLOADS = (
     Workload("drain-two", "the same, two worker processes", drain.two_workers, only_postgres=True),
     Workload("drain-long", "200,000 of them, one worker process", drain.long, only_postgres=True),
     Workload("drain-lanes", "5 queues x 10 priorities", drain.lanes, only_postgres=True),
+    Workload("limits", "50 keys, 2 jobs of each at once, three worker processes, beside the same without limits", limits.per_key),
     Workload("pick-up", "from submit to start, 50 jobs a second, from another process", latency.pick_up),
+    Workload("urgent", "from submit to start, past 100,000 jobs of a millisecond", latency.urgent),
     Workload("punctual", "lateness of 1,000 jobs due over 10 s", latency.punctual),
     Workload("herd", "5,000 jobs due at one instant, the last start", latency.herd),
     Workload("pending", "punctual, herd and drain beside millions of far-future jobs", pending.beside_millions, only_postgres=True),

@@ -53,6 +53,7 @@ class ClaimRequest:
     exclusive: bool = True  # also look at jobs whose schedule runs one at a time
     sweep: bool = False  # a look at everything, on a connection of its own
     bounds: tuple[Bound, ...] = ()  # by target: how many jobs of one gate may run at once and start in a period
+    fresh: int | None = None  # about how many to take at most of gates the node has no job of; a wish: not every store goes by it
 
 
 class JobHint(NamedTuple):
@@ -248,7 +249,9 @@ class Store(Protocol):
         `cancel_previous` marks the job in its way as cancel requested and waits, `queue` waits. Oldest fire first.
 
         Jobs with a gate start only while fewer than the bound's `most` of their gate run, on whichever node, and while the
-        bound's rate allows; a target without a bound has none. Within a lane jobs without a gate and each gate take turns, one
+        bound's rate allows; a target without a bound has none. Of a gate of which nobody else has any, a node gets up to `ahead` more that
+        are due, and sees to it that no more than `most` of them start at once; nothing of a limited queue, whose places they would hold. So
+        what runs of a gate is no more than `most`, or all on one node. Within a lane jobs without a gate and each gate take turns, one
         job a turn, so that no gate's flood holds up the others; within a gate oldest due first. Nothing of a paused queue is
         claimed, and a queue's own `most` and rate hold for all its jobs."""
         ...

@@ -30,7 +30,16 @@ def test_the_histories_are_worth_checking() -> None:
     found = survey(range(2_000, 2_120), workers=2)
     assert found.unvisited == []
     assert found.totals["jobs"] > 2_000
-    for event in ("NodeFenced", "NodesBuried", "JobsRecovered", "SettlementsRefused", "save refused", "mark refused", "commit refused"):
+    for event in (
+        "NodeFenced",
+        "NodesBuried",
+        "JobsRecovered",
+        "SettlementsRefused",
+        "save refused",
+        "mark refused",
+        "commit refused",
+        "claimed ahead",
+    ):
         assert found.events[event] > 0, event
     for ending in ("failed", "timed_out", "lost", "released", "snoozed"):
         assert found.transitions["running", f"settle {ending}, again"] > 0, ending

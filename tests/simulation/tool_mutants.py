@@ -10,8 +10,10 @@ from unittest.mock import patch
 from uuid import UUID
 
 from duetime.engine.desk import WritingDesk
+from duetime.engine.places import Places
 from duetime.model.job import JobDraft, State
-from duetime.model.limit import Queue
+from duetime.model.lease import NodeId
+from duetime.model.limit import Bound, Queue
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission
 from duetime.store import MarkReply, Note
@@ -49,10 +51,27 @@ def _count(running: dict[str, int], row: Row) -> None:
         running[row.draft.gate] = running.get(row.draft.gate, 0) + 1
 
 
+@mutant("I19")
+def workers_start_all_they_have_claimed_ahead() -> AbstractContextManager[Any]:
+    return patch.multiple(Places, admit=lambda self, jobs: jobs, leave=lambda self, job: None)
+
+
+@mutant("I19")
+def gates_give_ahead_beside_others() -> AbstractContextManager[Any]:
+    honest = Quotas.full
+
+    def full(self: Quotas, gate: str, bound: Bound | None, node: NodeId, due: bool) -> bool:
+        return honest(
+            self, gate, bound if bound is None or bound.most is None else bound._replace(most=bound.most + bound.ahead), node, due
+        )
+
+    return patch.object(Quotas, "full", full)
+
+
 @mutant("I8")
 def gate_places_are_never_given_back() -> AbstractContextManager[Any]:
     honest = Quotas.end
-    return patch.object(Quotas, "end", lambda self, draft: honest(self, draft._replace(gate=None)))
+    return patch.object(Quotas, "end", lambda self, draft, node: honest(self, draft._replace(gate=None), node))
 
 
 @mutant("I8", "I2")

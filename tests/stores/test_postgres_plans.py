@@ -117,19 +117,20 @@ async def test_a_claim_reads_from_its_bound_on(store: PostgresStore) -> None:
     assert rows_looked_at(top, "jobs") == 6
 
 
-async def blocks_of_gated_claim(store: PostgresStore, node: Any, room: int = 100) -> int:
+async def blocks_of_gated_claim(store: PostgresStore, node: Any, ahead: int) -> int:
     """How many blocks a claim in turns looks at, at most two of a gate running."""
-    asked = (room, node, [QUEUE], [PRIORITY], [0], 0, [TARGET], True, [TARGET], [2], [None], [None])
+    asked = (100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET], True, [TARGET], [2], [ahead], [None], [None], None)
     top = await plan(store._lines.claim, "claim_in_turns", *asked, False, True, "", "", 1, [], [], [], [])
     return int(top["Shared Hit Blocks"] + top["Shared Read Blocks"])
 
 
-async def test_a_claim_in_turns_costs_the_same_beside_many_others(store: PostgresStore, postgres_database: str) -> None:
+@pytest.mark.parametrize("ahead", [0, 8])
+async def test_a_claim_in_turns_costs_the_same_beside_many_others(store: PostgresStore, postgres_database: str, ahead: int) -> None:
     """Jobs of other lanes and targets, ahead in time, without a gate, or behind a full one: none of them is read one by one."""
     node, now = await joined(store), await store.time()
     await store.add_jobs([job(now - HOUR + at, gate=f"{at % 10}") for at in range(40)])
     await store.claim(request(node, room=1, bounds=(bound(most=2),)))
-    alone = await blocks_of_gated_claim(store, node)
+    alone = await blocks_of_gated_claim(store, node, ahead)
     await store.add_jobs(
         [
             *jobs(MANY, now + DAY),
@@ -147,15 +148,16 @@ async def test_a_claim_in_turns_costs_the_same_beside_many_others(store: Postgre
             await store.settle([success(row, now)])
     mislead(postgres_database)
     # Every gate that has anything waiting here is visited once, by one descent of an index: there are three hundred more of them.
-    assert await blocks_of_gated_claim(store, node) < 2 * alone + 310 * 5
+    assert await blocks_of_gated_claim(store, node, ahead) < 2 * alone + 310 * 5
 
 
-async def test_a_claim_in_turns_reads_no_more_of_a_flood_than_it_takes(store: PostgresStore) -> None:
+@pytest.mark.parametrize("ahead", [0, 8])
+async def test_a_claim_in_turns_reads_no_more_of_a_flood_than_it_takes(store: PostgresStore, ahead: int) -> None:
     node, now = await joined(store), await store.time()
     await store.add_jobs([job(now - HOUR + at, gate=f"{at % 10}") for at in range(200)])
-    few = await blocks_of_gated_claim(store, node)
+    few = await blocks_of_gated_claim(store, node, ahead)
     await store.add_jobs([job(now - HOUR + at, gate=f"{at % 10}") for at in range(2 * MANY)])
-    assert await blocks_of_gated_claim(store, node) < 2 * few
+    assert await blocks_of_gated_claim(store, node, ahead) < 2 * few
 
 
 async def test_settling_gated_jobs_goes_by_the_primary_key_too(store: PostgresStore, postgres_database: str) -> None:

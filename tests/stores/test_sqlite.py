@@ -202,7 +202,7 @@ class TestFile:
             ("first_waiting_jobs", 6, "jobs_waiting (queue=? AND priority=? AND target=? AND gate=? AND due_at<?)"),
             ("first_waiting_jobs", 6, "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"),
             ("upcoming_gated", 4, "jobs_gated (queue=? AND priority=? AND due_at<?)"),
-            ("running_by_gate", 0, "jobs_gate"),
+            ("running_by_gate", 1, "jobs_gate"),
             ("running_in_queue", 2, "jobs_node"),
             ("live_holder", 2, "jobs_unique (tenant=? AND unique_key=?)"),
             ("past_holder", 4, "history_unique (tenant=? AND unique_key=? AND created_at>?)"),

@@ -70,7 +70,9 @@ class Claimer:
             self._lanes.had_turn(jobs)
         now = self._clock.now()
         self._lanes.claimed(jobs, now)
-        if len(jobs) >= request.room:
+        full = len(jobs) >= request.room
+        self._worker.more = min(2 * self._worker.more, BATCH) if full else 1
+        if full:
             self._full += 1
             return 0
         self._full = 0
@@ -100,13 +102,11 @@ class Claimer:
         return max(0, self.wake_at - now)
 
     def _request(self, room: int) -> ClaimRequest:
-        node, targets, bounds = self._asked
-        return ClaimRequest(node, self._lanes.bounded(), targets, room, PREFETCH, bounds=bounds)
+        return _request(self._asked, self._worker, self._lanes.bounded(), room, PREFETCH)
 
     def _patient_request(self, room: int) -> ClaimRequest:
         """A part of the room, for those who would never be first while more urgent ones keep coming."""
-        node, targets, bounds = self._asked
-        return ClaimRequest(node, self._lanes.patient(), targets, max(1, room // PATIENT_PART), PREFETCH, bounds=bounds)
+        return _request(self._asked, self._worker, self._lanes.patient(), max(1, room // PATIENT_PART), PREFETCH)
 
 
 class Sweeper:
@@ -171,8 +171,7 @@ class Sweeper:
         self._lanes.limited = self._worker.limited = limited
 
     async def _sweep(self, room: int, lanes: tuple[Lane, ...], prefetch: Micros) -> None:
-        node, targets, bounds = self._asked
-        request = ClaimRequest(node, lanes, targets, room, prefetch, sweep=True, bounds=bounds)
+        request = _request(self._asked, self._worker, lanes, room, prefetch, sweep=True)
         self._worker.sweeping = True
         try:
             await _claim(self._store, self._worker, request)
@@ -183,6 +182,11 @@ class Sweeper:
 def _when_to_claim(next_due: Micros, now: Micros) -> Micros:
     """A little ahead of a job's time. What is as near as the prefetch and was not claimed is a rate's next start, and that has no ahead."""
     return next_due if next_due <= now + PREFETCH else next_due - LEAD
+
+
+def _request(asked: Asked, worker: Worker, lanes: tuple[Lane, ...], room: int, prefetch: Micros, sweep: bool = False) -> ClaimRequest:
+    bounds = worker.bounds(asked.bounds)
+    return ClaimRequest(asked.node, lanes, asked.targets, room, prefetch, sweep=sweep, bounds=bounds, fresh=worker.fresh)
 
 
 async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Claimed]:

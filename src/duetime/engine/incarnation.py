@@ -181,7 +181,10 @@ class Incarnation:
 
     def _settled(self, job_ids: list[UUID]) -> None:
         self._on_settled(job_ids)
-        if self._claimer is not None and self._claimer.hungry and self._claiming is not None:
+        if self._claimer is None or self._claiming is None or self._worker is None:
+            return
+        if self._claimer.hungry or self._worker.running_low:
+            self._worker.running_low = False
             self._claiming.wake()
 
     # -- ending -------------------------------------------------------------------------------------------------------

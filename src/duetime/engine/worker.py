@@ -1,7 +1,8 @@
 """The worker: jobs come in, start at their instant, and leave as settlements.
 
-Claimed jobs wait in `ready` (due) or in the heap (claimed a little ahead, to start exactly on time). A pool of runner tasks performs
-them; one runner is always armed, so that a task that suspends does not hold up the next. Settlements collect in `done`.
+Claimed jobs wait in `ready` (due), in the heap (claimed a little ahead, to start exactly on time) or behind their gate (more were claimed
+than may run at once). A pool of runner tasks performs them; one runner is always armed, so that a task that suspends does not hold up the
+next. Settlements collect in `done`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from duetime.engine.desk import WritingDesk
 from duetime.engine.failpoint import failpoint
 from duetime.engine.pace import Pace
 from duetime.engine.perform import Slot, Stop, classify, decide, effective, perform
+from duetime.engine.places import Places
 from duetime.engine.turns import Turns
 from duetime.errors import StoreError
 from duetime.invoker import Handler
 from duetime.model.attempt import Ending, Outcome
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import HIGHEST_PRIORITY, Claimed, State
+from duetime.model.limit import Bound
 from duetime.model.settle import Settlement
 
 _PENDING = State.PENDING
@@ -45,6 +48,7 @@ class Worker:
         self._alone = asyncio.Lock()
         self._ready: deque[Claimed] = deque()
         self._turns = Turns()
+        self._places = Places(handlers)
         self._last_priority = HIGHEST_PRIORITY  # of what was taken last: the least urgent of it
         self._later: list[tuple[Micros, int, list[Claimed]]] = []
         self._sequence = count()
@@ -67,11 +71,41 @@ class Worker:
         self.on_claimed: Callable[[list[Claimed], Micros], None] = lambda jobs, lapse: None
         self.doubtful = False  # the reply to a claim was lost: the node may hold jobs this worker does not know of
         self.sweeping = False  # a claim of the sweeper is under way
+        self.more = 1  # jobs of gates to take beyond the slots: the more the longer claims have left some behind
+        self.running_low = False  # behind a gate there is less to do than there should be
 
     @property
     def room(self) -> int:
         """How many more jobs to hold: the slots, and what will start within a moment at the present pace."""
-        return 0 if self._closed else self._most_slots + self.pace.soon() - self.held - self.reserved
+        if self._closed:
+            return 0
+        return self._most_slots + self._soon() - self.held - self.reserved
+
+    def _soon(self) -> int:
+        """Jobs of gates are worth having beyond the slots only behind places that are taken here, or if nobody else comes for them: what is
+        held here may be all that could run now, and others idle."""
+        pace, part = self.pace.soon(), self._places.part
+        if not part:
+            return pace
+        behind = 0 if self._crowded else self._places.soon(self._most_slots)
+        return int(pace * (1 - part)) + behind + min(self.more, pace)
+
+    def bounds(self, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
+        """What a claim goes by: of gates whose jobs are short it may take some ahead, unless slots are what they would wait for."""
+        return bounds if self._crowded else self._places.bounds(bounds)
+
+    @property
+    def fresh(self) -> int | None:
+        """How many jobs to take of gates that are new here, where gates play a part."""
+        if not self._places.part:
+            return None
+        free = self._most_slots - len(self._slots) + len(self._idle) - len(self._ready)
+        return max(0, free) + min(self.more, self.pace.soon() + 1)
+
+    @property
+    def _crowded(self) -> bool:
+        """More wait for a slot than a moment's chance brings about: other nodes may have slots to spare."""
+        return len(self._ready) > self._most_slots // 2
 
     @property
     def running(self) -> list[Claimed]:
@@ -89,6 +123,7 @@ class Worker:
         self._last_priority = jobs[-1].priority
         now = self._clock.now()
         self.held += len(jobs)
+        self._places.came(jobs)
         later: dict[Micros, list[Claimed]] = {}
         if not self._ready:
             self.pace.begin(self._clock.monotonic())
@@ -97,7 +132,7 @@ class Worker:
             for job in jobs:
                 if job.due_at > now:
                     later.setdefault(job.due_at, []).append(job)
-        self._turns.add(self._ready, due)
+        self._turns.add(self._ready, self._places.admit(due))
         for due_at, due_together in later.items():
             heappush(self._later, (due_at, next(self._sequence), due_together))
         self._tick()
@@ -162,7 +197,7 @@ class Worker:
     def _tick(self) -> None:
         now = self._clock.now()
         while self._later and self._later[0][0] <= now:
-            self._turns.add(self._ready, heappop(self._later)[2])
+            self._turns.add(self._ready, self._places.admit(heappop(self._later)[2]))
         self.arm()
         if self._later:
             self._alarm.set(self._later[0][0])
@@ -253,6 +288,8 @@ class Worker:
             slot.runner.cancel(why.value)  # hooks want to know
 
     def _finish(self, job: Claimed, settlement: Settlement | None) -> None:
+        if job.gate is not None:
+            self._leave_gate(job, settlement)
         if settlement is None:
             self.held -= 1
         else:
@@ -260,8 +297,18 @@ class Worker:
         if self._emptied is not None and not self._emptied.done() and not self.running:
             self._emptied.set_result(None)
 
+    def _leave_gate(self, job: Claimed, settlement: Settlement | None) -> None:
+        following = self._places.leave(job)
+        if following is not None:
+            self._turns.add(self._ready, [following])
+        if settlement is not None and settlement.started_at is not None:
+            self._places.took(job, settlement.finished_at - settlement.started_at)
+
     def _settle(self, job: Claimed, settlement: Settlement) -> None:
-        if job.gate is not None or (self.limited and job.queue in self.limited):
+        if job.gate is not None and settlement.state is not _PENDING and (waiting := self._places.waiting_behind(job)):
+            # While others wait for this place here, nobody elsewhere can have it.
+            self.running_low = self.running_low or 2 * waiting < self._places.ahead(job.target)
+        elif job.gate is not None or (self.limited and job.queue in self.limited):
             self._hint(job, 0)  # however this one ends, the next one may start, and may have waited since any time
         elif settlement.state is _PENDING:
             self._hint(job, settlement.due_at)
@@ -280,15 +327,19 @@ class Worker:
         self.hints[lane] = min(due_at, self.hints.get(lane, due_at))
 
     def _waiting(self) -> list[Claimed]:
-        return [*self._ready, *(job for _, _, due_together in self._later for job in due_together)]
+        later = (job for _, _, due_together in self._later for job in due_together)
+        return [*self._ready, *later, *self._places.waiting()]
 
     def _withdraw(self, wanted: Callable[[Claimed], bool]) -> list[Claimed]:
-        """Take waiting jobs out of `ready` and the heap."""
+        """Take waiting jobs out of `ready`, the heap and the gates."""
         chosen = [job for job in self._waiting() if wanted(job)]
         gone = {id(job) for job in chosen}
-        self._ready = deque(job for job in self._ready if id(job) not in gone)
         for _, _, due_together in self._later:
             due_together[:] = [job for job in due_together if id(job) not in gone]
+        self._places.forget(gone)
+        admitted = [job for job in self._ready if id(job) in gone]
+        followers = [job for job in map(self._places.leave, admitted) if job is not None]
+        self._ready = deque([*(job for job in self._ready if id(job) not in gone), *followers])
         return chosen
 
     async def _wait_for_running(self, most: Micros) -> None:

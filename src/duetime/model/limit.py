@@ -72,11 +72,15 @@ def show_rate(rate: Rate) -> str:
 
 
 class Bound(NamedTuple):
-    """What a node's own code says about the gates of one target: a claim takes no more than this."""
+    """What a node's own code says about the gates of one target: a claim takes no more than this.
+
+    `ahead`: how many more than `most` the node may hold of a gate of which nobody else holds any. Whoever asks for that starts no more than
+    `most` of them at once, and asks for none where there is a rate, or where attempts are handed over to workers outside."""
 
     target: str
     most: int | None
     rate: Rate | None
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)

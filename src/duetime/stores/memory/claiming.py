@@ -40,15 +40,18 @@ class Claiming:
             return
         self._most = min(self._request.room, before + room)
         if gated := self._jobs.lanes.gated(lane.queue, lane.priority):
-            self._take_turns(lane, [self._limited(target, gates) for target, gates in gated.items() if target in self._targets])
+            self._take_turns(lane, [self._limited(target, gates, lane) for target, gates in gated.items() if target in self._targets])
         else:
             for _ in self._without_gate(lane):
                 if self._full():
                     break
         quotas.spend_in(lane.queue, len(self.taken) - before, self._now)
 
-    def _limited(self, target: str, gates: Gates) -> Gates:
-        gates.under(self._bounds.get(target))
+    def _limited(self, target: str, gates: Gates, lane: Lane) -> Gates:
+        bound = self._bounds.get(target)
+        if bound is not None and bound.ahead and self._jobs.quotas.limited(lane.queue):
+            bound = bound._replace(ahead=0)  # what waits on the node would hold the queue's places
+        gates.under(bound, self._request.node)
         return gates
 
     def _without_gate(self, lane: Lane) -> Iterator[None]:
@@ -149,7 +152,7 @@ def next_due(jobs: Jobs, request: ClaimRequest, now: Micros) -> Micros | None:
             found.append(rests_until)
         for target, gates in jobs.lanes.gated(queue, priority).items():
             if target in targets:
-                gates.under(bounds.get(target))
+                gates.under(bounds.get(target), request.node)
                 found += (gates.next_due(moment), gates.next_start(moment, now))
     return min((instant for instant in found if instant is not None), default=None)
 

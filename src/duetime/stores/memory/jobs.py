@@ -110,7 +110,7 @@ class Jobs:
         self.unqueue(row)
         row.state, row.node, row.claimed_at = State.RUNNING, node, now
         row.attempt += 1
-        self.quotas.begin(row.draft)
+        self.quotas.begin(row.draft, node)
         self._of_node.setdefault(node, {})[row.draft.id] = row
         if row.draft.schedule_id is not None:
             self._started.setdefault(row.draft.schedule_id, {})[row.draft.id] = row
@@ -118,6 +118,7 @@ class Jobs:
     def hand_over(self, row: Row, decision: Settlement) -> None:
         """It counts for its gate and queue as before."""
         assert row.node is not None
+        self.quotas.hand_over(row.draft, row.node)
         _discard(self._of_node, row.node, row.draft.id)
         self._outside[row.draft.id] = row
         row.node, row.begun = None, False
@@ -214,7 +215,7 @@ class Jobs:
             del self._outside[row.draft.id]
         else:
             _discard(self._of_node, row.node, row.draft.id)
-        self.quotas.end(row.draft)
+        self.quotas.end(row.draft, row.node)
         if row.draft.gate is not None:
             self.news += (JobHint(*turn.owner.lane, 0) for turn in self.lanes.freed(row.draft.gate))
 

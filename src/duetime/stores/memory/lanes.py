@@ -21,7 +21,7 @@ class Lanes:
         self._heaps: dict[Name, dict[tuple[str, bool], DueHeap]] = {}
         self._gates: dict[Name, dict[str, Gates]] = {}
         self._waiting: dict[Name, int] = {}  # rows without a gate
-        self._full: dict[str, list[Turn]] = {}
+        self._full: dict[str, dict[Turn, None]] = {}
         self._tickets = count(1)
         self.orders = count(1)  # of turns
         self.plain_order: dict[Name, int] = {}  # when the jobs without a gate have their next turn

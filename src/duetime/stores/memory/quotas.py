@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
+from duetime.model.lease import NodeId
 from duetime.model.limit import Bound, Queue, Rate
 
 UNLIMITED = 1 << 62
+Key = TypeVar("Key")
 
 
 class Quotas:
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}  # every queue a job was ever stored under or that was set
         self._of_gate: dict[str, int] = {}
+        self._of_node: dict[tuple[str, NodeId], int] = {}  # of a gate, by the node that has them
         self._of_queue: dict[str, int] = {}
         self._gate_spent: dict[str, Micros] = {}
         self._queue_spent: dict[str, Micros] = {}
@@ -22,21 +27,32 @@ class Quotas:
             self.queues[queue] = Queue(queue)
 
     # -- what runs ----------------------------------------------------------------------------------------------------
-    def begin(self, draft: JobDraft) -> None:
+    def begin(self, draft: JobDraft, node: NodeId) -> None:
         self._of_queue[draft.queue] = self._of_queue.get(draft.queue, 0) + 1
         if draft.gate is not None:
             self._of_gate[draft.gate] = self._of_gate.get(draft.gate, 0) + 1
+            self._of_node[draft.gate, node] = self._of_node.get((draft.gate, node), 0) + 1
 
-    def end(self, draft: JobDraft) -> None:
+    def hand_over(self, draft: JobDraft, node: NodeId) -> None:
+        """It runs on, and no node has it."""
+        if draft.gate is not None:
+            _take_one(self._of_node, (draft.gate, node))
+
+    def end(self, draft: JobDraft, node: NodeId | None) -> None:
         self._of_queue[draft.queue] -= 1
         if draft.gate is not None:
-            left = self._of_gate[draft.gate] = self._of_gate[draft.gate] - 1
-            if not left:
-                del self._of_gate[draft.gate]
+            _take_one(self._of_gate, draft.gate)
+        if draft.gate is not None and node is not None:
+            _take_one(self._of_node, (draft.gate, node))
 
     # -- gates --------------------------------------------------------------------------------------------------------
-    def full(self, gate: str, bound: Bound | None) -> bool:
-        return bound is not None and bound.most is not None and self._of_gate.get(gate, 0) >= bound.most
+    def full(self, gate: str, bound: Bound | None, node: NodeId, due: bool) -> bool:
+        """For this node. What is not due yet is not taken ahead."""
+        if bound is None or bound.most is None:
+            return False
+        running = self._of_gate.get(gate, 0)
+        alone = bound.ahead > 0 and due and running == self._of_node.get((gate, node), 0)
+        return running >= bound.most + (bound.ahead if alone else 0)
 
     def spend(self, gate: str, bound: Bound | None, now: Micros) -> None:
         if bound is not None and bound.rate is not None:
@@ -59,6 +75,10 @@ class Quotas:
         starts = UNLIMITED if said.rate is None else said.rate.allowed(self._queue_spent.get(queue, 0), now)
         return max(0, min(places, starts))
 
+    def limited(self, queue: str) -> bool:
+        said = self.queues.get(queue)
+        return said is not None and (said.most is not None or said.rate is not None)
+
     def spend_in(self, queue: str, starts: int, now: Micros) -> None:
         rate = self.queues[queue].rate
         if rate is not None and starts:
@@ -71,6 +91,12 @@ class Quotas:
     def forget_idle(self, now: Micros) -> None:
         """What was spent long ago limits nobody: `spend` begins at now then."""
         self._gate_spent = {gate: until for gate, until in self._gate_spent.items() if until > now}
+
+
+def _take_one(counts: dict[Key, int], key: Key) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]
 
 
 def _rests_until(rate: Rate | None, spent_until: Micros, now: Micros) -> Micros | None:

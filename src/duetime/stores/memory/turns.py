@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from duetime.model.instant import LATEST, Micros
+from duetime.model.lease import NodeId
 from duetime.model.limit import Bound
 from duetime.stores.memory.heap import FEW_STALE, DueHeap, Entry
 from duetime.stores.memory.quotas import Quotas
@@ -54,12 +55,13 @@ class Turn:
 class Gates:
     """All gates of one target in one lane."""
 
-    def __init__(self, lane: tuple[str, int], quotas: Quotas, orders: count[int], full: dict[str, list[Turn]]) -> None:
+    def __init__(self, lane: tuple[str, int], quotas: Quotas, orders: count[int], full: dict[str, dict[Turn, None]]) -> None:
         self.lane = lane
         self._quotas = quotas
         self._orders = orders
         self._full = full  # by gate: turns of any lane to bring back when a job of it has finished
         self._bound: Bound | None = None
+        self._node = NodeId(0)
         self._turns: dict[str, Turn] = {}
         self._ready: deque[Turn] = deque()
         self._ahead: list[tuple[Micros, int, Turn]] = []
@@ -77,6 +79,8 @@ class Gates:
         turn.heap.push(row, ticket)
         if turn.place is Place.AHEAD and row.draft.due_at < turn.looks_at:
             self._put_ahead(turn, row.draft.due_at)
+        elif turn.place is Place.FULL and self._first_is(turn, row):
+            self.bring_back(turn)  # what is due may be taken where what is not might not
         self.waiting += 1
         insort(self._calendar, (row.draft.due_at, row.draft.id.int, ticket, row))
         if len(self._calendar) > FEW_STALE + 2 * self.waiting:
@@ -96,9 +100,11 @@ class Gates:
         return entry[3]
 
     # -- turns --------------------------------------------------------------------------------------------------------
-    def under(self, bound: Bound | None) -> None:
-        """The limits that hold from now on. Others than before: whoever was held up by those may be free."""
-        if bound != self._bound:
+    def under(self, bound: Bound | None, node: NodeId) -> None:
+        """The limits that hold from now on, and for whom. Others than before: whoever was held up by those may be free."""
+        other_node = node != self._node and bound is not None and bound.ahead > 0
+        self._node = node
+        if bound != self._bound or other_node:
             self._bound = bound
             for turn in self._turns.values():
                 if turn.place in (Place.FULL, Place.RESTING):
@@ -146,15 +152,19 @@ class Gates:
             self._drop(turn)
         elif head[0] > until:
             self._put_ahead(turn, head[0])
-        elif self._quotas.full(turn.gate, self._bound):
+        elif self._quotas.full(turn.gate, self._bound, self._node, due=head[0] <= now):
             turn.place = Place.FULL
-            self._full.setdefault(turn.gate, []).append(turn)
+            self._full.setdefault(turn.gate, {})[turn] = None
         elif (rests_until := self._quotas.rests_until(turn.gate, self._bound, now)) is not None:
             turn.place, turn.rests_until = Place.RESTING, rests_until
             heappush(self._resting, (rests_until, next(self._orders), turn))
         else:
             return True
         return False
+
+    def _first_is(self, turn: Turn, row: Row) -> bool:
+        head = turn.heap.first()
+        return self._bound is not None and self._bound.ahead > 0 and head is not None and head[3] is row
 
     def _put_ahead(self, turn: Turn, due_at: Micros) -> None:
         turn.place, turn.looks_at = Place.AHEAD, due_at

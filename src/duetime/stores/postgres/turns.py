@@ -69,11 +69,11 @@ class Turns:
 
     async def _ask(self, line: Line, request: ClaimRequest, exclusive: bool, walk: bool, patient: bool) -> Answer:
         queues, priorities, lows = zip(*request.lanes, strict=True)
-        bounds = [(bound.target, bound.most, *(bound.rate or (None, None))) for bound in request.bounds if any(bound[1:])]
-        by_target = zip(*bounds, strict=True) if bounds else ((), (), (), ())
+        bounds = [(bound.target, bound.most, bound.ahead, *(bound.rate or (None, None))) for bound in request.bounds if any(bound[1:3])]
+        by_target = zip(*bounds, strict=True) if bounds else ((), (), (), (), ())
         chance = int(noise() * (1 << 62))  # who goes first where not everybody can
         asked = (request.room, request.node, queues, priorities, lows, request.prefetch, request.targets, exclusive, *by_target)
-        values = (*asked, patient, walk, *self._position, chance, *self._known)
+        values = (*asked, request.fresh, patient, walk, *self._position, chance, *self._known)
         # Not repeated after a lost reply: nobody would know what the first try has claimed.
         rows: list[Any] = await line.run(lambda connection: connection.fetch(SQL["claim_in_turns"], *values), repeat=False)
         if not rows:  # a node without a lease

@@ -125,6 +125,7 @@ class Careful:
             return
         key = (lane.queue, lane.priority)
         ungated = merge(self._claimable_in_pieces(lane, most, key in self._waiting.lanes), self._exclusive.get(key, ()), key=due_at_of)
+        self._waiting.admission.ahead_too = lane.queue not in left  # what waits on the node would hold the queue's places
         taken = self._waiting.take_turns(key, ungated, most)
         if lane.queue in left:
             left[lane.queue] -= len(taken)

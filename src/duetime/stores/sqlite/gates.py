@@ -9,6 +9,7 @@ from itertools import islice
 from operator import itemgetter
 
 from duetime.model.instant import SECOND, Micros
+from duetime.model.lease import NodeId
 from duetime.model.limit import Bound
 from duetime.store import ClaimRequest, JobHint, Lane
 from duetime.stores.sqlite.rows import text_of
@@ -37,10 +38,13 @@ Cursors = dict[LaneKey, str]  # the gate of each lane that had the last turn; ""
 class Admission:
     """How many of each gate run and started, kept up while a claim chooses."""
 
-    def __init__(self, transaction: Transaction, bounds: Iterable[Bound]) -> None:
+    def __init__(self, transaction: Transaction, node: NodeId, bounds: Iterable[Bound]) -> None:
         self._transaction = transaction
+        self._node = node
         self._bounds = {bound.target: bound for bound in bounds}
         self._counted: dict[str, int] | None = None
+        self._elsewhere: set[str] = set()  # gates of which somebody else has a job
+        self.ahead_too = True  # not where what waits on the node would hold a queue's places
         self._spent: dict[str, Micros] = {}
         self._changed: set[str] = set()
 
@@ -49,7 +53,8 @@ class Admission:
         bound = self._bounds.get(target)
         if bound is None:
             return UNLIMITED
-        places = UNLIMITED if bound.most is None else bound.most - self._running().get(gate, 0)
+        running = 0 if bound.most is None else self._running().get(gate, 0)
+        places = UNLIMITED if bound.most is None else bound.most + self._ahead(bound, gate, at) - running
         return places if places <= 0 or bound.rate is None else min(places, bound.rate.allowed(self._spent_until(gate), at))
 
     def admitted(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -76,9 +81,16 @@ class Admission:
             self._spent[gate] = bound.rate.spend(self._spent_until(gate), at, 1)
             self._changed.add(gate)
 
+    def _ahead(self, bound: Bound, gate: str, at: Micros) -> int:
+        """What starts later than now need not be claimed ahead."""
+        allowed = self.ahead_too and at <= self._transaction.now and gate not in self._elsewhere
+        return bound.ahead if allowed else 0
+
     def _running(self) -> dict[str, int]:
         if self._counted is None:
-            self._counted = dict(self._transaction.all("running_by_gate"))
+            counted = self._transaction.all("running_by_gate", (self._node,))
+            self._counted = {gate: running for gate, running, _ in counted}
+            self._elsewhere = {gate for gate, running, mine in counted if mine < running}
         return self._counted
 
     def _spent_until(self, gate: str) -> Micros:
@@ -94,7 +106,7 @@ class Waiting:
         self._transaction = transaction
         self._until = transaction.now + request.prefetch
         self._cursors = cursors
-        self.admission = Admission(transaction, request.bounds)
+        self.admission = Admission(transaction, request.node, request.bounds)
         self._targets: dict[LaneKey, list[str]] = {}
         self._others: defaultdict[LaneKey, dict[str, list[Row]]] = defaultdict(dict)
         self._looked_up_to: Cursors = {}  # where there were more gates than a claim may look at
@@ -188,7 +200,7 @@ class Waiting:
         offset = 0
         while True:
             yield from sorted(rows, key=due_at_of)
-            if len(rows) < chunk or self.admission.places(target, gate, self._until) <= 0:
+            if len(rows) < chunk or not any(self.admission.places(target, gate, at) > 0 for at in (self._transaction.now, self._until)):
                 return
             offset, chunk = offset + chunk, 2 * chunk
             rows = self._transaction.all("waiting_jobs", (*lane, target, gate, self._until, chunk, offset))
@@ -210,7 +222,7 @@ def next_start(session: Session, request: ClaimRequest, lanes: Sequence[Lane], n
 
 
 def _free_at(session: Session, lane: LaneKey, bound: Bound, now: Micros) -> Micros | None:
-    target, most, rate = bound
+    target, most, rate, _ = bound
     assert rate is not None
     since = now - JUST_NOW + rate.period - rate.interval
     spent = session.value("earliest_spent", (*lane, target, MOST_LOOKS, since, most))

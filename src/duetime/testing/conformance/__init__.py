@@ -18,13 +18,14 @@ from __future__ import annotations
 import pytest
 
 _TESTS = (
-    "awaiting changing claiming events exclusive firing gates hints holding leases life nodes notes outside queues racing rates reading "
-    "records schedules searching settling submitting transactions unique upkeep versions"
+    "ahead awaiting changing claiming events exclusive firing gates hints holding leases life nodes notes outside queues racing rates "
+    "reading records schedules searching settling submitting transactions unique upkeep versions"
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in (*_TESTS.split(), "drafts", "frame", "ledger", "machine", "tools")))
 
 # pytest must hear of these modules before they are imported: hence E402.
 from duetime.testing.conformance import (  # noqa: E402
+    ahead,
     awaiting,
     changing,
     claiming,
@@ -78,6 +79,8 @@ class StoreConformance(
     claiming.NextDueConformance,
     exclusive.ExclusiveConformance,
     gates.GateConformance,
+    ahead.AheadConformance,
+    ahead.AheadRaceConformance,
     gates.GatedExclusiveConformance,
     gates.TurnConformance,
     gates.GateRaceConformance,

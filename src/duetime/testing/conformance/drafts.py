@@ -104,8 +104,8 @@ def request(node: NodeId, *lanes: Lane, **changes: Any) -> ClaimRequest:
     return replace(plain, **changes)
 
 
-def bound(most: int | None = None, rate: Rate | None = None, target: str = TARGET) -> Bound:
-    return Bound(target, most, rate)
+def bound(most: int | None = None, rate: Rate | None = None, target: str = TARGET, ahead: int = 0) -> Bound:
+    return Bound(target, most, rate, ahead)
 
 
 async def claim_one(store: Store, node: NodeId, **changes: Any) -> Claimed:

@@ -14,7 +14,7 @@ from duetime.model.lease import NodeId
 from duetime.model.schedule import Firing
 from duetime.store import Lane, Store
 from duetime.testing.conformance.drafts import DAY, QUEUE, TENANT, bound, new_id, request
-from duetime.testing.conformance.ledger import MOST_OF_A_GATE, Ledger
+from duetime.testing.conformance.ledger import AHEAD_OF_A_GATE, MOST_OF_A_GATE, Ledger
 
 PRIORITIES = (9, 5)
 Answer = TypeVar("Answer")
@@ -50,7 +50,7 @@ class MachineFrame(RuleBasedStateMachine):
 
     def claim_for(self, node: NodeId, room: int, prefetch: Micros, sweep: bool = True) -> None:
         lanes = [Lane(QUEUE, priority, 0 if sweep else self.now() - DAY) for priority in PRIORITIES]
-        bounds = (bound(most=MOST_OF_A_GATE),)
+        bounds = (bound(most=MOST_OF_A_GATE, ahead=AHEAD_OF_A_GATE),)
         claimed = self.run(self.store.claim(request(node, *lanes, room=room, prefetch=prefetch, sweep=sweep, bounds=bounds)))
         assert len(claimed) <= (0 if self.paused else room)
         until = self.now() + prefetch

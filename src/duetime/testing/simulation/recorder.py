@@ -35,6 +35,7 @@ class Recorder:
         self.on_checkpoint: Callable[[UUID, int], None] = lambda job_id, step: None
         self.on_resume: Callable[[UUID, int], None] = lambda job_id, step: None
         self.on_once: Callable[[UUID, str], None] = lambda job_id, key: None
+        self.on_end: Callable[[UUID, int], None] = lambda job_id, attempt: None
         self.on_start: Callable[[UUID, int, Process], None] = lambda job_id, attempt, process: None
 
     @property
@@ -68,6 +69,7 @@ class Recorder:
         if process is None or process.dead:
             return
         self.ends[ending] += 1
+        self.on_end(job_id, attempt)
         self.note(f"{process.name} ends {job_id} attempt {attempt}: {ending}")
 
     def resumed(self, job_id: UUID, step: int) -> None:

@@ -22,6 +22,7 @@ Body = Callable[[Context, dict[str, Any]], Awaitable[Any]]
 RETRY = Retry(max_attempts=3, first_delay="400ms", multiplier=2.0, max_delay="1s")
 TIMEOUT = SECOND // 2
 STEPS = 4
+BRIEFER = 40
 LONGEST = 3 * SECOND  # no task of the simulation runs longer than this when left alone
 _left_behind: ContextVar[str] = ContextVar("left_behind")
 
@@ -59,6 +60,7 @@ KINDS = {
         Kind("once", _policies(delivery=Delivery.AT_MOST_ONCE)),
         Kind("deadly", _policies(), deadly=True),
         Kind("gated", _policies(), quick=True, limit=Limit(2, per="customer")),
+        Kind("brief", _policies(), quick=True, limit=Limit(1, per="customer")),
         Kind("rated", _policies(), quick=True, limit=Limit(rate="4/1s", per="customer")),
         Kind("steps", _policies(), long=True),
         Kind("marked", _policies(), long=True),
@@ -97,6 +99,8 @@ async def _act(name: str, context: Context, payload: dict[str, Any], recorder: R
             return {"attempt": context.attempt}
         case "sleeper" | "long" | "once" | "gated" | "rated":
             await asyncio.sleep(seconds)
+        case "brief":  # so that nodes claim ahead
+            await asyncio.sleep(seconds / BRIEFER)
         case "stubborn":
             await _ignore_cancellation(seconds)
         case "slow":

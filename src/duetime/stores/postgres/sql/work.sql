@@ -60,7 +60,7 @@ RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, fail
 
 -- name: claim_in_turns
 -- The same with gates and limited queues: see the function.
-SELECT * FROM duetime.claim_in_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21);
+SELECT * FROM duetime.claim_in_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23);
 
 -- name: hold_back
 -- $1 node, $2 queues, $3 priorities, $4 targets, $5 prefetch in microseconds. Exclusive jobs that are due while an earlier one has started

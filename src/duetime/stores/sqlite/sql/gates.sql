@@ -87,7 +87,8 @@ SELECT min(due_at) FROM (
 );
 
 -- name: running_by_gate
-SELECT gate, count(*) FROM jobs INDEXED BY jobs_gate WHERE gate IS NOT NULL AND node IS NOT NULL GROUP BY gate;
+-- And how many of them this node has. Parameter: node.
+SELECT gate, count(*), sum(node = ?1) FROM jobs INDEXED BY jobs_gate WHERE gate IS NOT NULL AND node IS NOT NULL GROUP BY gate;
 
 -- name: gate_spent
 SELECT coalesce((SELECT spent_until FROM gates WHERE name = ?1), 0);

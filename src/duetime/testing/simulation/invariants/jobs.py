@@ -93,7 +93,7 @@ class JobInvariants:
         self._verdict.require(self._nodes.may_hold(row.node, now), "I7", f"node {row.node} got job {row.draft.id} without a valid lease")
         self._verdict.require(known.due_at <= now + PREFETCH, "I4", f"job {row.draft.id} was claimed long before it is due")
         self._check_alone(row)
-        self.tools.claimed(row.draft, now)
+        self.tools.claimed(row.draft, row.node, now)
         known.state, known.attempt, known.node, known.begun = State.RUNNING, row.attempt, row.node, False
         known.holders[row.attempt] = (row.node, known.due_at)
         self.claims[row.draft.id] += 1
@@ -191,6 +191,7 @@ class JobInvariants:
             self._verdict.violate("I11", f"{process.name} starts job {job_id} attempt {attempt}, which nobody claimed")
             return
         node, due_at = known.holders[attempt]
+        self.tools.task_started(known.draft, attempt)
         self._verdict.require((job_id, attempt) not in self._ran, "I5", f"job {job_id} attempt {attempt} starts twice")
         self._ran.add((job_id, attempt))
         early = (due_at if known.moved else max(due_at, known.draft.fire_time)) - now

@@ -8,6 +8,7 @@ from uuid import UUID
 from duetime.model.codec import decode
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
+from duetime.model.lease import NodeId
 from duetime.model.limit import Queue
 from duetime.model.settle import Settlement
 from duetime.store import Note
@@ -19,8 +20,10 @@ from duetime.testing.simulation.tasks import KINDS
 class ToolInvariants:
     def __init__(self, verdict: Verdict, recorder: Recorder, runs_under: Callable[[UUID, int], bool]) -> None:
         self._verdict = verdict
+        self._events = recorder.events
         self._runs_under = runs_under
-        self._running: dict[str, set[UUID]] = {}  # by gate
+        self._running: dict[str, dict[UUID, NodeId]] = {}  # by gate: who has them
+        self._at_work: dict[str, dict[UUID, int]] = {}  # by gate: jobs whose task was seen to start and not to end, with the attempt
         self._starts: dict[str, list[Micros]] = {}  # by gate with a rate
         self._paused: set[str] = set()
         self._stored: dict[UUID, int] = {}  # the last checkpoint of each job
@@ -28,22 +31,42 @@ class ToolInvariants:
         self._marks: dict[tuple[UUID, str], UUID] = {}
         self._once: set[tuple[UUID, str]] = set()
         self._committed: set[UUID] = set()
+        recorder.on_end = self.task_ended
         recorder.on_checkpoint, recorder.on_resume, recorder.on_once = self.promised, self.resumed, self.did_once
 
     # -- limits -------------------------------------------------------------------------------------------------------
-    def claimed(self, draft: JobDraft, now: Micros) -> None:
+    def claimed(self, draft: JobDraft, node: NodeId, now: Micros) -> None:
         self._verdict.require(draft.queue not in self._paused, "I19", f"job {draft.id} of the paused queue {draft.queue!r} was claimed")
         limit = KINDS[draft.target].limit
         if draft.gate is None or limit is None:
             return
-        running = self._running.setdefault(draft.gate, set())
-        running.add(draft.id)
+        running = self._running.setdefault(draft.gate, {})
+        running[draft.id] = node
         if limit.most is not None:
-            self._verdict.require(len(running) <= limit.most, "I19", f"{len(running)} jobs of gate {draft.gate!r} run at once")
+            over, shared = len(running) > limit.most, len(set(running.values())) > 1
+            within = not (over and shared)
+            self._events["claimed ahead"] += over
+            self._verdict.require(within, "I19", f"{len(running)} jobs of gate {draft.gate!r} are held by several nodes")
         if limit.parsed_rate is not None:
             starts = self._starts.setdefault(draft.gate, [])
             starts.append(now)
             self._check_rate(draft.gate, starts, limit.parsed_rate.count, limit.parsed_rate.period)
+
+    def task_started(self, draft: JobDraft, attempt: int) -> None:
+        """Wherever it starts: those at work who still have their job are no more than the limit."""
+        limit = KINDS[draft.target].limit
+        if draft.gate is None or limit is None or limit.most is None:
+            return
+        at_work = {job_id: number for job_id, number in self._at_work.get(draft.gate, {}).items() if self._runs_under(job_id, number)}
+        self._at_work[draft.gate] = at_work
+        if self._runs_under(draft.id, attempt):
+            at_work[draft.id] = attempt
+        self._verdict.require(len(at_work) <= limit.most, "I19", f"{len(at_work)} jobs of gate {draft.gate!r} run at once")
+
+    def task_ended(self, job_id: UUID, attempt: int) -> None:
+        for at_work in self._at_work.values():
+            if at_work.get(job_id) == attempt:
+                del at_work[job_id]
 
     def _check_rate(self, gate: str, starts: list[Micros], count: int, period: Micros) -> None:
         """A bucket that holds `count` and fills evenly: over any time, no more than it held and what came in meanwhile."""
@@ -53,7 +76,7 @@ class ToolInvariants:
 
     def released(self, draft: JobDraft) -> None:
         if draft.gate is not None:
-            self._running.get(draft.gate, set()).discard(draft.id)
+            self._running.get(draft.gate, {}).pop(draft.id, None)
 
     def busy(self, gate: str | None) -> bool:
         return gate is not None and bool(self._running.get(gate))
