@@ -12,6 +12,7 @@ from bench.raw import timers
 from bench.raw.ceiling import PostgresCeiling
 from bench.setting import Setting
 from bench.stage import Stage
+from bench.starts import TOLD_EVERY
 
 PER_SECOND = 50
 AHEAD = 4.0  # jobs are stored so long before the first is due
@@ -48,27 +49,26 @@ def urgent(setting: Setting) -> Iterator[Figure]:
     """While the worker is busy with a flood of the lowest priority."""
     flood = setting.scale.flood
     found: list[Lateness] = []
-    with setting.stage.ground() as ground:
-        for repeat in range(setting.scale.repeats):
-            with ground.working() as crew:
-                found.append(_past_a_flood(setting, ground, crew, flood))
-                setting.say(f"repeat {repeat + 1}: p99 {found[-1].p99:.1f} ms, {found[-1].remark}")
-                ground.until(lambda: len(ground.log) >= flood, "the flood to end", crew)
+    for repeat in range(setting.scale.repeats):
+        with setting.stage.ground() as ground:
+            found.append(_past_a_flood(setting, ground, flood))
+        setting.say(f"repeat {repeat + 1}: p99 {found[-1].p99:.1f} ms, {found[-1].remark}")
     late = sorted(found, key=lambda lateness: lateness.p99)[len(found) // 2]
     yield Figure("urgent.p99", f"urgent, past {flood:,} jobs of 1 ms, p99", late.p99, " ms", None, late.remark)
 
 
-def _past_a_flood(setting: Setting, ground: Ground, crew: Crew, flood: int) -> Lateness:
-    costs = crew.cpu(), setting.stage.server_cpu()
+def _past_a_flood(setting: Setting, ground: Ground, flood: int) -> Lateness:
     ground.client("flood", flood)
-    began, known = time.monotonic(), len(ground.log)
-    sent = ground.client("urgent", PER_SECOND, setting.scale.urgent_seconds)["sent"]
-    ground.until(lambda: len(ground.log.read()) >= len(sent), f"{len(sent)} urgent jobs to start", crew)
-    rate = (len(ground.log) - known) / (time.monotonic() - began)
-    setting.say(f"{len(ground.log):,} started of {flood:,}, {rate:,.0f}/s")
-    if len(ground.log) >= flood:
-        raise BenchFailed("the flood was over before the last urgent job was picked up: the figure would flatter")
-    return _lateness(setting.stage, crew, [moment - sent[number] for number, moment in ground.log.read()], costs)
+    with ground.workers() as crew:
+        costs = crew.cpu(), setting.stage.server_cpu()
+        crew.begin()
+        ground.until(lambda: len(ground.log) > 0, "the flood to begin", crew)
+        sent = ground.client("urgent", PER_SECOND, setting.scale.urgent_seconds)["sent"]
+        ground.until(lambda: len(ground.log.read()) >= len(sent), f"{len(sent)} urgent jobs to start", crew)
+        starts = ground.log.read()
+        if (len(ground.log) - len(starts)) * TOLD_EVERY >= flood:
+            raise BenchFailed("the flood was over before the last urgent job was picked up: the figure would flatter")
+        return _lateness(setting.stage, crew, [moment - sent[number] for number, moment in starts], costs)
 
 
 def punctual(setting: Setting) -> Iterator[Figure]:

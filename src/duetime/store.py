@@ -52,6 +52,7 @@ class ClaimRequest:
     prefetch: Micros  # claim what falls due within this time, too
     exclusive: bool = True  # also look at jobs whose schedule runs one at a time
     sweep: bool = False  # a look at everything, on a connection of its own
+    urgent: bool = False  # a sweep for the few jobs of these lanes: what else it sees to on the way can wait
     bounds: tuple[Bound, ...] = ()  # by target: how many jobs of one gate may run at once and start in a period
     fresh: int | None = None  # about how many to take at most of gates the node has no job of; a wish: not every store goes by it
 

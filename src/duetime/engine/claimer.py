@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from duetime.clock import Clock
@@ -24,6 +25,7 @@ LOOK_AGAIN = SECOND  # hints may be lost
 FRESH_CLOCK = 2 * SECOND
 PATIENT_EVERY = 8  # claims that came back full: then one for those who wait behind the urgent ones
 FETCHED = 16  # urgent jobs at once, past a crowd of others
+SWEPT = 100  # jobs at once by a look at everything
 PATIENT_PART = 4  # of the room
 LONGEST_BETWEEN_SWEEPS = 5 * SECOND  # a sweep that took long because the store stood still must not put off the next one for minutes
 
@@ -148,7 +150,9 @@ class Sweeper:
         # Beyond the room there is: tasks so short that many wait here will let these few pass in a moment.
         room = self._brake.allow(max(self._worker.room, FETCHED if self._worker.pace.soon() >= FETCHED else 0))
         if lanes and room > 0 and self._worker.may_start():
-            await self._sweep(min(room, FETCHED), tuple(sorted(lanes, key=lambda lane: -lane.priority)), LEAD)
+            lanes.sort(key=lambda lane: -lane.priority)
+            request = _request(self._asked, self._worker, tuple(lanes), min(room, FETCHED), LEAD)
+            await self._claim(replace(request, sweep=True, urgent=True))
 
     async def _look_around(self) -> Micros:
         """How long to wait for the next look."""
@@ -159,7 +163,7 @@ class Sweeper:
         if room <= 0:
             self._lanes.heard(EVERYTHING)  # then the next claim there is room for shall look at everything
         elif self._worker.may_start():
-            await self._sweep(room, self._lanes.unbounded(), prefetch=0)
+            await self._sweep(min(room, SWEPT))
         if self._clock.sample_age > FRESH_CLOCK:
             await self._clock.follow(self._store.time)
         return min(max(SECOND, 20 * (self._clock.monotonic() - began)), LONGEST_BETWEEN_SWEEPS)
@@ -170,11 +174,17 @@ class Sweeper:
         limited = frozenset(queue.name for queue in queues if queue.most is not None or queue.rate is not None)
         self._lanes.limited = self._worker.limited = limited
 
-    async def _sweep(self, room: int, lanes: tuple[Lane, ...], prefetch: Micros) -> None:
-        request = _request(self._asked, self._worker, lanes, room, prefetch, sweep=True)
+    async def _sweep(self, room: int) -> None:
+        """A few: whoever is urgent waits behind this. If there are more like them, the next claim shall find those, too."""
+        request = _request(self._asked, self._worker, self._lanes.unbounded(), room, prefetch=0)
+        jobs = await self._claim(replace(request, sweep=True))
+        for job in jobs if len(jobs) >= room else ():
+            self._lanes.heard(JobHint(job.queue, job.priority, job.due_at))
+
+    async def _claim(self, request: ClaimRequest) -> list[Claimed]:
         self._worker.sweeping = True
         try:
-            await _claim(self._store, self._worker, request)
+            return await _claim(self._store, self._worker, request)
         finally:
             self._worker.sweeping = False
 
@@ -184,9 +194,8 @@ def _when_to_claim(next_due: Micros, now: Micros) -> Micros:
     return next_due if next_due <= now + PREFETCH else next_due - LEAD
 
 
-def _request(asked: Asked, worker: Worker, lanes: tuple[Lane, ...], room: int, prefetch: Micros, sweep: bool = False) -> ClaimRequest:
-    bounds = worker.bounds(asked.bounds)
-    return ClaimRequest(asked.node, lanes, asked.targets, room, prefetch, sweep=sweep, bounds=bounds, fresh=worker.fresh)
+def _request(asked: Asked, worker: Worker, lanes: tuple[Lane, ...], room: int, prefetch: Micros) -> ClaimRequest:
+    return ClaimRequest(asked.node, lanes, asked.targets, room, prefetch, bounds=worker.bounds(asked.bounds), fresh=worker.fresh)
 
 
 async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Claimed]:

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from duetime.engine.brake import Brake
-from duetime.engine.claimer import FETCHED, LEAD, PATIENT_EVERY, PREFETCH, Asked, Claimer, Sweeper
+from duetime.engine.claimer import FETCHED, LEAD, PATIENT_EVERY, PREFETCH, SWEPT, Asked, Claimer, Sweeper
 from duetime.engine.lanes import Lanes
 from duetime.engine.worker import Worker
 from duetime.invoker import Context, Policies
@@ -177,6 +177,23 @@ def test_a_busy_machine_claims_nothing() -> None:
     play(scene)
 
 
+def test_a_sweep_takes_a_few_and_lets_the_next_claim_find_the_others() -> None:
+    """So that an urgent job need not wait long for its connection."""
+
+    async def scene() -> None:
+        await asyncio.sleep(1_000)
+        bench = Bench(Backlog(p5=SWEPT))
+        bench.worker.may_start = lambda: True
+        bench.worker.pace.soon = lambda: 10 * SWEPT  # type: ignore[method-assign]  # measured elsewhere
+        bench.lanes.exhausted(bench.clock.now())
+        await bench.sweeper("default").run_once()
+        [request] = bench.store.requests
+        assert (request.room, request.sweep, request.urgent) == (SWEPT, True, False)
+        assert {lane.priority for lane in bench.lanes.bounded() if lane.low == 0} == {5}
+
+    play(scene)
+
+
 def test_queues_that_are_new_are_met_by_name() -> None:
     async def scene() -> None:
         bench = Bench(Backlog())
@@ -217,7 +234,7 @@ def test_an_urgent_job_is_fetched_past_the_crowd() -> None:
         wait = await sweeper.run_once()
         [request] = bench.store.requests
         assert request.lanes == (Lane("default", 9, 0),)
-        assert (request.sweep, request.room) == (True, FETCHED)
+        assert (request.sweep, request.urgent, request.room) == (True, True, FETCHED)
         assert bench.worker._ready[0].priority == 9
         assert 0 < wait <= SECOND, "and the next look at everything is not put off"
 

@@ -38,7 +38,8 @@ class Work:
         in_turns = turns.wanted
         jobs = await (self._take_in_turns(line, request) if in_turns else self._take(line, request))
         # What was claimed shall not wait for this: the sweep comes by every second.
-        if (request.sweep or not jobs) and (turns.exclusive_due or not in_turns):
+        looks_around = request.sweep and not request.urgent
+        if (looks_around or not jobs) and (turns.exclusive_due or not in_turns):
             must_go_in_turns = await self._hold_back(line, request)
             if must_go_in_turns and not jobs and not in_turns:
                 jobs = await self._take_in_turns(line, request)
