@@ -37,6 +37,12 @@ def build(store: str, record_path: str) -> dt.App:
             record("step", ctx, step=step + 1)
         return steps - first
 
+    @app.task("keyed", limit=dt.Limit(2, per="key"))
+    async def keyed(ctx: dt.Context, key: int) -> None:
+        record("start", ctx, key=key)
+        await asyncio.sleep(0.005)
+        record("end", ctx, key=key)
+
     @app.task("prepare")
     async def prepare(ctx: dt.Context) -> None:
         await ctx.connection.execute(BALANCE)

@@ -15,6 +15,7 @@ AHEAD = SECOND // 10  # work to have at hand behind each place: more than a sett
 MOST_TURNS = 15  # jobs behind one place, however short they are
 MOST_AHEAD = 320  # and behind one gate
 PASSED = 64  # later jobs that may go before one for each step of priority between them
+LET_GO = 2  # places fewer to hold something behind, for each that is one too many
 LEAST_PART = 0.01
 RECENT = 8  # jobs that make up most of the average
 
@@ -44,9 +45,9 @@ class Places:
 
     def leave(self, job: Claimed) -> Claimed | None:
         """One that was admitted has ended, or will not start. Answers who takes its place."""
-        if job.gate is None or job.target not in self._mosts:
+        gate = None if job.gate is None else self._gates.get(job.gate)
+        if gate is None or job.gate is None:
             return None
-        gate = self._gates[job.gate]
         if gate.waiting:
             return heappop(gate.waiting)[2]
         gate.taken -= 1
@@ -103,10 +104,11 @@ class Places:
         return 0 if target in self._rated else min(most * self._turns(target), MOST_AHEAD)
 
     def soon(self, slots: int) -> int:
-        """How many to hold behind the places that are taken now; those who have a place and no slot do not count."""
+        """How many to hold behind the places that are taken now. If that is more places than slots, so much fewer that some gates run dry
+        and go to a node that has slots for them."""
         taken = sum(self._taken.values())
         behind = sum(taken * self._turns(target) for target, taken in self._taken.items() if target not in self._rated)
-        return behind if taken <= slots else behind * slots // taken
+        return behind if taken <= slots else behind * max(0, slots - LET_GO * (taken - slots)) // taken
 
     def bounds(self, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
         return tuple(bound._replace(ahead=self.ahead(bound.target)) for bound in bounds) if self._takes else bounds

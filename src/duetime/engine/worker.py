@@ -88,7 +88,8 @@ class Worker:
         if not part:
             return pace
         behind = 0 if self._crowded else self._places.soon(self._most_slots)
-        return int(pace * (1 - part)) + behind + min(self.more, pace)
+        # Those that have ended hold nobody up here while they are written.
+        return int(pace * (1 - part) + len(self.done) * part) + behind + min(self.more, pace)
 
     def bounds(self, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
         """What a claim goes by: of gates whose jobs are short it may take some ahead, unless slots are what they would wait for."""

@@ -1,16 +1,6 @@
 -- Claims ahead: a node that holds all that runs of a gate may hold more of it than may run at once, and starts them one after the other
 -- without coming back for each. The function of the version before stays for nodes that still run it: it finds such a gate full.
 
--- How many more of a gate a node may claim to run at once with all that is claimed already, and how many in all: by itself up to `most` and
--- `ahead`, beside others up to `most` together. Who finds as many as it may hold need not know whose they are.
-CREATE FUNCTION duetime.places(gate_name text, claimer bigint, most bigint, ahead bigint, OUT at_once bigint, OUT in_all bigint,
-    OUT mine boolean)
-LANGUAGE sql STABLE AS $$
-    SELECT most - count(*), most + CASE WHEN count(*) FILTER (WHERE r.node <> claimer) > 0 THEN 0 ELSE ahead END - count(*),
-        count(*) FILTER (WHERE r.node = claimer) > 0
-    FROM (SELECT r.node FROM duetime.jobs r WHERE r.gate = gate_name AND r.state = 'running' AND r.gate IS NOT NULL LIMIT most + ahead) r
-$$;
-
 -- A whole claim where gates or limited queues play a part. Whoever counts what runs has locked the gate's row (the queue's row) before, in
 -- a statement of its own: so the count sees all that earlier claimers took. Rows that somebody else has locked are passed over; only if
 -- they are all there is, or the claimer is `patient`, they are waited for, and not long. Nobody waits in a circle: rows of new gates are
@@ -109,8 +99,10 @@ BEGIN
         LEFT JOIN unnest(bounded, mosts, aheads, rate_counts, rate_periods) AS b(target, most, ahead, rate_count, rate_period)
             ON b.target = m.target
         WHERE m.target = ANY (targets)
-            AND (b.most IS NULL OR 0 < (SELECT p.in_all FROM duetime.places(
-                m.gate, claimer, b.most, CASE WHEN queues[m.place] = ANY (limits) THEN 0 ELSE b.ahead END) p))
+            AND (b.most IS NULL OR (
+                SELECT count(*) < b.most + CASE WHEN queues[m.place] = ANY (limits) OR bool_or(r.node <> claimer) THEN 0 ELSE b.ahead END FROM (
+                    SELECT r.node FROM duetime.jobs r
+                    WHERE r.gate = m.gate AND r.state = 'running' AND r.gate IS NOT NULL LIMIT b.most + b.ahead) r))
             AND (b.rate_count IS NULL OR duetime.starts_allowed(b.rate_count, b.rate_period,
                 (SELECT g.spent_until FROM duetime.gates g WHERE g.name = m.gate), moment) > 0);
         EXIT WHEN walk OR free_gates IS NOT NULL;
@@ -188,8 +180,12 @@ BEGIN
                         FROM unnest(gate_lanes, gate_targets, gate_names) AS c(place, target, gate)
                         LEFT JOIN unnest(bounded, mosts, aheads, rate_counts, rate_periods)
                             AS b(target, most, ahead, rate_count, rate_period) ON b.target = c.target
-                        LEFT JOIN LATERAL duetime.places(
-                            c.gate, claimer, b.most, CASE WHEN limit_at IS NULL THEN b.ahead ELSE 0 END) p ON b.most IS NOT NULL
+                        LEFT JOIN LATERAL ( -- by itself a node has `most` and `ahead`, beside others `most` with them together
+                            SELECT b.most - count(*) AS at_once, bool_or(r.node = claimer) AS mine,
+                                b.most - count(*) + CASE WHEN limit_at IS NOT NULL OR bool_or(r.node <> claimer) THEN 0 ELSE b.ahead END AS in_all
+                            FROM (SELECT r.node FROM duetime.jobs r
+                                WHERE r.gate = c.gate AND r.state = 'running' AND r.gate IS NOT NULL LIMIT coalesce(b.most + b.ahead, 0)) r) p
+                            ON b.most IS NOT NULL
                         WHERE c.place = lane.place),
                     may AS MATERIALIZED (
                         SELECT * FROM (
