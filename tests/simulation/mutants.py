@@ -312,7 +312,7 @@ def _rerunning() -> Iterator[None]:
         yield
 
 
-@mutant("I5")
+@mutant("I5", "I8")  # in a worker that closes, what is to run again never does
 def run_again_when_the_reply_to_a_settlement_is_lost() -> AbstractContextManager[Any]:
     return _rerunning()
 
