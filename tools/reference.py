@@ -65,8 +65,8 @@ def _foreign_names() -> Iterator[str]:
 def cli_page() -> str:
     intro = """# Command line
 
-With `--server` the commands `job`, `schedule`, `dead`, `queue`, `node`, `why`, `stats` and `events` go to a service over HTTP and say the same as on
-a store: see [clients](../client.md).
+With `--server` the commands `job`, `schedule`, `dead`, `queue`, `node`, `why`, `stats` and `events` go to a service over HTTP and say the
+same as on a store: see [clients](../client.md).
 
 Times are shown in the zone of this machine with their offset, ids in full. `--json` writes the same for programs, as the HTTP API shows
 it: instants in UTC, fields that stay. Colours appear only on a terminal, and not when `NO_COLOR` is set. Errors are one line on stderr,
