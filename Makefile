@@ -1,6 +1,6 @@
 # Duetime. `make` alone lists what there is; every target prepares .venv by itself.
 .DEFAULT_GOAL := help
-.PHONY: setup run test check bench fmt lint types layers docs lock clean help
+.PHONY: setup run test check bench fmt lint types layers ui screenshots docs lock clean help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -31,11 +31,20 @@ lint: setup ## style, without changing anything
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: setup ## mypy, strict
+types: setup ## mypy, strict; and the web UI against the API
 	$(BIN)/mypy
+	$(BIN)/python tools/ui_types.py --check
+	$(BIN)/python tools/build_ui.py --check
 
 layers: setup ## the dependency law
 	$(BIN)/lint-imports --no-cache
+
+ui: setup ## the web UI anew, with its types from the API
+	$(BIN)/python tools/ui_types.py
+	$(BIN)/python tools/build_ui.py
+
+screenshots: setup ## pictures of every page into docs/images/
+	$(BIN)/python -m tests.ui.screenshots
 
 docs: setup ## write the reference pages anew from the code
 	$(BIN)/python tools/reference.py
@@ -44,8 +53,8 @@ lock: setup ## refresh the hashed requirements
 	@tools/lock
 
 clean: ## remove .venv, caches and built files
-	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist build ui/node_modules src/duetime/_ui .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests bench tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,79 @@
+"""Page objects: what a person does on a page, in one word each."""
+
+from __future__ import annotations
+
+from playwright.async_api import Locator, Page, expect
+
+from tests.ui.site import Site
+
+
+class Screen:
+    def __init__(self, page: Page, site: Site) -> None:
+        self.page = page
+        self.site = site
+
+    async def open(self, path: str) -> None:
+        await self.page.goto(f"{self.site.ui}{path}")
+        await expect(self.page.get_by_role("heading", level=1)).to_be_visible()
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    async def told(self, text: str) -> None:
+        await expect(self.page.get_by_role("status").filter(has_text=text).first).to_be_visible()
+
+    @property
+    def dialog(self) -> Locator:
+        return self.page.get_by_role("dialog")
+
+
+class Schedules(Screen):
+    @property
+    def table(self) -> Locator:
+        return self.page.get_by_role("table", name="Schedules")
+
+    def row(self, name: str) -> Locator:
+        return self.table.get_by_role("row").filter(has=self.page.get_by_role("link", name=name, exact=True))
+
+    @property
+    def search(self) -> Locator:
+        return self.page.get_by_label("Search schedules by name")
+
+    async def choose_all(self) -> None:
+        await self.page.get_by_label("Select all that match").check()
+
+
+class Editor(Screen):
+    @property
+    def name(self) -> Locator:
+        return self.page.get_by_role("textbox", name="Name", exact=True)
+
+    @property
+    def cron(self) -> Locator:
+        return self.page.get_by_label("Cron expression")
+
+    @property
+    def preview(self) -> Locator:
+        return self.page.get_by_role("region", name="Next fires")
+
+    async def every(self, interval: str) -> None:
+        await self.page.get_by_text("Interval", exact=True).click()
+        await self.page.get_by_label("Interval").and_(self.page.get_by_role("textbox")).fill(interval)
+
+    async def task(self, name: str) -> None:
+        await self.page.get_by_text("Task", exact=True).first.click()
+        await self.page.get_by_role("combobox", name="Task").fill(name)
+
+    async def save(self) -> None:
+        await self.button("Review and save").click()
+        await self.dialog.get_by_role("button", name="Save").click()
+        await self.told("is saved")
+
+
+class Jobs(Screen):
+    @property
+    def table(self) -> Locator:
+        return self.page.get_by_role("table", name="Jobs")
+
+    async def state(self, name: str) -> None:
+        await expect(self.page.get_by_role("heading", level=1)).to_contain_text(name)

@@ -1,0 +1,64 @@
+"""The service of a test, asked as programs do: to prepare what a page shows, and to see what a page did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2 as httpx
+
+from tests.servers.service import Service
+
+ROOT = Path(__file__).resolve().parents[2]
+TASKS = "tests.ui.tasks:app"
+
+
+class Site:
+    """`duetime serve` on a SQLite file; `restart` brings it back on the same port."""
+
+    def __init__(self, folder: Path, *options: str, app: str = TASKS) -> None:
+        self._folder = folder
+        self._options = ("--app", app, "--migrate", *options)
+        self._starts = 0
+        self._service = self._start("--port", "0")
+        self.address = self._service.address
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    @property
+    def store(self) -> str:
+        return f"sqlite:///{self._folder / 'duetime.db'}"
+
+    @property
+    def ui(self) -> str:
+        return f"{self.address}/ui"
+
+    def stop(self) -> None:
+        self._service.__exit__()
+
+    def restart(self) -> None:
+        self._service = self._start("--port", self.address.rpartition(":")[2])
+
+    def _start(self, *options: str) -> Service:
+        self._starts += 1
+        environment = {"PYTHONPATH": str(ROOT)}
+        return Service(self.store, self._folder / f"serve-{self._starts}.log", *self._options, *options, environment=environment)
+
+    def ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        answer = httpx.request(method, f"{self.address}/api/v1{path}", json=body, headers=headers, timeout=30)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    def add_schedule(self, name: str, **fields: Any) -> Any:
+        wanted = {"name": name, "when": {"cron": "0 4 1 1 *", "tz": "Europe/Berlin"}, "target": {"type": "task", "name": "greet"}, **fields}
+        return self.ask("POST", "/schedules", wanted)
+
+    def submit(self, task: str, **fields: Any) -> str:
+        job_id: str = self.ask("POST", "/jobs", {"target": {"type": "task", "name": task}, **fields})["id"]
+        return job_id

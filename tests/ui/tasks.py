@@ -1,0 +1,37 @@
+"""What the nodes of these tests run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import duetime as dt
+
+app = dt.App("memory://")  # the command line names another store
+
+
+@app.task("greet", queue="people")
+async def greet(ctx: dt.Context, name: str = "world") -> dict[str, Any]:
+    """Succeeds at once."""
+    return {"hello": name}
+
+
+@app.task("endless")
+async def endless(ctx: dt.Context) -> None:
+    """Runs until it is cancelled."""
+    await ctx.progress(3, 10, "pages")
+    await asyncio.Event().wait()
+
+
+@app.task("loud", retry=dt.Retry(max_attempts=1))
+async def loud(ctx: dt.Context, text: str) -> None:
+    """Fails with the words it was given."""
+    raise ValueError(text)
+
+
+@app.task("fragile", retry=dt.Retry(max_attempts=1))
+async def fragile(ctx: dt.Context, number: int = 0) -> int:
+    """Fails for good while its number is negative."""
+    if number < 0:
+        raise ValueError("the number is negative")
+    return number

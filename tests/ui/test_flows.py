@@ -1,0 +1,242 @@
+"""What people do, from the first schedule to the last dead letter: each flow as one test, on a real server."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.ui.screens import Editor, Jobs, Schedules, Screen
+from tests.ui.site import Site
+
+pytestmark = pytest.mark.slow
+
+
+async def test_a_schedule_is_created_and_its_first_job_arrives_live(page: Page, site: Site) -> None:
+    editor = Editor(page, site)
+    await editor.open("/schedules/new")
+    await editor.name.fill("first-light")
+    await editor.every("2s")
+    await expect(editor.preview).to_contain_text("every 2 seconds", ignore_case=True)
+    await editor.task("greet")
+    await editor.button("Create schedule").click()
+    await editor.told("first-light is created")
+    jobs = page.get_by_role("table", name="Jobs of first-light")
+    await expect(jobs.get_by_text("Succeeded").first).to_be_visible()
+    site.ask("DELETE", "/schedules/first-light")
+
+
+async def test_cron_is_told_in_words_with_ten_fires_while_typing(page: Page, site: Site) -> None:
+    editor = Editor(page, site)
+    await editor.open("/schedules/new")
+    await editor.cron.fill("30 2 * * MON-FRI")
+    await expect(editor.preview).to_contain_text("at 02:30, Monday to Friday", ignore_case=True)
+    await expect(editor.preview.get_by_role("listitem")).to_have_count(10)
+    await editor.cron.fill("30 2 28 3 *")  # in 2027 the clocks in Berlin jump over it
+    await expect(editor.preview.get_by_text(re.compile("jump|does not exist")).first).to_be_visible()
+    await editor.cron.fill("61 * * * *")
+    await expect(page.get_by_role("alert")).to_contain_text("61")
+
+
+async def test_a_schedule_is_paused_with_a_note_and_resumed(page: Page, site: Site) -> None:
+    made = site.add_schedule("to-pause")
+    screen = Screen(page, site)
+    await screen.open(f"/schedules/{made['id']}")
+    await screen.button("Pause").click()
+    await screen.dialog.get_by_label("Why").fill("database moves house")
+    await screen.dialog.get_by_role("button", name="Pause").click()
+    await screen.told("to-pause is paused")
+    await expect(page.get_by_role("note", name="Why")).to_contain_text("database moves house")
+    assert site.ask("GET", "/schedules/to-pause")["pause_note"] == "database moves house"
+    await screen.button("Resume").click()
+    await screen.told("to-pause fires again")
+    assert not site.ask("GET", "/schedules/to-pause")["paused"]
+
+
+async def test_an_edit_shows_its_plan_before_it_is_saved(page: Page, site: Site) -> None:
+    made = site.add_schedule("to-edit", when={"cron": "0 4 * * *", "tz": "Europe/Berlin"})
+    editor = Editor(page, site)
+    await editor.open(f"/schedules/{made['id']}?tab=edit")
+    await editor.cron.fill("0 5 * * *")
+    await editor.button("Review and save").click()
+    await expect(editor.dialog.get_by_role("table", name="What differs")).to_contain_text("0 5 * * *")
+    await expect(editor.dialog).to_contain_text("at 05:00")
+    await expect(editor.dialog).to_contain_text("move")
+    assert site.ask("GET", "/schedules/to-edit")["version"] == 1, "the plan changes nothing"
+    await editor.dialog.get_by_role("button", name="Save").click()
+    await editor.told("to-edit is saved")
+    assert site.ask("GET", "/schedules/to-edit")["when"]["cron"] == "0 5 * * *"
+
+
+async def test_a_version_is_restored(page: Page, site: Site) -> None:
+    made = site.add_schedule("to-restore", payload={"name": "before"})
+    site.ask("PATCH", "/schedules/to-restore", {"payload": {"name": "after"}})
+    screen = Screen(page, site)
+    await screen.open(f"/schedules/{made['id']}?tab=versions")
+    await page.get_by_role("button", name=re.compile("^Version 2")).click()
+    await expect(page.get_by_role("table", name="What differs")).to_contain_text("after")
+    await page.get_by_role("button", name=re.compile("^Version 1")).click()
+    await screen.button("Restore version 1").click()
+    await screen.dialog.get_by_role("button", name="Restore").click()
+    await screen.told("Version 1 is restored")
+    assert site.ask("GET", "/schedules/to-restore")["payload"] == {"name": "before"}
+
+
+async def test_someone_elses_edit_is_told_and_not_overwritten(page: Page, site: Site) -> None:
+    made = site.add_schedule("contested")
+    editor = Editor(page, site)
+    await editor.open(f"/schedules/{made['id']}?tab=edit")
+    await editor.cron.fill("0 5 * * *")
+    site.ask("PATCH", "/schedules/contested", {"queue": "elsewhere"})
+    await expect(page.get_by_text("It has changed meanwhile")).to_be_visible()
+    await expect(editor.button("Review and save")).to_be_disabled()
+    await editor.button("Keep mine").click()
+    await editor.save()
+    saved = site.ask("GET", "/schedules/contested")
+    assert (saved["when"]["cron"], saved["queue"]) == ("0 5 * * *", "elsewhere")
+
+
+async def test_what_is_typed_survives_a_reload(page: Page, site: Site) -> None:
+    editor = Editor(page, site)
+    await editor.open("/schedules/new")
+    await editor.name.fill("half-written")
+    await editor.cron.fill("5 4 * * *")
+    await page.reload()
+    await expect(editor.name).to_have_value("half-written")
+    await expect(editor.cron).to_have_value("5 4 * * *")
+    await editor.button("Discard").click()
+    await expect(editor.name).to_have_value("")
+
+
+async def test_the_definition_can_be_written_as_json(page: Page, site: Site) -> None:
+    editor = Editor(page, site)
+    await editor.open("/schedules/new")
+    await editor.name.fill("as-json")
+    await page.get_by_text("JSON", exact=True).click()
+    text = page.get_by_role("textbox", name="JSON")
+    await expect(text).to_have_value(re.compile('"name": "as-json"'))
+    await text.fill('{"name": "as-json", "when": {"every": "1h"}, "target": {"type": "task", "name": "greet"}}')
+    await expect(editor.preview).to_contain_text("every hour", ignore_case=True)
+    await page.get_by_text("Form", exact=True).click()
+    await expect(page.get_by_role("textbox", name="Interval")).to_have_value("1h")
+    await editor.button("Create schedule").click()
+    await editor.told("as-json is created")
+
+
+async def test_a_test_call_shows_what_came_back(page: Page, site: Site) -> None:
+    editor = Editor(page, site)
+    await editor.open("/schedules/new")
+    await page.get_by_label("Address").fill(f"{site.address}/healthz")
+    await page.get_by_role("combobox", name="Method").click()
+    await page.get_by_role("option", name="GET", exact=True).click()
+    await editor.button("Test call").click()
+    await expect(page.get_by_role("region", name="Answer")).to_contain_text("status")
+
+
+async def test_a_job_is_submitted_by_form_and_its_result_shown(page: Page, site: Site) -> None:
+    jobs = Jobs(page, site)
+    await jobs.open("/jobs/new")
+    await Editor(page, site).task("greet")
+    await page.get_by_label("Payload (JSON)").fill('{"name": "Ada"}')
+    await jobs.button("Submit job").click()
+    await jobs.state("Succeeded")
+    await page.get_by_role("tab", name="Result").click()
+    await expect(page.get_by_role("region", name="Result")).to_contain_text('"hello": "Ada"')
+
+
+async def test_a_running_job_shows_progress_and_is_cancelled(page: Page, site: Site) -> None:
+    job_id = site.submit("endless")
+    jobs = Jobs(page, site)
+    await jobs.open(f"/jobs/{job_id}")
+    await jobs.state("Running")
+    await expect(page.get_by_text("3 of 10", exact=True)).to_be_visible()
+    await expect(page.get_by_text("Attempt 1 started")).to_be_visible()
+    await jobs.button("Cancel").click()
+    await jobs.state("Cancelled")
+    assert site.ask("GET", f"/jobs/{job_id}")["state"] == "cancelled"
+
+
+async def test_a_pending_job_is_run_now(page: Page, site: Site) -> None:
+    job_id = site.submit("greet", delay="1h")
+    jobs = Jobs(page, site)
+    await jobs.open(f"/jobs/{job_id}")
+    await jobs.state("Pending")
+    await jobs.button("Run now").click()
+    await jobs.state("Succeeded")
+
+
+async def test_a_pending_job_is_rescheduled(page: Page, site: Site) -> None:
+    job_id = site.submit("greet", delay="1h")
+    jobs = Jobs(page, site)
+    await jobs.open(f"/jobs/{job_id}")
+    await jobs.button("Reschedule").click()
+    await jobs.dialog.get_by_label("Due (Europe/Berlin)").fill("2030-07-01T12:00:00")
+    await jobs.dialog.get_by_role("button", name="Save").click()
+    await jobs.told("The job is moved")
+    assert site.ask("GET", f"/jobs/{job_id}")["due_at"] == "2030-07-01T10:00:00Z"
+
+
+async def test_a_dead_letter_is_retried_with_another_payload(page: Page, site: Site) -> None:
+    job_id = site.submit("fragile", payload={"number": -1})
+    screen = Jobs(page, site)
+    await screen.open("/dead")
+    await page.get_by_role("button", name=re.compile("the number is negative")).click()
+    await page.get_by_role("button", name="Edit and retry").first.click()
+    payload = screen.dialog.get_by_label("Payload (JSON)")
+    await expect(payload).to_have_value(re.compile("-1"))
+    await payload.fill('{"number": 7}')
+    await screen.dialog.get_by_role("button", name="Retry with this payload").click()
+    await screen.state("Succeeded")
+    assert site.ask("GET", f"/jobs/{job_id}")["disposition"] == "retried"
+
+
+async def test_the_address_of_a_filter_can_be_reopened(page: Page, site: Site) -> None:
+    for name in ("harvest-apples", "harvest-pears", "sowing"):
+        site.add_schedule(name, owner="ada" if name.endswith("apples") else "ben")
+    schedules = Schedules(page, site)
+    await schedules.open("/schedules")
+    await schedules.search.fill("harvest")
+    await expect(schedules.row("sowing")).to_have_count(0)
+    await expect(page).to_have_url(re.compile("text=harvest"))
+    await schedules.button("Filters").click()
+    await page.get_by_role("textbox", name="Owner").fill("ada")
+    await expect(schedules.row("harvest-pears")).to_have_count(0)
+    address = page.url
+    await page.goto("about:blank")
+    await page.goto(address)
+    await expect(schedules.row("harvest-apples")).to_be_visible()
+    await expect(schedules.row("harvest-pears")).to_have_count(0)
+    await expect(schedules.search).to_have_value("harvest")
+
+
+async def test_pause_of_the_page_holds_it_still(page: Page, site: Site) -> None:
+    jobs = Jobs(page, site)
+    await jobs.open("/jobs?queue=still")
+    await expect(page.get_by_role("button", name=re.compile("^Live"))).to_be_visible()
+    await page.keyboard.press("Shift+P")
+    await expect(page.get_by_role("button", name=re.compile("^Paused"))).to_be_visible()
+    site.submit("greet", queue="still")
+    witness = await page.context.new_page()
+    await witness.goto(f"{site.ui}/jobs?queue=still")
+    await expect(witness.get_by_role("table", name="Jobs").get_by_text("Succeeded")).to_be_visible()
+    await expect(page.get_by_text("No job matches")).to_be_visible()
+    await page.keyboard.press("Shift+P")
+    await expect(jobs.table.get_by_text("Succeeded")).to_be_visible()
+
+
+async def test_the_palette_finds_schedules_and_keys_lead_to_pages(page: Page, site: Site) -> None:
+    made = site.add_schedule("palette-target")
+    screen = Screen(page, site)
+    await screen.open("/")
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("combobox", name="Search and commands")).to_be_focused()
+    await page.keyboard.type("palette-t")
+    await expect(page.get_by_role("option", name=re.compile("palette-target"))).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_url(re.compile(made["id"]))
+    await expect(screen.dialog).to_have_count(0)
+    for key, heading in (("j", "Jobs"), ("c", "Calendar"), ("d", "Dead letters"), ("q", "Queues"), ("n", "Nodes")):
+        await page.keyboard.press("g")
+        await page.keyboard.press(key)
+        await expect(page.get_by_role("heading", level=1)).to_have_text(heading)

@@ -1,0 +1,117 @@
+"""Writes ui/src/api/schema.ts from the OpenAPI document, so that the web UI and the API cannot drift apart; --check only compares."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from duetime import App
+from duetime.api.service import build
+from duetime.config import Settings
+
+FILE = Path(__file__).resolve().parent.parent / "ui" / "src" / "api" / "schema.ts"
+NOTE = "// Written by tools/ui_types.py from the OpenAPI document. Change the API, then run `make ui`.\n"
+PREFIX = "/api/v1"
+SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+Schema = dict[str, Any]
+
+
+def document() -> Schema:
+    made: Schema = build(App("memory://"), Settings()).openapi()
+    return made
+
+
+def text_of(openapi: Schema) -> str:
+    return "\n".join([NOTE, *_components(openapi), *_routes(openapi)])
+
+
+def _components(openapi: Schema) -> Iterator[str]:
+    for name, schema in sorted(openapi["components"]["schemas"].items()):
+        yield f"export type {name} = {type_of(schema)};\n"
+
+
+def _routes(openapi: Schema) -> Iterator[str]:
+    yield "/** Every route with what it takes and what it answers when all is well. */\nexport interface Routes {"
+    for path, operations in sorted(openapi["paths"].items()):
+        if path.startswith(f"{PREFIX}/"):
+            for method, operation in sorted(operations.items()):
+                yield f"  '{method.upper()} {path.removeprefix(PREFIX)}': {_route(operation)};"
+    yield "}\n"
+
+
+def _route(operation: Schema) -> str:
+    parts = {
+        "path": _parameters(operation, "path"),
+        "query": _parameters(operation, "query"),
+        "body": _content(operation.get("requestBody", {})),
+        "answer": _answer(operation["responses"]),
+    }
+    return "{ " + " ".join(f"{name}: {kind};" for name, kind in parts.items()) + " }"
+
+
+def _parameters(operation: Schema, place: str) -> str:
+    found = [one for one in operation.get("parameters", []) if one["in"] == place]
+    members = [f"{_key(one['name'])}{'' if one.get('required') else '?'}: {type_of(one['schema'])}" for one in found]
+    return "{ " + "; ".join(members) + " }" if members else "unknown"
+
+
+def _answer(responses: Schema) -> str:
+    kinds = [_content(response) for status, response in sorted(responses.items()) if status.startswith("2")]
+    return " | ".join(dict.fromkeys(kinds)) or "unknown"
+
+
+def _content(holder: Schema) -> str:
+    schema = holder.get("content", {}).get("application/json", {}).get("schema")
+    return "unknown" if schema is None else type_of(schema)
+
+
+def type_of(schema: Schema) -> str:
+    match schema:
+        case {"$ref": str(reference)}:
+            return reference.rpartition("/")[2]
+        case {"const": value}:
+            return json.dumps(value)
+        case {"enum": list(values)}:
+            return " | ".join(json.dumps(value) for value in values)
+        case {"type": "object"}:
+            return _object(schema)
+        case {"type": "array"}:
+            return f"Array<{type_of(schema.get('items', {}))}>"
+        case {"type": str(kind)}:
+            return SIMPLE[kind]
+        case {"anyOf": list(choices)} | {"oneOf": list(choices)}:
+            return " | ".join(dict.fromkeys(type_of(choice) for choice in choices))
+    return "unknown"
+
+
+def _object(schema: Schema) -> str:
+    required = schema.get("required", [])
+    members = [f"{_key(name)}{'' if name in required else '?'}: {type_of(member)}" for name, member in schema.get("properties", {}).items()]
+    others = schema.get("additionalProperties", True)
+    if others:
+        members.append(f"[key: string]: {'unknown' if others is True or members else type_of(others)}")
+    return "{ " + "; ".join(members) + " }" if members else "Record<string, never>"
+
+
+def _key(name: str) -> str:
+    return name if name.isidentifier() else json.dumps(name)
+
+
+def main(arguments: list[str]) -> int:
+    wanted = text_of(document())
+    if arguments == ["--check"]:
+        if FILE.read_text() == wanted:
+            return 0
+        sys.stderr.write("ui/src/api/schema.ts does not fit the API: run `make ui` and mend what the compiler then finds\n")
+        return 1
+    FILE.parent.mkdir(parents=True, exist_ok=True)
+    if not FILE.exists() or FILE.read_text() != wanted:
+        FILE.write_text(wanted)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,30 @@
+import { clockTime, zoneName } from '../time/format';
+import classes from './Chart.module.css';
+import type { ChartProps } from './chartTypes';
+
+interface LegendProps extends Pick<ChartProps, 'series' | 'format'> {
+  index: number;
+  time: number | undefined;
+  zone: string;
+}
+
+export function Legend({ series, index, time, format, zone }: LegendProps) {
+  return (
+    <figcaption className={classes.legend}>
+      {series.map((one) => {
+        const value = one.values[index];
+        return (
+          <span key={one.label} className={classes.entry}>
+            <span className={classes.swatch} style={{ background: one.colour }} />
+            {one.label} <b>{value == null ? '–' : format(value)}</b>
+          </span>
+        );
+      })}
+      {time !== undefined && (
+        <span className={classes.time}>
+          {clockTime(time * 1_000, zone, false)} {zoneName(time * 1_000, zone)}
+        </span>
+      )}
+    </figcaption>
+  );
+}

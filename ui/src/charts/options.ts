@@ -1,0 +1,50 @@
+import uPlot from 'uplot';
+import { clockTime } from '../time/format';
+import type { ChartProps } from './chartTypes';
+import { resolve } from './palette';
+
+interface Wanted extends Pick<ChartProps, 'series' | 'kind' | 'format'> {
+  zone: string;
+  width: number;
+  height: number;
+  onPoint: (index: number | null) => void;
+}
+
+/** Each layer on top of those before it; the first is the highest, so that drawing in order leaves every layer visible. */
+export function stacked(values: Array<Array<number | null>>): number[][] {
+  const sums: number[][] = [];
+  for (const layer of values.toReversed()) {
+    const below = sums[0];
+    sums.unshift(layer.map((value, index) => (value ?? 0) + (below?.[index] ?? 0)));
+  }
+  return sums;
+}
+
+export function optionsFor({ series, kind, format, zone, width, height, onPoint }: Wanted): uPlot.Options {
+  const soft = resolve('var(--text-soft)');
+  const line = resolve('var(--line)');
+  const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px Inter Variable, system-ui, sans-serif' };
+  const bars = uPlot.paths.bars?.({ size: [0.8, 40], radius: 0.15 });
+  return {
+    width,
+    height,
+    padding: [8, 12, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { show: kind === 'lines' }, drag: { x: false, y: false } },
+    scales: { y: { range: (_, __, high) => [0, Math.max(high * 1.1, 1)] } },
+    axes: [
+      { ...axis, size: 28, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000, zone, false)) },
+      { ...axis, size: kind === 'bars' ? 40 : 64, values: (_, ticks) => ticks.map(format) },
+    ],
+    series: [
+      {},
+      ...series.map((one): uPlot.Series => {
+        const colour = resolve(one.colour);
+        return kind === 'bars'
+          ? { label: one.label, fill: colour, stroke: colour, width: 0, points: { show: false }, ...(bars && { paths: bars }) }
+          : { label: one.label, stroke: colour, width: 2, points: { show: false }, spanGaps: true };
+      }),
+    ],
+    hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },
+  };
+}

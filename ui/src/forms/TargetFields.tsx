@@ -1,0 +1,58 @@
+import { Autocomplete, SegmentedControl } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { call } from '../api/call';
+import type { FieldErrors } from './fieldErrors';
+import { HttpFields } from './HttpFields';
+import { Section } from './Section';
+import type { TargetDraft } from './targetDraft';
+import { TestCall } from './TestCall';
+
+interface TargetFieldsProps {
+  draft: TargetDraft;
+  onChange: (next: Partial<TargetDraft>) => void;
+  payload: unknown;
+  errorAt: FieldErrors;
+}
+
+export function TargetFields({ draft, onChange, payload, errorAt }: TargetFieldsProps) {
+  return (
+    <Section title="What runs" about="A call to an address, or a task of your program by its name.">
+      <SegmentedControl
+        value={draft.kind}
+        onChange={(kind) => onChange({ kind: kind as TargetDraft['kind'] })}
+        data={[
+          { value: 'http', label: 'HTTP call' },
+          { value: 'task', label: 'Task' },
+        ]}
+        aria-label="Kind of target"
+        w="fit-content"
+      />
+      {draft.kind === 'task' ? (
+        <TaskName value={draft.task} onChange={(task) => onChange({ task })} error={errorAt('target.name') ?? errorAt('target')} />
+      ) : (
+        <>
+          <HttpFields draft={draft} onChange={onChange} errorAt={errorAt} />
+          <TestCall draft={draft} payload={payload} />
+        </>
+      )}
+    </Section>
+  );
+}
+
+function TaskName({ value, onChange, error }: { value: string; onChange: (task: string) => void; error: string | undefined }) {
+  const { data } = useQuery({ queryKey: ['tasks'], queryFn: ({ signal }) => call('GET /tasks', { signal }), staleTime: 30_000 });
+  const known = data?.items.map((task) => task.name) ?? [];
+  const unknown = value.trim() !== '' && data !== undefined && !known.includes(value.trim());
+  return (
+    <Autocomplete
+      label="Task"
+      description={unknown ? 'No node knows this task at present: jobs wait for one that does.' : 'As it is registered: @app.task("invoice.send")'}
+      placeholder="invoice.send"
+      data={known}
+      value={value}
+      onChange={onChange}
+      error={error}
+      required
+    />
+  );
+}

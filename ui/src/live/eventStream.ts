@@ -1,0 +1,41 @@
+import { API, authorized } from '../api/call';
+import { problemOf } from '../api/problem';
+
+export interface LiveEvent {
+  kind: string;
+  id: string | null;
+  data: { action?: string; id?: string; name?: string; state?: string; queue?: string; schedule?: string; at?: string; count?: number };
+}
+
+/** Server-sent events over fetch, because EventSource cannot send a key. Ends when the connection does. */
+export async function* eventStream(lastId: string | null, signal: AbortSignal, opened: () => void): AsyncGenerator<LiveEvent> {
+  const headers = authorized({ accept: 'text/event-stream' });
+  if (lastId !== null) headers.set('last-event-id', lastId);
+  const response = await fetch(`${API}/events?types=job,schedule,node,queue`, { headers, signal, credentials: 'omit', cache: 'no-store' });
+  if (!response.ok || response.body === null) throw await problemOf(response);
+  opened();
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).replaceAll('\r\n', '\n').split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const event = parse(block);
+      if (event) yield event;
+    }
+  }
+}
+
+function parse(block: string): LiveEvent | null {
+  const fields = block.split('\n').filter((line) => line && !line.startsWith(':'));
+  const text = (name: string) =>
+    fields
+      .filter((line) => line.startsWith(`${name}:`))
+      .map((line) => line.slice(name.length + 1).replace(/^ /, ''))
+      .join('\n');
+  if (fields.length === 0) return null;
+  const data = text('data');
+  return { kind: text('event') || 'message', id: text('id') || null, data: data ? (JSON.parse(data) as LiveEvent['data']) : {} };
+}

@@ -1,0 +1,81 @@
+import { Anchor, Grid, Group, Paper, Skeleton, Stack, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import { call } from '../../api/call';
+import type { Job } from '../../api/types';
+import { useRefresh } from '../../live/liveContext';
+import { CopyId } from '../../parts/CopyText';
+import { Facts } from '../../parts/Facts';
+import { PageHeader } from '../../parts/PageHeader';
+import { ProblemNote } from '../../parts/ProblemNote';
+import { JobStateBadge } from '../../parts/StateBadge';
+import { TargetText } from '../../parts/TargetText';
+import { WhyNote } from '../../parts/WhyNote';
+import { factsOf } from './facts';
+import { JobActions } from './JobActions';
+import { JobData } from './JobData';
+import { JobError } from './JobError';
+import { JobProgress } from './JobProgress';
+import { Timeline } from './Timeline';
+
+const FINAL: ReadonlyArray<Job['state']> = ['succeeded', 'dead', 'cancelled', 'skipped'];
+
+export default function JobPage({ params }: { params: { id: string } }) {
+  const path = { job_id: params.id };
+  const often = useRefresh(3_000);
+  const { data: job, error, refetch } = useQuery({
+    queryKey: ['job', params.id],
+    queryFn: ({ signal }) => call('GET /jobs/{job_id}', { path, signal }),
+    refetchInterval: (query) => (query.state.data && FINAL.includes(query.state.data.state) ? false : often),
+  });
+  const why = useQuery({ queryKey: ['job-why', params.id, job?.state], queryFn: ({ signal }) => call('GET /jobs/{job_id}/why', { path, signal }), enabled: job !== undefined });
+  if (job === undefined) return error === null ? <Skeleton height={320} /> : <ProblemNote error={error} onRetry={() => void refetch()} title="The job cannot be shown" />;
+  // The row learns when its attempt began once that has ended; until then the sentence that explains it knows.
+  const startedAt = job.started_at ?? (job.state === 'running' ? (why.data?.since ?? null) : null);
+  return (
+    <>
+      <PageHeader
+        title={
+          <Group gap="sm">
+            <TargetText target={job.target} />
+            <JobStateBadge job={job} />
+          </Group>
+        }
+        about={
+          <Group gap="sm">
+            <Anchor component={Link} href="/jobs" size="sm">
+              Jobs
+            </Anchor>
+            <CopyId id={job.id} full />
+          </Group>
+        }
+        actions={<JobActions job={job} />}
+      />
+      <Stack>
+        {why.data && <WhyNote why={why.data} />}
+        <JobProgress progress={job.progress} />
+        <Grid gap="md">
+          <Grid.Col span={{ base: 12, md: 7 }}>
+            <Stack>
+              {job.error && <JobError error={job.error} />}
+              <JobData job={job} />
+            </Stack>
+          </Grid.Col>
+          <Grid.Col span={{ base: 12, md: 5 }}>
+            <Stack>
+              <Paper withBorder p="lg">
+                <Title order={2} size="h5" mb="md">
+                  What happened
+                </Title>
+                <Timeline job={{ ...job, started_at: startedAt }} />
+              </Paper>
+              <Paper withBorder p="lg">
+                <Facts facts={factsOf({ ...job, started_at: startedAt })} />
+              </Paper>
+            </Stack>
+          </Grid.Col>
+        </Grid>
+      </Stack>
+    </>
+  );
+}

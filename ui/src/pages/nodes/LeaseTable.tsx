@@ -1,0 +1,73 @@
+import { Paper, Table, Text, Title } from '@mantine/core';
+import type { Lease, Node } from '../../api/types';
+import { Moment } from '../../time/Moment';
+
+interface Row {
+  what: string;
+  holder: number | null;
+  until: string | null;
+}
+
+const SEGMENT = 'segment/';
+
+/** Who holds what. Segments are told by number: one line per holder says more than sixty-four. */
+export function LeaseTable({ leases, nodes }: { leases: Lease[]; nodes: Node[] }) {
+  const rows = [...singles(leases), ...segments(leases)];
+  const nameOf = (holder: number | null) => (holder === null ? 'nobody' : (nodes.find((node) => node.id === holder)?.name ?? `number ${holder}`));
+  return (
+    <Paper withBorder p="lg">
+      <Title order={2} size="h5" mb={4}>
+        Leases
+      </Title>
+      <Text size="sm" c="dimmed" mb="sm">
+        One node leads and tidies up; schedules are shared out by segment. A lease that ends is taken over by another node.
+      </Text>
+      <Table.ScrollContainer minWidth={420}>
+        <Table aria-label="Leases">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Lease</Table.Th>
+              <Table.Th>Held by</Table.Th>
+              <Table.Th>Until</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {rows.map((row) => (
+              <Table.Tr key={row.what}>
+                <Table.Td>{row.what}</Table.Td>
+                <Table.Td>{nameOf(row.holder)}</Table.Td>
+                <Table.Td>
+                  <Moment at={row.until} />
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Paper>
+  );
+}
+
+function singles(leases: Lease[]): Row[] {
+  return leases.filter((lease) => !lease.name.startsWith(SEGMENT)).map((lease) => ({ what: lease.name, holder: lease.holder, until: lease.expires_at }));
+}
+
+function segments(leases: Lease[]): Row[] {
+  const byHolder = Map.groupBy(leases.filter((lease) => lease.name.startsWith(SEGMENT)), (lease) => lease.holder);
+  return [...byHolder].map(([holder, held]) => ({
+    what: `${held.length} segments: ${ranges(held.map((lease) => Number(lease.name.slice(SEGMENT.length))))}`,
+    holder,
+    until: held.map((lease) => lease.expires_at).toSorted()[0] ?? null,
+  }));
+}
+
+/** 0, 1, 2, 5 becomes "0–2, 5". */
+function ranges(numbers: number[]): string {
+  const runs: Array<[first: number, last: number]> = [];
+  for (const number of numbers.toSorted((a, b) => a - b)) {
+    const run = runs.at(-1);
+    if (run && run[1] === number - 1) run[1] = number;
+    else runs.push([number, number]);
+  }
+  return runs.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(', ');
+}

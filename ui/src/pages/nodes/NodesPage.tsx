@@ -1,0 +1,98 @@
+import { Badge, Group, Paper, Skeleton, Stack, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { call } from '../../api/call';
+import type { Node } from '../../api/types';
+import { useRefresh } from '../../live/liveContext';
+import { EmptyState } from '../../parts/EmptyState';
+import { PageHeader } from '../../parts/PageHeader';
+import { ProblemNote } from '../../parts/ProblemNote';
+import { StateBadge } from '../../parts/StateBadge';
+import { Moment } from '../../time/Moment';
+import { LeaseTable } from './LeaseTable';
+
+export default function NodesPage() {
+  const refresh = useRefresh(5_000);
+  const nodes = useQuery({ queryKey: ['nodes'], queryFn: ({ signal }) => call('GET /nodes', { signal }), refetchInterval: refresh });
+  const leases = useQuery({ queryKey: ['leases'], queryFn: ({ signal }) => call('GET /leases', { signal }), refetchInterval: refresh });
+  const leader = leases.data?.items.find((lease) => lease.name === 'leader')?.holder ?? null;
+  const failed = nodes.error ?? leases.error;
+  return (
+    <>
+      <PageHeader title="Nodes" about="Processes that plan and work, and the leases by which they share it" />
+      <Stack gap="md">
+        {failed !== null && <ProblemNote error={failed} onRetry={() => void nodes.refetch()} />}
+        {nodes.data === undefined && failed === null && <Skeleton height={160} />}
+        {nodes.data?.items.length === 0 && (
+          <EmptyState icon="node" title="No node is alive">
+            Jobs are kept, and wait for one: <code>duetime serve</code> starts it.
+          </EmptyState>
+        )}
+        {nodes.data && nodes.data.items.length > 0 && (
+          <Paper withBorder>
+            <Table.ScrollContainer minWidth={640}>
+              <Table aria-label="Nodes">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>Node</Table.Th>
+                    <Table.Th>State</Table.Th>
+                    <Table.Th>Does</Table.Th>
+                    <Table.Th ta="right">Running</Table.Th>
+                    <Table.Th>Since</Table.Th>
+                    <Table.Th>Lease until</Table.Th>
+                    <Table.Th>Version</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {nodes.data.items.map((node) => (
+                    <NodeRow key={node.id} node={node} leads={node.id === leader} />
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+          </Paper>
+        )}
+        {leases.data && <LeaseTable leases={leases.data.items} nodes={nodes.data?.items ?? []} />}
+      </Stack>
+    </>
+  );
+}
+
+function NodeRow({ node, leads }: { node: Node; leads: boolean }) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Group gap="xs">
+          <Text size="sm" fw={550}>
+            {node.name}
+          </Text>
+          {leads && (
+            <Badge size="sm" variant="light" tt="none">
+              leader
+            </Badge>
+          )}
+        </Group>
+        <Text size="xs" c="dimmed">
+          number {node.id}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <StateBadge state={node.state} />
+      </Table.Td>
+      <Table.Td>
+        <Text size="sm">{node.roles.join(', ')}</Text>
+      </Table.Td>
+      <Table.Td ta="right" className="tabular">
+        {node.running}
+      </Table.Td>
+      <Table.Td>
+        <Moment at={node.started_at} show="both" />
+      </Table.Td>
+      <Table.Td>
+        <Moment at={node.lease_until} />
+      </Table.Td>
+      <Table.Td>
+        <Text size="sm">{node.version}</Text>
+      </Table.Td>
+    </Table.Tr>
+  );
+}

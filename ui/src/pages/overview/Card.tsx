@@ -1,0 +1,27 @@
+import { Anchor, Group, Paper, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+
+interface CardProps {
+  title: string;
+  more?: { href: string; label: string };
+  children: ReactNode;
+}
+
+export function Card({ title, more, children }: CardProps) {
+  return (
+    <Paper withBorder p="lg" h="100%" component="section" aria-label={title}>
+      <Group justify="space-between" mb="sm">
+        <Title order={2} size="h5">
+          {title}
+        </Title>
+        {more && (
+          <Anchor component={Link} href={more.href} size="sm">
+            {more.label}
+          </Anchor>
+        )}
+      </Group>
+      {children}
+    </Paper>
+  );
+}

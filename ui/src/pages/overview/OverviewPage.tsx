@@ -1,0 +1,80 @@
+import { Grid, SegmentedControl, Skeleton, Stack } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { call } from '../../api/call';
+import { useRefresh } from '../../live/liveContext';
+import { PageHeader } from '../../parts/PageHeader';
+import { ProblemNote } from '../../parts/ProblemNote';
+import { useAddress } from '../../parts/useAddress';
+import { FailingList } from './FailingList';
+import { FleetCard } from './FleetCard';
+import { LateList } from './LateList';
+import { LatenessChart } from './LatenessChart';
+import { NextList } from './NextList';
+import { OutcomeChart } from './OutcomeChart';
+import { Tiles } from './Tiles';
+import { Welcome } from './Welcome';
+
+const NAMES = ['since'] as const;
+const STEPS: Record<string, '1m' | '5m' | '15m'> = { '15m': '1m', '1h': '1m', '6h': '5m', '24h': '15m' };
+const USUAL = '1h';
+
+export default function OverviewPage() {
+  const [address, change] = useAddress(NAMES);
+  const since = address.since && STEPS[address.since] ? address.since : USUAL;
+  const { data: stats, error, refetch } = useQuery({
+    queryKey: ['stats', since],
+    queryFn: ({ signal }) => call('GET /stats', { query: { since, step: STEPS[since] ?? '1m' }, signal }),
+    refetchInterval: useRefresh(5_000),
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <>
+      <PageHeader
+        title="Overview"
+        about="What runs, what waits, what went wrong"
+        actions={
+          <SegmentedControl
+            value={since}
+            onChange={(next) => change({ since: next === USUAL ? '' : next })}
+            data={[
+              { value: '15m', label: '15 min' },
+              { value: '1h', label: '1 h' },
+              { value: '6h', label: '6 h' },
+              { value: '24h', label: '24 h' },
+            ]}
+            aria-label="Time shown"
+          />
+        }
+      />
+      {error !== null && <ProblemNote error={error} onRetry={() => void refetch()} />}
+      {stats === undefined ? (
+        error === null && <Skeleton height={400} />
+      ) : (
+        <Stack>
+          <Welcome stats={stats} />
+          <Tiles live={stats.live} />
+          <Grid gap="md">
+            <Grid.Col span={{ base: 12, lg: 7 }}>
+              <OutcomeChart series={stats.series} step={STEPS[since] ?? '1m'} />
+            </Grid.Col>
+            <Grid.Col span={{ base: 12, lg: 5 }}>
+              <LatenessChart series={stats.series} />
+            </Grid.Col>
+            <Grid.Col span={{ base: 12, md: 6, lg: 4 }}>
+              <FailingList failing={stats.failing} />
+            </Grid.Col>
+            <Grid.Col span={{ base: 12, md: 6, lg: 4 }}>
+              <LateList late={stats.late} />
+            </Grid.Col>
+            <Grid.Col span={{ base: 12, md: 6, lg: 4 }}>
+              <NextList next={stats.next} />
+            </Grid.Col>
+            <Grid.Col span={12}>
+              <FleetCard leader={stats.leader} />
+            </Grid.Col>
+          </Grid>
+        </Stack>
+      )}
+    </>
+  );
+}

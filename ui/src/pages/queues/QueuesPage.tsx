@@ -1,0 +1,98 @@
+import { Anchor, Button, Paper, Skeleton, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { call } from '../../api/call';
+import type { Queue } from '../../api/types';
+import { useRefresh } from '../../live/liveContext';
+import { EmptyState } from '../../parts/EmptyState';
+import { PageHeader } from '../../parts/PageHeader';
+import { ProblemNote } from '../../parts/ProblemNote';
+import { StateBadge } from '../../parts/StateBadge';
+import { useMay } from '../../session/sessionContext';
+import { Moment } from '../../time/Moment';
+import { PauseDialog } from '../schedule/PauseDialog';
+import { useQueueActions } from './useQueueActions';
+
+export default function QueuesPage() {
+  const { data, error, refetch } = useQuery({ queryKey: ['queues'], queryFn: ({ signal }) => call('GET /queues', { signal }), refetchInterval: useRefresh(5_000) });
+  const [pausing, setPausing] = useState<string | null>(null);
+  const actions = useQueueActions();
+  return (
+    <>
+      <PageHeader title="Queues" about="Lanes that workers serve; one can be paused without touching its schedules" />
+      {error !== null && <ProblemNote error={error} onRetry={() => void refetch()} />}
+      {data === undefined && error === null && <Skeleton height={160} />}
+      {data?.items.length === 0 && (
+        <EmptyState icon="queue" title="No queues yet">
+          A queue comes to be with the first job that names it. Without a name it is <code>default</code>.
+        </EmptyState>
+      )}
+      {data && data.items.length > 0 && (
+        <Paper withBorder>
+          <Table.ScrollContainer minWidth={640}>
+            <Table aria-label="Queues">
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Queue</Table.Th>
+                  <Table.Th>State</Table.Th>
+                  <Table.Th ta="right">Running</Table.Th>
+                  <Table.Th ta="right">Due</Table.Th>
+                  <Table.Th ta="right">Pending</Table.Th>
+                  <Table.Th>Limits</Table.Th>
+                  <Table.Th aria-label="Actions" />
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {data.items.map((queue) => (
+                  <QueueRow key={queue.name} queue={queue} onPause={() => setPausing(queue.name)} onResume={() => actions.resume(queue.name)} />
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Table.ScrollContainer>
+        </Paper>
+      )}
+      {pausing !== null && <PauseDialog title={`Pause the queue ${pausing}`} onClose={() => setPausing(null)} onPause={(note) => actions.pause(pausing, note)} />}
+    </>
+  );
+}
+
+function QueueRow({ queue, onPause, onResume }: { queue: Queue; onPause: () => void; onResume: () => void }) {
+  const may = useMay('manage');
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Anchor component={Link} href={`/jobs?queue=${encodeURIComponent(queue.name)}`} fw={550} size="sm" c="var(--mantine-color-text)">
+          {queue.name}
+        </Anchor>
+      </Table.Td>
+      <Table.Td>
+        <StateBadge state={queue.paused ? 'paused' : 'active'} />
+        {queue.paused && (
+          <Text size="xs" c="dimmed" component="div">
+            {queue.pause_note} since <Moment at={queue.paused_at} />
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td ta="right" className="tabular">
+        {queue.running.toLocaleString('en')}
+      </Table.Td>
+      <Table.Td ta="right" className="tabular">
+        {queue.due.toLocaleString('en')}
+      </Table.Td>
+      <Table.Td ta="right" className="tabular">
+        {queue.pending.toLocaleString('en')}
+      </Table.Td>
+      <Table.Td>
+        <Text size="sm" c="dimmed">
+          {[queue.most && `${queue.most} at once`, queue.rate].filter(Boolean).join(', ') || 'none'}
+        </Text>
+      </Table.Td>
+      <Table.Td ta="right">
+        <Button size="xs" variant="default" disabled={!may} onClick={queue.paused ? onResume : onPause} aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}>
+          {queue.paused ? 'Resume' : 'Pause'}
+        </Button>
+      </Table.Td>
+    </Table.Tr>
+  );
+}

@@ -1,0 +1,42 @@
+import { Button, Group, SegmentedControl } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { complain } from '../../parts/toasts';
+import classes from './EditorBar.module.css';
+import { bodyOf, draftOfBody, type ScheduleDraft } from './scheduleDraft';
+
+interface EditorBarProps {
+  draft: ScheduleDraft;
+  onChange: (next: Partial<ScheduleDraft>) => void;
+  touched: boolean;
+  onDiscard: () => void;
+  children: ReactNode;
+}
+
+/** Always in view: nobody has to look for how to save. */
+export function EditorBar({ draft, onChange, touched, onDiscard, children }: EditorBarProps) {
+  const toForm = () => {
+    const { body, problem } = bodyOf(draft);
+    if (problem !== null) complain(new Error(problem));
+    else onChange({ ...draftOfBody(body), version: draft.version, base: draft.base });
+  };
+  return (
+    <Group className={classes.root} justify="space-between">
+      <SegmentedControl
+        size="xs"
+        value={draft.json === null ? 'form' : 'json'}
+        onChange={(mode) => (mode === 'json' ? onChange({ json: JSON.stringify(bodyOf(draft).body, null, 2) }) : toForm())}
+        data={[
+          { value: 'form', label: 'Form' },
+          { value: 'json', label: 'JSON' },
+        ]}
+        aria-label="View"
+      />
+      <Group gap="xs">
+        <Button variant="default" onClick={onDiscard} disabled={!touched}>
+          Discard
+        </Button>
+        {children}
+      </Group>
+    </Group>
+  );
+}

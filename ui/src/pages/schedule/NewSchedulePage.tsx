@@ -1,0 +1,45 @@
+import { Anchor, Button } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { call, newIdempotencyKey } from '../../api/call';
+import { fieldErrors } from '../../forms/fieldErrors';
+import { useDraft } from '../../forms/useDraft';
+import { PageHeader } from '../../parts/PageHeader';
+import { ProblemNote } from '../../parts/ProblemNote';
+import { say } from '../../parts/toasts';
+import { useMay } from '../../session/sessionContext';
+import { EditorBar } from './EditorBar';
+import { EditorForm } from './EditorForm';
+import { bodyOf, emptySchedule } from './scheduleDraft';
+
+export default function NewSchedulePage() {
+  const { draft, change, discard, touched } = useDraft('schedule', emptySchedule);
+  const [, navigate] = useLocation();
+  const client = useQueryClient();
+  const may = useMay('manage');
+  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
+  const { body, problem } = bodyOf(draft);
+  const create = useMutation({
+    mutationFn: () => call('POST /schedules', { body, idempotencyKey }),
+    onSuccess: (schedule) => {
+      discard();
+      say(`${schedule.name} is created`);
+      void client.invalidateQueries({ queryKey: ['schedules'] });
+      navigate(`/schedules/${schedule.id}`);
+    },
+    onError: () => setIdempotencyKey(newIdempotencyKey()),
+  });
+  return (
+    <>
+      <PageHeader title="New schedule" about={<Anchor component={Link} href="/schedules" size="sm">Schedules</Anchor>} />
+      {create.error !== null && <ProblemNote error={create.error} title="It was not created" />}
+      <EditorForm draft={draft} onChange={change} errorAt={fieldErrors(create.error)} isNew />
+      <EditorBar draft={draft} onChange={change} touched={touched} onDiscard={() => discard()}>
+        <Button onClick={() => create.mutate()} loading={create.isPending} disabled={!may || problem !== null || !body.name}>
+          Create schedule
+        </Button>
+      </EditorBar>
+    </>
+  );
+}

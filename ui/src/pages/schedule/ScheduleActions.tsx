@@ -1,0 +1,55 @@
+import { Button, Group, Menu, ActionIcon } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import type { Schedule } from '../../api/types';
+import { ConfirmDialog } from '../../parts/ConfirmDialog';
+import { Icon } from '../../parts/Icon';
+import { useMay } from '../../session/sessionContext';
+import { BackfillDialog } from './BackfillDialog';
+import { PauseDialog } from './PauseDialog';
+import { useScheduleActions } from './useScheduleActions';
+
+export function ScheduleActions({ schedule }: { schedule: Schedule }) {
+  const may = useMay('manage');
+  const actions = useScheduleActions(schedule);
+  const [pausing, pause] = useDisclosure(false);
+  const [removing, remove] = useDisclosure(false);
+  const [filling, fill] = useDisclosure(false);
+  return (
+    <Group gap="xs">
+      {schedule.paused ? (
+        <Button variant="default" leftSection={<Icon name="play" />} disabled={!may} onClick={actions.resume}>
+          Resume
+        </Button>
+      ) : (
+        <Button variant="default" leftSection={<Icon name="pause" />} disabled={!may} onClick={pause.open}>
+          Pause
+        </Button>
+      )}
+      <Button leftSection={<Icon name="bolt" />} disabled={!may} onClick={actions.trigger}>
+        Run now
+      </Button>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon size={36} variant="default" aria-label="More actions">
+            <Icon name="more" />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item leftSection={<Icon name="history" />} disabled={!may} onClick={fill.open}>
+            Backfill past fires
+          </Menu.Item>
+          <Menu.Item leftSection={<Icon name="trash" />} color="red" disabled={!may} onClick={remove.open}>
+            Delete
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      {pausing && <PauseDialog title={`Pause ${schedule.name}`} onClose={pause.close} onPause={actions.pause} />}
+      {filling && <BackfillDialog schedule={schedule} onClose={fill.close} />}
+      {removing && (
+        <ConfirmDialog title={`Delete ${schedule.name}`} verb="Delete" onClose={remove.close} onConfirm={actions.remove}>
+          It fires no more, and its jobs not yet started are withdrawn. Past jobs stay.
+        </ConfirmDialog>
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,86 @@
+import { Grid, Paper, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { call } from '../../api/call';
+import type { Schedule } from '../../api/types';
+import { useRefresh } from '../../live/liveContext';
+import { Facts } from '../../parts/Facts';
+import { JsonBlock } from '../../parts/JsonBlock';
+import { LabelList } from '../../parts/LabelList';
+import { ProblemNote } from '../../parts/ProblemNote';
+import { TargetText } from '../../parts/TargetText';
+import { WhyNote } from '../../parts/WhyNote';
+import { Moment } from '../../time/Moment';
+import { useViewerZone } from '../../time/viewerZone';
+import { expressionOf, zoneOf } from '../schedules/shown';
+import { FireList } from './FireList';
+import { RecentJobs } from './RecentJobs';
+
+const FIRES = 10;
+
+export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
+  const path = { schedule_id: schedule.id };
+  const refresh = useRefresh(15_000);
+  const viewer = useViewerZone();
+  const why = useQuery({ queryKey: ['schedule-why', schedule.id], queryFn: ({ signal }) => call('GET /schedules/{schedule_id}/why', { path, signal }), refetchInterval: refresh });
+  const preview = useQuery({
+    queryKey: ['schedule', schedule.id, 'fires', schedule.version],
+    queryFn: ({ signal }) => call('POST /preview', { body: { when: schedule.when as never, count: FIRES, ...(schedule.start_at && { start_at: schedule.start_at }), ...(schedule.end_at && { end_at: schedule.end_at }) }, signal }),
+    refetchInterval: refresh,
+  });
+  return (
+    <Stack>
+      {why.data && <WhyNote why={why.data} />}
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, md: 7 }}>
+          <Stack>
+            <RecentJobs schedule={schedule} />
+            {schedule.payload != null && (
+              <Paper withBorder p="lg">
+                <Title order={2} size="h5" mb="sm">
+                  Payload
+                </Title>
+                <JsonBlock value={schedule.payload} label="Payload" />
+              </Paper>
+            )}
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 5 }}>
+          <Stack>
+            <Paper withBorder p="lg">
+              <Title order={2} size="h5">
+                Next fires
+              </Title>
+              <Text size="sm" c="dimmed" mb="xs">
+                {preview.data?.words ?? schedule.description}
+              </Text>
+              {preview.error !== null && <ProblemNote error={preview.error} />}
+              {schedule.paused ? <Text size="sm">It is paused and fires no more until resumed.</Text> : preview.data && <FireList fires={preview.data.fires} zone={zoneOf(schedule) ?? viewer} />}
+            </Paper>
+            <Paper withBorder p="lg">
+              <Facts facts={factsOf(schedule)} />
+            </Paper>
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </Stack>
+  );
+}
+
+function factsOf(schedule: Schedule): Array<[string, React.ReactNode]> {
+  const missed = schedule.missed as { policy?: string; within?: string };
+  return [
+    ['Runs', <TargetText key="target" target={schedule.target} />],
+    ['Written', <code key="when">{expressionOf(schedule.when)}</code>],
+    ['Queue', `${schedule.queue}, priority ${schedule.priority}`],
+    ['Overlap', schedule.overlap.replace('_', ' ')],
+    ['Missed fires', [missed.policy, missed.within && `within ${missed.within}`].filter(Boolean).join(' ')],
+    ['Delivery', schedule.delivery.replaceAll('_', ' ')],
+    ['Time limit', schedule.timeout ?? 'none'],
+    ['Jitter', schedule.jitter],
+    ['Runs so far', `${schedule.runs.toLocaleString('en')}${schedule.max_runs ? ` of ${schedule.max_runs.toLocaleString('en')}` : ''}`],
+    ['Last fire', <Moment key="last" at={schedule.last_fire_time} show="both" />],
+    ['Owner', schedule.owner ?? 'nobody'],
+    ['Labels', Object.keys(schedule.labels).length ? <LabelList key="labels" labels={schedule.labels} /> : 'none'],
+    ['Changed', <Moment key="changed" at={schedule.updated_at} />],
+  ];
+}

@@ -1,0 +1,74 @@
+import { Button, Group, SegmentedControl, Select, Textarea, TextInput } from '@mantine/core';
+import type { FieldErrors } from '../../forms/fieldErrors';
+import { Section } from '../../forms/Section';
+import { ZONES } from '../../time/viewerZone';
+import type { WhenDraft, WhenKind } from './whenDraft';
+
+interface WhenFieldsProps {
+  draft: WhenDraft;
+  onChange: (next: Partial<WhenDraft>) => void;
+  error: string | undefined;
+  errorAt: FieldErrors;
+}
+
+const KINDS = [
+  { value: 'cron', label: 'Cron' },
+  { value: 'every', label: 'Interval' },
+  { value: 'at', label: 'Once' },
+  { value: 'rrule', label: 'Rule' },
+];
+const EXAMPLES: ReadonlyArray<[text: string, cron: string]> = [
+  ['Every 5 minutes', '*/5 * * * *'],
+  ['Hourly', '0 * * * *'],
+  ['Weekdays at 9', '0 9 * * MON-FRI'],
+  ['Nightly', '30 2 * * *'],
+  ['Last day of the month', '0 18 L * *'],
+];
+
+export function WhenFields({ draft, onChange, error, errorAt }: WhenFieldsProps) {
+  return (
+    <Section title="When it fires">
+      <SegmentedControl value={draft.whenKind} onChange={(kind) => onChange({ whenKind: kind as WhenKind })} data={KINDS} aria-label="Kind of schedule" w="fit-content" />
+      <Expression draft={draft} onChange={onChange} error={error} />
+      {draft.whenKind !== 'every' && (
+        <Select
+          label="Time zone"
+          description="The schedule follows the clocks there, with their changes in spring and autumn"
+          data={ZONES}
+          value={draft.tz}
+          onChange={(tz) => onChange({ tz: tz ?? 'UTC' })}
+          searchable
+          limit={60}
+          allowDeselect={false}
+          error={errorAt('when.tz')}
+          maw={360}
+        />
+      )}
+    </Section>
+  );
+}
+
+function Expression({ draft, onChange, error }: Omit<WhenFieldsProps, 'errorAt'>) {
+  const mono = { input: { fontFamily: 'var(--mantine-font-family-monospace)' } };
+  switch (draft.whenKind) {
+    case 'cron':
+      return (
+        <div>
+          <TextInput label="Cron expression" description="Minute, hour, day, month, weekday; with seconds first if there are six" value={draft.cron} onChange={(event) => onChange({ cron: event.currentTarget.value })} error={error} styles={mono} required />
+          <Group gap={6} mt={8}>
+            {EXAMPLES.map(([text, cron]) => (
+              <Button key={cron} size="compact-xs" variant="default" onClick={() => onChange({ cron })}>
+                {text}
+              </Button>
+            ))}
+          </Group>
+        </div>
+      );
+    case 'every':
+      return <TextInput label="Interval" description="Such as 30s, 15m, 1h30m; it never drifts" value={draft.every} onChange={(event) => onChange({ every: event.currentTarget.value })} error={error} maw={240} required />;
+    case 'at':
+      return <TextInput type="datetime-local" step={1} label="Date and time" description={`As clocks show it in ${draft.tz}`} value={draft.at} onChange={(event) => onChange({ at: event.currentTarget.value })} error={error} maw={280} required />;
+    case 'rrule':
+      return <Textarea label="Recurrence rule" description="RFC 5545, as calendars write it" value={draft.rrule} onChange={(event) => onChange({ rrule: event.currentTarget.value })} error={error} styles={mono} autosize minRows={2} required />;
+  }
+}

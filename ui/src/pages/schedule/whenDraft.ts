@@ -1,0 +1,46 @@
+import type { When } from '../../api/types';
+import { BROWSER_ZONE } from '../../time/viewerZone';
+import { instantOf, localInput } from '../../time/format';
+
+export type WhenKind = 'cron' | 'every' | 'at' | 'rrule';
+
+/** When it fires, while it is being written. Every kind keeps its text. */
+export interface WhenDraft {
+  whenKind: WhenKind;
+  cron: string;
+  every: string;
+  at: string;
+  rrule: string;
+  tz: string;
+}
+
+export const EMPTY_WHEN: WhenDraft = { whenKind: 'cron', cron: '0 9 * * MON-FRI', every: '5m', at: '', rrule: 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0', tz: BROWSER_ZONE };
+
+export function whenOf(draft: WhenDraft): When {
+  switch (draft.whenKind) {
+    case 'cron':
+      return { cron: draft.cron.trim(), tz: draft.tz };
+    case 'every':
+      return { every: draft.every.trim() };
+    case 'at':
+      return { at: isoOf(draft.at, draft.tz) ?? draft.at };
+    case 'rrule':
+      return { rrule: draft.rrule.trim(), tz: draft.tz };
+  }
+}
+
+export function draftOfWhen(when: Record<string, string>): WhenDraft {
+  const tz = when['tz'] ?? BROWSER_ZONE;
+  const known = { ...EMPTY_WHEN, tz };
+  if (when['cron'] !== undefined) return { ...known, whenKind: 'cron', cron: when['cron'], tz: when['tz'] ?? 'UTC' };
+  if (when['every'] !== undefined) return { ...known, whenKind: 'every', every: when['every'] };
+  if (when['rrule'] !== undefined) return { ...known, whenKind: 'rrule', rrule: when['rrule'], tz: when['tz'] ?? 'UTC' };
+  return { ...known, whenKind: 'at', at: localOf(when['at'] ?? null, tz) };
+}
+
+export function isoOf(local: string, zone: string): string | null {
+  const at = local ? instantOf(local, zone) : null;
+  return at === null ? null : new Date(at).toISOString();
+}
+
+export const localOf = (iso: string | null, zone: string): string => (iso ? localInput(Date.parse(iso), zone) : '');

@@ -1,0 +1,26 @@
+import { Group, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
+
+interface PageHeaderProps {
+  title: ReactNode;
+  about?: ReactNode;
+  actions?: ReactNode;
+}
+
+export function PageHeader({ title, about, actions }: PageHeaderProps) {
+  return (
+    <Group justify="space-between" align="flex-end" mb="md" gap="sm">
+      <div>
+        <Title order={1} size="h3">
+          {title}
+        </Title>
+        {about && (
+          <Text c="dimmed" size="sm" component="div">
+            {about}
+          </Text>
+        )}
+      </div>
+      {actions && <Group gap="xs">{actions}</Group>}
+    </Group>
+  );
+}

@@ -1,0 +1,25 @@
+import type { JobRow } from '../api/types';
+import classes from './StateBadge.module.css';
+
+const WORDS: Record<string, string> = {
+  pending: 'Pending', queued: 'Queued', running: 'Running', succeeded: 'Succeeded', dead: 'Dead', cancelled: 'Cancelled',
+  skipped: 'Skipped', retrying: 'Retrying', cancelling: 'Cancelling',
+  active: 'Active', paused: 'Paused', ended: 'Ended', alive: 'Alive', expired: 'Expired', revoked: 'Revoked',
+};
+const TONES: Record<string, string> = {
+  cancelling: 'cancelled', active: 'succeeded', paused: 'cancelled', ended: 'pending', alive: 'succeeded', expired: 'cancelled', revoked: 'dead',
+};
+
+/** A state by colour and by word. */
+export function StateBadge({ state }: { state: string }) {
+  return (
+    <span className={classes.root} data-tone={TONES[state] ?? state}>
+      {WORDS[state] ?? state}
+    </span>
+  );
+}
+
+export function JobStateBadge({ job }: { job: Pick<JobRow, 'state' | 'failures' | 'cancel_requested'> }) {
+  if (job.state === 'running' && job.cancel_requested) return <StateBadge state="cancelling" />;
+  return <StateBadge state={job.state === 'pending' && job.failures > 0 ? 'retrying' : job.state} />;
+}

@@ -1,0 +1,50 @@
+import { memo } from 'react';
+import { useLocation } from 'wouter';
+import type { Column } from './VirtualTable';
+import classes from './VirtualTable.module.css';
+
+interface VirtualRowProps<T> {
+  row: T;
+  id: string;
+  columns: ReadonlyArray<Column<T>>;
+  index: number;
+  top: number;
+  height: number;
+  href: string;
+  name: string;
+  /** null: rows cannot be chosen. */
+  chosen: boolean | null;
+  onToggle: ((id: string) => void) | undefined;
+}
+
+function Row<T>({ row, id, columns, index, top, height, href, name, chosen, onToggle }: VirtualRowProps<T>) {
+  const [, navigate] = useLocation();
+  return (
+    // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- a cell holds a link for the keyboard
+    <div
+      role="row"
+      tabIndex={-1}
+      aria-rowindex={index + 2}
+      className={`${classes.row} ${classes.bodyRow}`}
+      data-chosen={chosen || undefined}
+      style={{ height, transform: `translateY(${top}px)` }}
+      onClick={(event) => {
+        if (!(event.target as HTMLElement).closest('a, button, input, [role="menu"]')) navigate(href);
+      }}
+    >
+      {chosen !== null && (
+        <div role="cell" className={classes.check}>
+          <input type="checkbox" aria-label={`Select ${name}`} checked={chosen} onChange={() => onToggle?.(id)} />
+        </div>
+      )}
+      {columns.map((column) => (
+        <div key={column.name} role="cell" className={classes.cell} data-wide={column.wide}>
+          {column.cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Drawn anew only when something of its own changed: scrolling draws the rows that come into view, and no others. */
+export const VirtualRow = memo(Row) as typeof Row;

@@ -1,0 +1,84 @@
+import { Loader, Modal, TextInput } from '@mantine/core';
+import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
+import { Icon } from '../parts/Icon';
+import classes from './CommandPalette.module.css';
+import { useCommands, type Command } from './useCommands';
+
+export function CommandPalette({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  return (
+    <Modal.Root opened={opened} onClose={onClose} padding={0} size="lg" yOffset="12vh" transitionProps={{ duration: 0 }}>
+      <Modal.Overlay />
+      <Modal.Content aria-label="Search and commands">
+        <Palette onClose={onClose} />
+      </Modal.Content>
+    </Modal.Root>
+  );
+}
+
+function Palette({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState('');
+  const [chosen, setChosen] = useState(0);
+  const { commands, searching } = useCommands(text);
+  const list = useRef<HTMLDivElement>(null);
+
+  useEffect(() => {
+    list.current?.children[chosen]?.scrollIntoView({ block: 'nearest' });
+  }, [chosen]);
+
+  const run = (command: Command | undefined) => {
+    if (!command) return;
+    onClose();
+    command.run();
+  };
+  const press = (event: KeyboardEvent) => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step) {
+      event.preventDefault();
+      setChosen((was) => (was + step + commands.length) % Math.max(commands.length, 1));
+    }
+    if (event.key === 'Enter') run(commands[chosen]);
+  };
+  return (
+    <>
+      <TextInput
+        variant="unstyled"
+        size="md"
+        px="md"
+        placeholder="A page, a schedule, a job id, a command …"
+        aria-label="Search and commands"
+        role="combobox"
+        aria-expanded
+        aria-controls="palette-list"
+        aria-activedescendant={commands[chosen] ? `palette-${chosen}` : undefined}
+        value={text}
+        onChange={(event) => {
+          setText(event.currentTarget.value);
+          setChosen(0);
+        }}
+        onKeyDown={press}
+        rightSection={searching ? <Loader size="xs" /> : null}
+        data-autofocus
+      />
+      <div className={classes.list} id="palette-list" role="listbox" aria-label="Found" ref={list}>
+        {commands.map((command, index) => (
+          // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- the keys are handled by the input that owns the list
+          <div
+            key={command.id}
+            id={`palette-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === chosen}
+            className={classes.entry}
+            onMouseMove={() => setChosen(index)}
+            onClick={() => run(command)}
+          >
+            <Icon name={command.icon} />
+            <span className={classes.label}>{command.label}</span>
+            <span className={classes.hint}>{command.hint}</span>
+          </div>
+        ))}
+        {commands.length === 0 && !searching && <div className={classes.none}>Nothing is called so.</div>}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,40 @@
+import { Button, Popover, Select, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useNow } from '../time/clock';
+import { zoneName } from '../time/format';
+import { BROWSER_ZONE, setViewerZone, useViewerZone, ZONES } from '../time/viewerZone';
+import classes from './ZoneMenu.module.css';
+
+/** The zone times are shown in: visible at all times, changed in two clicks. */
+export function ZoneMenu() {
+  const zone = useViewerZone();
+  const now = useNow();
+  const [opened, setOpened] = useState(false);
+  const choose = (chosen: string | null) => {
+    if (chosen) setViewerZone(chosen);
+    setOpened(false);
+  };
+  return (
+    <Popover opened={opened} onChange={setOpened} width={280} position="bottom-end" shadow="md" trapFocus>
+      <Popover.Target>
+        <Button className={classes.root} variant="subtle" color="gray" size="compact-sm" h={32} onClick={() => setOpened(!opened)} aria-label={`${zoneName(now, zone)}: times are shown in ${zone}`}>
+          {zoneName(now, zone)}
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <Stack gap="xs">
+          <Text size="sm">Times are shown in this zone. Schedules fire in their own.</Text>
+          <Select label="Zone" data={ZONES} value={zone} onChange={choose} searchable limit={50} comboboxProps={{ withinPortal: false }} />
+          <Button.Group>
+            <Button fullWidth variant="default" size="xs" onClick={() => choose(BROWSER_ZONE)}>
+              Mine
+            </Button>
+            <Button fullWidth variant="default" size="xs" onClick={() => choose('UTC')}>
+              UTC
+            </Button>
+          </Button.Group>
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
