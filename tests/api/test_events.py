@@ -137,6 +137,8 @@ async def test_what_one_process_does_is_seen_by_listeners_of_another(kind: str, 
         await until(lambda: works.watch().journal.listened)
         await works.schedule("hourly", "greet", dt.Every("1h"))
         assert (await listener.until("schedule", "created")).data["name"] == "hourly"
+        await works.edit_schedule("hourly", {"priority": 8})
+        assert (await listener.until("schedule", "replaced")).data["name"] == "hourly"
         job = await works.submit("greet")
         for action, state in (("submitted", "pending"), ("started", "running"), ("succeeded", "succeeded")):
             told = await listener.until("job", action)

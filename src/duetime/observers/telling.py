@@ -71,13 +71,15 @@ class TellingStore:
         self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
     ) -> Schedule | None:
         stored = await self._store.put_schedule(draft, next_fire_time, expect_version, author)
-        return self._told(stored, Change.CREATED if stored is not None and stored.id == draft.id else Change.REPLACED)
+        fresh = stored is not None and stored.id == draft.id and not expect_version
+        return self._told(stored, Change.CREATED if fresh else Change.REPLACED)
 
     async def pause_schedule(self, *arguments: Any, **options: Any) -> Schedule | None:
         return self._told(await self._store.pause_schedule(*arguments, **options), Change.PAUSED)
 
     async def resume_schedule(self, *arguments: Any, **options: Any) -> Schedule | None:
-        return self._told(await self._store.resume_schedule(*arguments, **options), Change.RESUMED)
+        resumed = await self._store.resume_schedule(*arguments, **options)
+        return resumed if resumed is None or resumed.paused else self._told(resumed, Change.RESUMED)  # left as it was: see there
 
     async def remove_schedule(self, *arguments: Any, **options: Any) -> Schedule | None:
         return self._told(await self._store.remove_schedule(*arguments, **options), Change.REMOVED)
