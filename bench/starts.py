@@ -51,6 +51,11 @@ class StartLog:
             most = max(most, running[kind % kinds])
         return most
 
+    def last_probe(self) -> float:
+        content = self.path.read_bytes()
+        whole = content[: len(content) // RECORD.size * RECORD.size]
+        return max((moment for number, moment in RECORD.iter_unpack(whole) if number == PROBE), default=0.0)
+
     def _all(self) -> list[tuple[int, float]]:
         content = self.path.read_bytes()
         whole = content[: len(content) // RECORD.size * RECORD.size]

@@ -12,9 +12,9 @@ from bench.raw import timers
 from bench.raw.ceiling import PostgresCeiling
 from bench.setting import Setting
 from bench.stage import Stage
-from bench.starts import TOLD_EVERY
 
 PER_SECOND = 50
+FEWEST = 50  # urgent jobs worth a quantile
 AHEAD = 4.0  # jobs are stored so long before the first is due
 
 
@@ -65,10 +65,11 @@ def _past_a_flood(setting: Setting, ground: Ground, flood: int) -> Lateness:
         ground.until(lambda: len(ground.log) > 0, "the flood to begin", crew)
         sent = ground.client("urgent", PER_SECOND, setting.scale.urgent_seconds)["sent"]
         ground.until(lambda: len(ground.log.read()) >= len(sent), f"{len(sent)} urgent jobs to start", crew)
-        starts = ground.log.read()
-        if (len(ground.log) - len(starts)) * TOLD_EVERY >= flood:
-            raise BenchFailed("the flood was over before the last urgent job was picked up: the figure would flatter")
-        return _lateness(setting.stage, crew, [moment - sent[number] for number, moment in starts], costs)
+        ended = ground.log.last_probe()
+        late = [moment - sent[number] for number, moment in ground.log.read() if sent[number] < ended]
+        if len(late) < FEWEST:
+            raise BenchFailed(f"the flood was over after {len(late)} urgent jobs: too few to tell")
+        return _lateness(setting.stage, crew, late, costs)
 
 
 def punctual(setting: Setting) -> Iterator[Figure]:
