@@ -221,7 +221,8 @@ class JobInvariants:
         self._verdict.require(not taken, "I7", f"job {decision.id} was settled by another while node {known.node} lives")
         self._check_ran(decision)
         wanted_stopped = known.cancel_requested or known.draft.schedule_id in self._fires.cancelling
-        blamed = known.losses == 0 or known.begun
+        # A worker that lost its lease and lives to tell was not killed by this job: it may or may not count this loss.
+        blamed = known.losses == 0 or (decision.losses > known.losses if writer is owner else known.begun)
         check_settlement(self._verdict, known.draft, (known.failures, known.losses), wanted_stopped, blamed, decision)
 
     def _check_ran(self, decision: Settlement) -> None:
