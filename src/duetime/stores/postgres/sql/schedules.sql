@@ -6,8 +6,9 @@
 -- $1..$18 the definition, $19 segment, $20 next_fire_time, $21 author. No row when the name is taken.
 WITH s AS (
     INSERT INTO duetime.schedules (id, tenant, name, definition, target, target_spec, payload, policies, queue, priority, overlap, jitter,
-        start_at, end_at, max_runs, owner, labels, gate, segment, next_fire_time, version)
+        start_at, end_at, max_runs, owner, labels, gate, segment, next_fire_time, created_at, updated_at, version)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+        statement_timestamp(), statement_timestamp(), -- one instant, which the two defaults would not be
         1 + coalesce((SELECT max(v.version) FROM duetime.schedule_versions v WHERE v.tenant = $2 AND v.name = $3), 0))
     ON CONFLICT DO NOTHING RETURNING *)
 SELECT n.* FROM s CROSS JOIN LATERAL duetime.noted(ROW(s.*)::duetime.schedules, $21, 'created') n;
