@@ -22,7 +22,7 @@ from duetime.app.operations import Operations
 from duetime.app.reporting import Alive, Completed
 from duetime.clock import pause
 from duetime.errors import DuetimeError
-from duetime.invokers.http.echo import SHOWN_OF_BODY, told_by
+from duetime.invokers.http.echo_paths import SHOWN_OF_BODY, told_by
 from duetime.model.signing import spoken_for
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -13,11 +13,11 @@ from types import TracebackType
 
 from aiohttp import web
 
+from duetime.invokers.http.echo_paths import SHOWN_OF_BODY, told_by
 from duetime.model.codec import encode
 
 MOST_RECORDED = 10_000
 LARGEST_BODY = 1024 * 1024
-SHOWN_OF_BODY = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,3 @@ class EchoAgent:
             await asyncio.wait([asyncio.ensure_future(self._closing.wait())], timeout=wait)
         echo = {"method": request.method, "path": request.path_qs, "body": body[:SHOWN_OF_BODY].decode("utf-8", "replace")}
         return web.Response(status=status, body=encode(echo), content_type="application/json")
-
-
-def told_by(path: str) -> tuple[int, float]:
-    match path.split("/")[1:]:
-        case ["status", code, *_] if code.isascii() and code.isdigit() and 200 <= int(code) <= 599:
-            return int(code), 0.0
-        case ["slow", seconds, *_] if seconds.isascii() and seconds.replace(".", "", 1).isdigit():
-            return 200, min(float(seconds), 3_600.0)
-        case ["later", *_]:
-            return 202, 0.0
-        case _:
-            return 200, 0.0
