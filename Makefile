@@ -17,8 +17,8 @@ run: setup ## start a node on a SQLite file: make run ARGS="--app tasks:app"
 test: setup lint types layers ## everything: checks, then all tests, PostgreSQL included
 	$(PYTEST) -n 2 $(PYTEST_FLAGS)
 
-check: setup lint types layers ## the same without server and slow tests: under a minute
-	$(PYTEST) -q -m "not postgres and not slow" -n 2 $(PYTEST_FLAGS)
+check: setup lint types layers ## the quick loop: checks, unit tests, the engine on memory and SQLite
+	$(PYTEST) -q -m "not postgres and not slow" -n 2 $(PYTEST_FLAGS) tests/app tests/layers tests/stores tests/unit
 
 bench: setup ## measure speed: make bench ARGS="--help"
 	$(BIN)/python -m bench $(ARGS)
