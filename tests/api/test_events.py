@@ -309,7 +309,7 @@ async def test_the_end_of_the_service_ends_streams_at_once() -> None:
         async with service(worker("memory://")) as place:
             listeners = [await stack.enter_async_context(place.listening()) for _ in range(3)]
             began = asyncio.get_running_loop().time()
-        assert asyncio.get_running_loop().time() - began < 2
+        assert asyncio.get_running_loop().time() - began < 10
         for listener in listeners:
             assert await listener.rest() == []
 
