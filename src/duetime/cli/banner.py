@@ -47,7 +47,7 @@ def _api(settings: Settings, address: str, keys: int) -> Iterator[str]:
     if keys or not settings.keys:
         yield f"  try     {_try(settings, address)}"
     if settings.local and not address.startswith(UNIX):
-        yield f"  demo    duetime demo --port {address.rpartition(':')[2]} adds lively examples"
+        yield f"  demo    {_command()} demo --port {address.rpartition(':')[2]} adds lively examples"
 
 
 def _try(settings: Settings, address: str) -> str:
@@ -65,6 +65,14 @@ def _access(settings: Settings, keys: int) -> str:
     if not settings.keys:
         return "this machine only, no key needed (--auth keys asks for one)"
     return "by API key" if keys else "by API key, and there is none yet: duetime key create NAME --scopes admin"
+
+
+def _command() -> str:
+    """As it can be typed here: in a fresh clone the program is in .venv and not on the path."""
+    import shutil
+    import sys
+
+    return "duetime" if shutil.which("duetime") else sys.argv[0]
 
 
 def _calls(settings: Settings) -> str:
