@@ -273,7 +273,7 @@ async def _store_later(store: Any, drafts: Sequence[JobDraft]) -> None:
         return
 
 
-@mutant("I8")
+@mutant("I8", "I2")
 def settlement_dropped_when_its_reply_is_lost() -> AbstractContextManager[Any]:
     honest = Settler.run_once
 
@@ -322,7 +322,7 @@ def _hints_only() -> Iterator[None]:
     async def never(self: Sweeper) -> Micros:
         return 3_600 * SECOND
 
-    async def until_next(self: Claimer) -> Micros:
+    async def until_next(self: Claimer, look_at: Micros, only: object) -> Micros:
         self.wake_at = 1 << 62
         return 3_600 * SECOND
 

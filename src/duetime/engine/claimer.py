@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from duetime.clock import Clock
+from duetime.clock import Clock, pause
 from duetime.engine.brake import Brake
 from duetime.engine.lanes import ANY_QUEUE, Lanes
 from duetime.engine.worker import Worker
@@ -52,6 +52,7 @@ class Claimer:
         self._asked = asked
         self._rated = any(bound.rate is not None for bound in asked.bounds)
         self._full = 0  # claims in a row that left something behind
+        self._look_at: Micros = 0  # when to look at every lane; until then nothing is due but where news came from
         self.wake_at: Micros = 0
         self.hungry = False  # out of room: wake me when something was settled
 
@@ -64,9 +65,9 @@ class Claimer:
         room = self._brake.allow(room)
         if room <= 0 or not self._worker.may_start():
             return AFTER_SWEEP if self._worker.sweeping else LOOK_AGAIN
-        self.wake_at = 1 << 62
         patient = self._full % PATIENT_EVERY == PATIENT_EVERY - 1
-        request = self._patient_request(room) if patient else self._request(room)
+        look_at, only = self._next_look()
+        request = self._patient_request(room) if patient else self._request(room, only)
         jobs = await _claim(self._store, self._worker, request)
         if patient:
             self._lanes.had_turn(jobs)
@@ -81,13 +82,21 @@ class Claimer:
         if self._rated:
             self._lanes.heard(EVERYTHING)  # what a rate holds up stays behind, however long it has been due
         else:
-            self._lanes.exhausted(now)
-        return await self._until_next()
+            self._lanes.exhausted(now, request.lanes)
+        if jobs:
+            await pause(0)  # they start before the store is asked what follows
+        return await self._until_next(look_at, only)
 
     def heard(self, hint: JobHint) -> bool:
         """Whether to claim now rather than at the time planned."""
         self._lanes.heard(hint)
         return hint.queue == ANY_QUEUE or hint.due_at - LEAD < self.wake_at
+
+    def _next_look(self) -> tuple[Micros, frozenset[tuple[str, int]] | None]:
+        """Until when a look at some lanes will do, and at which; None for all. A turn that fails is followed by a look at all."""
+        news, look_at = self._lanes.news(), self._look_at
+        self._look_at, self.wake_at = 0, 1 << 62
+        return (look_at, news) if news and self._clock.now() < look_at else (1 << 62, None)
 
     async def _recall(self) -> None:
         """Claimed, and the reply lost: the store knows what this node holds. While the sweeper waits for a reply of its own, the answer
@@ -97,14 +106,15 @@ class Claimer:
             self._worker.give_back_strangers(held)
             self._worker.doubtful = False
 
-    async def _until_next(self) -> Micros:
-        next_due = await self._store.next_due(self._request(1))
+    async def _until_next(self, look_at: Micros, only: frozenset[tuple[str, int]] | None) -> Micros:
+        next_due = await self._store.next_due(self._request(1, only))
         now = self._clock.now()
-        self.wake_at = min(self.wake_at, now + LOOK_AGAIN, now + LOOK_AGAIN if next_due is None else _when_to_claim(next_due, now))
-        return max(0, self.wake_at - now)
+        look_at = min(look_at, now + LOOK_AGAIN, now + LOOK_AGAIN if next_due is None else _when_to_claim(next_due, now))
+        self._look_at = self.wake_at = look_at
+        return max(0, look_at - now)
 
-    def _request(self, room: int) -> ClaimRequest:
-        return _request(self._asked, self._worker, self._lanes.bounded(), room, PREFETCH)
+    def _request(self, room: int, only: frozenset[tuple[str, int]] | None) -> ClaimRequest:
+        return _request(self._asked, self._worker, self._lanes.bounded(only), room, PREFETCH)
 
     def _patient_request(self, room: int) -> ClaimRequest:
         """A part of the room, for those who would never be first while more urgent ones keep coming."""

@@ -23,6 +23,7 @@ class Lanes:
         self._turns = 0
         self.limited: frozenset[str] = frozenset()  # queues whose jobs may be held up, however long they have been due
         self._ordered: tuple[tuple[str, int], ...] = ()
+        self._told: set[tuple[str, int]] | None = None  # lanes something came into since `news` was asked for; None: any of them
         self.add(queues)
 
     def add(self, queues: Iterable[str]) -> None:
@@ -34,10 +35,10 @@ class Lanes:
     def __contains__(self, queue: str) -> bool:
         return (queue, HIGHEST_PRIORITY) in self._low
 
-    def bounded(self) -> tuple[Lane, ...]:
+    def bounded(self, only: frozenset[tuple[str, int]] | None = None) -> tuple[Lane, ...]:
         """Most urgent first."""
-        limited = self.limited
-        return tuple(Lane(queue, priority, 0 if queue in limited else self._low[queue, priority]) for queue, priority in self._ordered)
+        limited, lanes = self.limited, self._ordered if only is None else [lane for lane in self._ordered if lane in only]
+        return tuple(Lane(queue, priority, 0 if queue in limited else self._low[queue, priority]) for queue, priority in lanes)
 
     def patient(self) -> tuple[Lane, ...]:
         """Those that had no turn out of order for longest first: under a flood nobody else looks at them."""
@@ -54,9 +55,17 @@ class Lanes:
         """Something due at this instant was stored: read its lane from there."""
         if hint.queue == ANY_QUEUE:
             self._low = dict.fromkeys(self._low, 0)
+            self._told = None
         elif (hint.queue, hint.priority) in self._low:
             lane = (hint.queue, hint.priority)
             self._low[lane] = min(self._low[lane], hint.due_at)
+            if self._told is not None:
+                self._told.add(lane)
+
+    def news(self) -> frozenset[tuple[str, int]] | None:
+        """The lanes that were heard of since this was last asked; None for all of them."""
+        told, self._told = self._told, set()
+        return None if told is None else frozenset(told)
 
     def claimed(self, jobs: Iterable[Claimed], now: Micros) -> None:
         """Never above now: a job stored a moment later may be due before one claimed ahead of time."""
@@ -65,9 +74,8 @@ class Lanes:
             if self._low[lane] < job.due_at <= now:
                 self._low[lane] = job.due_at
 
-    def exhausted(self, now: Micros) -> None:
-        """Everything due was claimed."""
+    def exhausted(self, now: Micros, lanes: Iterable[Lane]) -> None:
+        """Everything due in these was claimed."""
         floor = now - SLACK
-        for lane, low in self._low.items():
-            if low < floor:
-                self._low[lane] = floor
+        for queue, priority, _ in lanes:
+            self._low[queue, priority] = max(self._low[queue, priority], floor)

@@ -199,7 +199,8 @@ class Worker:
         now = self._clock.now()
         while self._later and self._later[0][0] <= now:
             self._turns.add(self._ready, self._places.admit(heappop(self._later)[2]))
-        self.arm()
+        if not self._armed:
+            self._kick()
         if self._later:
             self._alarm.set(self._later[0][0])
 

@@ -73,6 +73,7 @@ class Bench:
         self.clock = virtual_clock()
         self.store = store
         self.worker = Worker({"task": Never()}, self.clock, SLOTS, lambda: None, _accept, make_desk(PaperStore(), clock=self.clock))
+        self.worker._kick = lambda: None  # type: ignore[method-assign]
         self.lanes = Lanes(["default"])
         self.brake = Brake(lambda: 0, lambda: load, 1.0)
         asked = ASKED._replace(bounds=(Bound("task", 2, rate),))
@@ -185,7 +186,7 @@ def test_a_sweep_takes_a_few_and_lets_the_next_claim_find_the_others() -> None:
         bench = Bench(Backlog(p5=SWEPT))
         bench.worker.may_start = lambda: True
         bench.worker.pace.soon = lambda: 10 * SWEPT  # type: ignore[method-assign]  # measured elsewhere
-        bench.lanes.exhausted(bench.clock.now())
+        bench.lanes.exhausted(bench.clock.now(), bench.lanes.bounded())
         await bench.sweeper("default").run_once()
         [request] = bench.store.requests
         assert (request.room, request.sweep, request.urgent) == (SWEPT, True, False)
@@ -265,5 +266,35 @@ def test_without_a_crowd_nobody_needs_fetching() -> None:
     async def scene() -> None:
         _, sweeper = await crowded(0, pace=100)
         assert not sweeper.heard(JobHint("default", 9, 0))
+
+    play(scene)
+
+
+def test_what_is_heard_of_is_looked_for_in_its_lane_alone_until_everything_is_looked_at_again() -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(), rate=None)
+        await bench.turns(1)  # everything was looked at
+        bench.store.requests.clear()
+        assert bench.claimer.heard(JobHint("default", 7, bench.clock.now()))
+        bench.store.waiting = {7: 1, 9: 1}  # of the other one nothing was heard
+        assert await bench.turns(1) == [[7]]
+        assert [[lane.priority for lane in request.lanes] for request in bench.store.requests] == [[7], [7]]  # the claim, and what follows
+        assert await bench.turns(1) == [[9]]
+
+    play(scene)
+
+
+@pytest.mark.parametrize("trouble", ["lost hints", "full"])
+def test_a_hint_does_not_narrow_the_look_when_more_may_be_due(trouble: str) -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(), rate=None)
+        if trouble == "full":
+            bench.store.waiting = {9: SLOTS}
+        await bench.turns(1)
+        if trouble == "lost hints":
+            bench.claimer.heard(JobHint("*", 0, 0))
+        bench.claimer.heard(JobHint("default", 1, bench.clock.now()))
+        bench.store.waiting = {1: 1, 9: 1}
+        assert await bench.turns(1) == [[9, 1]]
 
     play(scene)

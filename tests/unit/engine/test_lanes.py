@@ -48,13 +48,13 @@ def test_a_job_claimed_ahead_does_not_raise_the_bound() -> None:
 
 def test_an_exhausted_lane_is_still_read_a_little_back() -> None:
     lanes = Lanes(["default"])
-    lanes.exhausted(NOW)
+    lanes.exhausted(NOW, lanes.bounded())
     assert low(lanes) == NOW - SLACK
 
 
 def test_a_hint_lowers_the_bound_of_its_lane() -> None:
     lanes = Lanes(["default"])
-    lanes.exhausted(NOW)
+    lanes.exhausted(NOW, lanes.bounded())
     lanes.heard(JobHint("default", 5, NOW - 60 * SECOND))
     assert low(lanes) == NOW - 60 * SECOND
     assert low(lanes, priority=9) == NOW - SLACK
@@ -62,7 +62,7 @@ def test_a_hint_lowers_the_bound_of_its_lane() -> None:
 
 def test_a_hint_about_everything_lowers_all_bounds() -> None:
     lanes = Lanes(["default", "mail"])
-    lanes.exhausted(NOW)
+    lanes.exhausted(NOW, lanes.bounded())
     lanes.heard(JobHint(ANY_QUEUE, 0, 0))
     assert {lane.low for lane in lanes.bounded()} == {0}
 
@@ -75,13 +75,13 @@ def test_a_hint_about_an_unknown_queue_is_ignored() -> None:
 
 def test_the_sweep_reads_from_the_beginning() -> None:
     lanes = Lanes(["default"])
-    lanes.exhausted(NOW)
+    lanes.exhausted(NOW, lanes.bounded())
     assert {lane.low for lane in lanes.unbounded()} == {0}
 
 
 def test_a_queue_added_again_keeps_its_bound() -> None:
     lanes = Lanes(["default"])
-    lanes.exhausted(NOW)
+    lanes.exhausted(NOW, lanes.bounded())
     lanes.add(["default", "mail"])
     assert (low(lanes), low(lanes, "mail")) == (NOW - SLACK, 0)
 
@@ -97,7 +97,7 @@ def test_a_bound_never_passes_now(steps: list[tuple[str, Micros]]) -> None:
                 lanes.heard(JobHint("default", 5, instant))
                 assert low(lanes) <= instant
             case _:
-                lanes.exhausted(NOW)
+                lanes.exhausted(NOW, lanes.bounded())
         assert low(lanes) <= NOW
 
 
@@ -118,5 +118,5 @@ def test_a_limited_queue_is_always_read_from_the_beginning() -> None:
     """What its limit held up stays behind, however long it has been due."""
     lanes = Lanes(["default", "mail"])
     lanes.limited = frozenset({"mail"})
-    lanes.exhausted(NOW)
+    lanes.exhausted(NOW, lanes.bounded())
     assert (low(lanes), low(lanes, "mail")) == (NOW - SLACK, 0)
