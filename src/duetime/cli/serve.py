@@ -102,12 +102,11 @@ def run_node(settings: Settings, migrate: bool) -> None:
 
 
 async def _run(app: App, settings: Settings, migrate: bool) -> None:
-    from asyncio import Event
+    from asyncio import Event, create_task
 
     from duetime.cli.banner import banner
     from duetime.cli.output import say
     from duetime.cli.secret_keys import ring_of
-    from duetime.engine.calm import spare_the_collector
     from duetime.engine.signals import Signals
 
     async with AsyncExitStack() as stack:
@@ -124,11 +123,23 @@ async def _run(app: App, settings: Settings, migrate: bool) -> None:
         if node is not None:
             signals.on_second(node.interrupt)
         address = None if door is None else await stack.enter_async_context(_answering(service, door, settings))
-        spare_the_collector()
         say(banner(app, settings, address, await _keys(app, settings)))
+        stack.callback(create_task(_load_the_rest()).cancel)
         await signals.wait(Event() if node is None else node.ended)
         running = 0 if node is None else node.running
         _logger.info("stopping: %d jobs run and have %s to finish; a second signal ends them now", running, settings.grace)
+
+
+async def _load_the_rest() -> None:
+    """What takes long to load and is needed by calls of HTTP targets alone, now that everything else answers."""
+    from asyncio import to_thread
+
+    from duetime.engine.calm import spare_the_collector
+    from duetime.invokers.http.late import is_installed, load
+
+    if is_installed():
+        await to_thread(load)
+    spare_the_collector()
 
 
 async def _keys(app: App, settings: Settings) -> int:
@@ -206,16 +217,16 @@ async def _answering(service: Any, door: Door, settings: Settings) -> AsyncItera
 
 def _add_http(app: App, settings: Settings, ring: KeyRing, reached_at: str | None) -> None:
     """HTTP targets, where what calls them is installed; `reached_at` is where they report what they finish later."""
-    try:
-        from duetime.invokers.http.handler import POLICIES, HttpHandler
-    except ModuleNotFoundError:
-        return
+    from duetime.invokers.http.late import POLICIES, LateHandler, is_installed
     from duetime.model.retry import Retry
     from duetime.model.target import HTTP
 
     egress, per_host = settings.egress(), settings.per_host or 0
     policies = replace(POLICIES, retry=Retry(settings.retry_attempts, settings.retry_delay))
-    app.use_target(HTTP, lambda now: HttpHandler(now, egress, ring, reached_at, policies, per_host=per_host))
+    if is_installed():
+        app.use_target(
+            HTTP, lambda now: LateHandler(policies, lambda make: make(now, egress, ring, reached_at, policies, per_host=per_host))
+        )
 
 
 def node_options(settings: Settings) -> dict[str, Any]:

@@ -6,17 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 import typer
 
 from duetime.app import App
-from duetime.cli.access import Access
 from duetime.cli.command import invocation
 from duetime.cli.loading import load_app
 from duetime.config import Settings
 from duetime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from duetime.cli.access import Access
 
 Answer = TypeVar("Answer")
 RETRIES = 3  # of a request: somebody waits at the terminal

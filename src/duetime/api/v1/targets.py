@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body
@@ -18,12 +18,10 @@ from duetime.api.routing import StrictRoute, answer, with_body
 from duetime.api.wanted import read_target
 from duetime.app.trying import Trial, try_http
 from duetime.errors import InvalidInput
-from duetime.invokers.http.connection import trusted_roots
-from duetime.invokers.http.handler import HttpHandler
+from duetime.invokers.http.late import load
 from duetime.model.codec import encode_payload
 
 router = APIRouter(prefix="/targets", tags=["targets"], route_class=StrictRoute)
-_roots = lru_cache(1)(trusted_roots)  # reading all certificates of the machine takes a moment
 
 
 class TargetTestIn(Input):
@@ -67,7 +65,8 @@ async def test(request: Request, body: Annotated[TargetTestIn, Body()], caller: 
     if spec is None:
         raise InvalidInput("target.type", 'must be "http": a task is tried by submitting it')
     now = await view.now()
-    handler = HttpHandler(lambda: now, edge.settings.egress(), edge.ring, edge.settings.public_url, roots=_roots())
+    make = await asyncio.to_thread(load)
+    handler = make(lambda: now, edge.settings.egress(), edge.ring, edge.settings.public_url)
     try:
         trial = await try_http(handler, view.ids, caller.tenant, spec, encode_payload(body.payload), now)
     finally:

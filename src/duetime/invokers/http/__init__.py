@@ -7,5 +7,6 @@ secrets     secret headers, encrypted in the store and opened for the call alone
 answer      what is read and kept of an answer, bounded in bytes and time
 outcome     what an answer, or none, means for the job
 handler     one call from beginning to end
+late        the same, its libraries loaded beside the work
 echo        a small agent for demonstrations and tests; echo_paths: how calls tell it what to do
 """

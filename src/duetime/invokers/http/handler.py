@@ -17,20 +17,19 @@ from duetime.invoker import Context, Policies
 from duetime.invokers.http.answer import Answer, read_answer
 from duetime.invokers.http.connection import Connection
 from duetime.invokers.http.guard import Refused
+from duetime.invokers.http.late import POLICIES
 from duetime.invokers.http.outcome import judge, judge_problem
 from duetime.invokers.http.prepared import Prepared, Shelf, own_timeout
 from duetime.invokers.http.secrets import SecretBox
 from duetime.model.addresses import Egress
 from duetime.model.instant import SECOND, Micros, to_datetime
-from duetime.model.job import Claimed, Delivery
+from duetime.model.job import Claimed
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import Limit
-from duetime.model.retry import Retry
 from duetime.model.signing import Signer, read_secret, report_token
 from duetime.model.target import SIGNING
 from duetime.model.verdict import Failed, GiveUp, HandOver, Verdict
 
-POLICIES = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
 REPORT_WITHIN = "1h"  # for jobs without a timeout of their own
 ACCEPTED = 202
 LAST_64_BITS = 0xFFFF_FFFF_FFFF_FFFF
