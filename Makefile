@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: setup run test check bench fmt lint types layers ui screenshots docs lock clean help
 
+# Modules are compiled once, not by each of the hundreds of processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest

@@ -189,6 +189,7 @@ def check(plan: SchedulePlan, before: set[Micros], after: set[Micros]) -> None:
     assert sorted([*map(to_micros, fires.withdrawn), *moved_from]) == sorted(before - after)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(STORIES)
 def test_a_plan_is_what_the_edit_does(story: Story) -> None:

@@ -72,6 +72,7 @@ async def test_what_runs_goes_on_when_its_queue_is_paused(app: dt.App) -> None:
         assert (await job.wait("10s")).state == "succeeded"
 
 
+@pytest.mark.slow
 async def test_no_more_than_its_limit_run_at_once(make_app: MakeApp) -> None:
     running: list[int] = []
     peaks: list[int] = []

@@ -78,6 +78,7 @@ async def elsewhere(shared_url: str) -> AsyncIterator[str]:
         worker.communicate(timeout=20)
 
 
+@pytest.mark.slow
 async def test_a_worker_in_another_process_is_waited_for_without_polling(elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the safety look it would hang if nobody told."""
     monkeypatch.setattr(waiting, "SAFETY_LOOK", 3600 * SECOND)

@@ -107,6 +107,7 @@ async def test_a_context_variable_that_cannot_be_compared_disturbs_nobody(caplog
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
+@pytest.mark.slow
 async def test_a_task_that_blocks_the_event_loop_keeps_its_lease(make_app: MakeApp) -> None:
     """G1. A second node, in a thread of its own, would take the job over if the heart stood still."""
     app, other = make_app(), make_app()
@@ -302,6 +303,7 @@ async def test_a_second_interrupt_waits_no_longer(app: dt.App) -> None:
     assert (await job.refresh()).state == "pending"
 
 
+@pytest.mark.slow
 async def test_a_task_that_ignores_the_end_does_not_hold_up_the_node(memory_app: dt.App) -> None:
     """G3."""
     started = asyncio.Event()

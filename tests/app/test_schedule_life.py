@@ -248,6 +248,7 @@ async def test_overlap_cancel_previous_stops_the_first(app: dt.App, work: Overla
     assert work.most_at_once == 1
 
 
+@pytest.mark.slow
 async def test_only_one_of_two_nodes_runs_a_fire(make_app: MakeApp) -> None:
     """P3, S3."""
     seen: list[datetime] = []

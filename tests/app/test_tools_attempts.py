@@ -225,6 +225,7 @@ async def test_what_is_guarded_by_a_mark_happens_once(app: dt.App, plain: bool) 
     assert (job.state, mails) == ("succeeded", [1])
 
 
+@pytest.mark.slow
 async def test_an_attempt_that_lost_its_job_hears_of_it_at_the_next_checkpoint(app: dt.App) -> None:
     """I5: the store has given the job to somebody else meanwhile."""
     begun, fenced = asyncio.Event(), asyncio.Event()

@@ -26,6 +26,7 @@ from tests.unit.invokers import chores
 from tests.unit.invokers.attempts import ListDesk, context, handler
 from tests.unit.invokers.families import alive, family
 
+pytestmark = pytest.mark.slow  # every test starts processes
 ALONE = Isolation(spare=False)
 
 

@@ -87,6 +87,7 @@ def test_every_change_of_every_zone(part: int) -> None:
         check_zone(name, FIXED[:4] + REAL[:2], changes_of(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*ZONES[::6], "Africa/Monrovia", "Pacific/Apia", "Australia/Lord_Howe", "Antarctica/Troll"])
 def test_seconds_across_the_latest_changes(name: str) -> None:
     """E4, E5 second by second: the distinction between fixed and real is made on minute and hour, whatever the seconds are."""
@@ -106,6 +107,7 @@ def test_offsets_with_seconds(name: str, first: int, last: int) -> None:
     check_zone(name, FIXED + REAL, changes_of(name, first, last))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Europe/Berlin", "Pacific/Apia", "Asia/Gaza", "America/Scoresbysund", "Africa/Casablanca"])
 @pytest.mark.parametrize("text", ["30 2 * * *", "0 0 * * *", "45 23 * * *"])
 def test_one_fire_per_local_day(name: str, text: str) -> None:

@@ -104,6 +104,7 @@ def test_local_times_are_those_of_the_zone() -> None:
     assert winter.at == winter.local
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(st.sampled_from(ZONES), st.sampled_from(FIXED + REAL), st.data())
 def test_every_time_that_happens_twice_is_noted_and_no_other(name: str, expression: str, data: st.DataObject) -> None:

@@ -149,6 +149,7 @@ def fires(when: When, count: int = 40) -> list[Any]:
     return [when.preview(count, place) for place in PLACES]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(expressions, expressions, st.sampled_from(ZONES))
 def test_same_words_same_fires(first: str, second: str, tz: str) -> None:
@@ -172,6 +173,7 @@ def test_same_words_same_times_of_day() -> None:
         assert all(fires(one) == fires(same[0]) for one in same[1:]), same
 
 
+@pytest.mark.slow
 def test_same_words_same_days() -> None:
     by_words: dict[str, list[Cron]] = defaultdict(list)
     for day, month, weekday in product(MONTH_DAYS, MONTHS, WEEKDAYS):
@@ -229,6 +231,7 @@ def rules(draw: st.DrawFn) -> tuple[RRule, RRule] | None:
     return one, two
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(rules())
 def test_same_words_same_rules(pair: tuple[RRule, RRule] | None) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import cache, partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from duetime.invoker import Context, Policies
@@ -48,7 +47,11 @@ class LateHandler:
 
 
 def is_installed() -> bool:
-    return find_spec("aiohttp") is not None
+    try:
+        import multidict  # comes with aiohttp alone, and is loaded in no time
+    except ModuleNotFoundError:
+        return False
+    return multidict is not None
 
 
 @cache
