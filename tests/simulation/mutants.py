@@ -240,8 +240,8 @@ def local_wall_clock_instead_of_the_store() -> AbstractContextManager[Any]:
 def claimed_ahead_and_started_at_once() -> AbstractContextManager[Any]:
     honest = Worker.take
 
-    def take(self: Worker, jobs: list[Claimed]) -> None:
-        honest(self, [job._replace(due_at=0) for job in jobs])
+    def take(self: Worker, jobs: list[Claimed], **how: bool) -> None:
+        honest(self, [job._replace(due_at=0) for job in jobs], **how)
 
     return patch.object(Worker, "take", take)
 
@@ -294,9 +294,9 @@ def _rerunning() -> Iterator[None]:
     jobs: dict[tuple[UUID, int], Claimed] = {}
     honest_take, honest_run = Worker.take, Settler.run_once
 
-    def take(self: Worker, claimed: list[Claimed]) -> None:
+    def take(self: Worker, claimed: list[Claimed], **how: bool) -> None:
         jobs.update({(job.id, job.attempt): job for job in claimed})
-        honest_take(self, claimed)
+        honest_take(self, claimed, **how)
 
     async def run_once(self: Settler) -> Micros | None:
         batch = list(self._worker.done)

@@ -17,6 +17,8 @@ from duetime.model.limit import Bound, Queue
 from duetime.store import ClaimRequest, JobHint, Lane, Store
 
 BATCH = 1_000
+SMALL_BATCH = 200  # while urgent jobs keep coming: one that is claimed among a crowd waits until all of them are
+HURRY = SECOND  # how long they are expected to
 PREFETCH = SECOND // 5
 LEAD = SECOND // 20  # how long before the next due time to claim: the prefetch then takes many at once
 AFTER_SWEEP = SECOND // 100
@@ -52,6 +54,7 @@ class Claimer:
         self._asked = asked
         self._rated = any(bound.rate is not None for bound in asked.bounds)
         self._full = 0  # claims in a row that left something behind
+        self._hurry_until: Micros = 0
         self._look_at: Micros = 0  # when to look at every lane; until then nothing is due but where news came from
         self.wake_at: Micros = 0
         self.hungry = False  # out of room: wake me when something was settled
@@ -60,7 +63,7 @@ class Claimer:
         if self._worker.doubtful:
             await self._recall()
         self._worker.arm()
-        room = min(BATCH, self._worker.room)
+        room = min(SMALL_BATCH if self._clock.monotonic() < self._hurry_until else BATCH, self._worker.room)
         self.hungry = room <= 0
         room = self._brake.allow(room)
         if room <= 0 or not self._worker.may_start():
@@ -90,6 +93,8 @@ class Claimer:
     def heard(self, hint: JobHint) -> bool:
         """Whether to claim now rather than at the time planned."""
         self._lanes.heard(hint)
+        if hint.queue == ANY_QUEUE or self._worker.passes(hint.priority):
+            self._hurry_until = self._clock.monotonic() + HURRY
         return hint.queue == ANY_QUEUE or hint.due_at - LEAD < self.wake_at
 
     def _next_look(self) -> tuple[Micros, frozenset[tuple[str, int]] | None]:
@@ -219,6 +224,6 @@ async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Cl
         raise
     finally:
         worker.reserved -= request.room
-    worker.take(jobs)
+    worker.take(jobs, passing=request.urgent)
     worker.on_claimed(jobs, worker.monotonic() - began)
     return jobs

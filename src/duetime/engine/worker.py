@@ -71,7 +71,7 @@ class Worker:
         self.on_claimed: Callable[[list[Claimed], Micros], None] = lambda jobs, lapse: None
         self.doubtful = False  # the reply to a claim was lost: the node may hold jobs this worker does not know of
         self.sweeping = False  # a claim of the sweeper is under way
-        self.more = 1  # jobs of gates to take beyond the slots: the more the longer claims have left some behind
+        self.more = 1  # doubled by each claim in a row that left some behind: so many jobs of gates to take beyond the slots
         self.running_low = False  # behind a gate there is less to do than there should be
 
     @property
@@ -113,15 +113,16 @@ class Worker:
         return [slot.job for slot in self._slots if slot.job is not None]
 
     def passes(self, priority: int) -> bool:
-        """Whether a job this urgent would start before others that wait here or are on their way."""
-        return self._last_priority < priority and bool(self._ready or self.reserved)
+        """Whether a job this urgent would start before others that wait here, are on their way or are claimed next."""
+        return self._last_priority < priority and bool(self._ready or self.reserved or self.more > 1)
 
-    def take(self, jobs: list[Claimed]) -> None:
-        """Jobs just claimed by this node."""
+    def take(self, jobs: list[Claimed], *, passing: bool = False) -> None:
+        """Jobs just claimed by this node; `passing` others that wait."""
         if not jobs:
             return
         failpoint("worker.after_claim")
-        self._last_priority = jobs[-1].priority
+        if not passing:
+            self._last_priority = jobs[-1].priority
         now = self._clock.now()
         self.held += len(jobs)
         self._places.came(jobs)

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from duetime.engine.brake import Brake
-from duetime.engine.claimer import FETCHED, LEAD, PATIENT_EVERY, PREFETCH, SWEPT, Asked, Claimer, Sweeper
+from duetime.engine.claimer import BATCH, FETCHED, HURRY, LEAD, PATIENT_EVERY, PREFETCH, SMALL_BATCH, SWEPT, Asked, Claimer, Sweeper
 from duetime.engine.lanes import Lanes
 from duetime.engine.worker import Worker
 from duetime.invoker import Context, Policies
@@ -296,5 +296,41 @@ def test_a_hint_does_not_narrow_the_look_when_more_may_be_due(trouble: str) -> N
         bench.claimer.heard(JobHint("default", 1, bench.clock.now()))
         bench.store.waiting = {1: 1, 9: 1}
         assert await bench.turns(1) == [[9, 1]]
+
+    play(scene)
+
+
+def test_while_urgent_jobs_keep_coming_a_claim_is_small() -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(p0=100_000), rate=None)
+        bench.worker.pace.soon = lambda: 10 * BATCH  # type: ignore[method-assign]  # measured elsewhere
+        [first] = await bench.turns(1)
+        assert len(first) == BATCH
+        bench.claimer.heard(JobHint("default", 0, bench.clock.now()))
+        [same] = await bench.turns(1)
+        assert len(same) == BATCH  # no more urgent than what is claimed anyway
+        bench.claimer.heard(JobHint("default", 9, bench.clock.now()))
+        [small] = await bench.turns(1)
+        assert len(small) == SMALL_BATCH
+        await bench.clock.sleep(HURRY)
+        [again] = await bench.turns(1)
+        assert len(again) == BATCH
+
+    play(scene)
+
+
+def test_one_urgent_job_after_the_other_passes_the_crowd() -> None:
+    """What was fetched past the others says nothing of how urgent these are."""
+
+    async def scene() -> None:
+        bench = Bench(Backlog(p0=SLOTS))
+        await bench.claimer.run_once()
+        sweeper = bench.sweeper("default")
+        await sweeper.run_once()
+        for _ in range(2):
+            bench.worker.held = 0
+            bench.store.waiting = {9: 1}
+            assert sweeper.heard(JobHint("default", 9, bench.clock.now()))
+            await sweeper.run_once()
 
     play(scene)
