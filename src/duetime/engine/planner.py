@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from duetime.clock import Clock
+from duetime.clock import Clock, pause
 from duetime.engine.failpoint import failpoint
 from duetime.errors import InvalidInput
 from duetime.model.events import FiresPlanned
@@ -16,6 +16,7 @@ from duetime.store import Store
 
 BATCH = 250  # schedules a step: planning is pure computation and must not hold up jobs that start meanwhile
 LOOK_AGAIN = SECOND  # the hint that tells of a new schedule may be lost
+STEP = 25  # schedules computed before whatever else is ready has its turn
 EVERY_SEGMENT = tuple(range(SEGMENTS))
 OVERDUE = SECOND  # a cursor this far in the past is anybody's, whoever holds the segment
 
@@ -34,14 +35,20 @@ class Planner:
         now = self._clock.now()
         horizon = now + self._lookahead
         segments = self._segments()
-        more = bool(segments) and await self._plan(segments, now, horizon, horizon)
+        # Up to the horizon, but not before half of the way to it is used up: then what fires often is written for many fires at once.
+        more = bool(segments) and await self._plan(segments, now, now + self._lookahead // 2, horizon)
         overdue = len(segments) < SEGMENTS and await self._plan(EVERY_SEGMENT, now, now - OVERDUE, horizon)
-        return 0 if more or overdue else LOOK_AGAIN
+        return 0 if more or overdue else _between_seconds(self._clock.now())
 
     async def _plan(self, segments: Sequence[int], now: Micros, until: Micros, horizon: Micros) -> bool:
         """One batch of schedules whose cursor is not after `until`; True when there may be more."""
         schedules = await self._store.due_schedules(segments, until, BATCH)
-        planned = [(schedule, firing) for schedule in schedules if (firing := await self._firing(schedule, now, horizon)) is not None]
+        planned = []
+        for number, schedule in enumerate(schedules, 1):
+            if (firing := await self._firing(schedule, now, horizon)) is not None:
+                planned.append((schedule, firing))
+            if number % STEP == 0:
+                await pause(0)
         firings = [firing for _, firing in planned]
         if firings:
             failpoint("planner.before_fire")
@@ -64,3 +71,8 @@ class Planner:
         fires = [fire for _, firing in planned for fire in firing.fires]
         skipped = sum(fire.skip_reason is not None for fire in fires)
         self._observers(FiresPlanned(len(fires) - skipped, skipped, planned))
+
+
+def _between_seconds(now: Micros) -> Micros:
+    """How long to wait for the next look: most schedules fire at a full second, and then there is enough to do."""
+    return LOOK_AGAIN - (now - LOOK_AGAIN // 2) % LOOK_AGAIN
