@@ -58,7 +58,7 @@ class ClaimRequest:
 
 
 class JobHint(NamedTuple):
-    """A job of this lane is due at this instant. Queue "*" means: look at all of them."""
+    """A job of this lane is due at this instant. Queue "*" means: look at all of them; the priority then says how urgent it may be."""
 
     queue: str
     priority: int

@@ -93,7 +93,7 @@ class Claimer:
     def heard(self, hint: JobHint) -> bool:
         """Whether to claim now rather than at the time planned."""
         self._lanes.heard(hint)
-        if hint.queue == ANY_QUEUE or self._worker.passes(hint.priority):
+        if self._worker.passes(hint.priority):
             self._hurry_until = self._clock.monotonic() + HURRY
         return hint.queue == ANY_QUEUE or hint.due_at - LEAD < self.wake_at
 

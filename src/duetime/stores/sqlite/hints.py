@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
+from duetime.model.job import HIGHEST_PRIORITY
 from duetime.model.lease import NodeId
 from duetime.store import CancelHint, EventHint, Hint, JobHint, ScheduleHint, Unsubscribe
 from duetime.stores.sqlite.awaited import Awaited
@@ -19,7 +20,7 @@ from duetime.stores.sqlite.thread import call_on
 # A look costs a tenth of a millisecond: often while others are at work, seldom when nothing has come for a while.
 BUSY_SECONDS, QUIET_SECONDS, LOOKS_UNTIL_QUIET = 0.01, 0.05, 200
 START_SECONDS, RETRY_SECONDS = 1.0, 1.0
-LOOK_AT_EVERYTHING: tuple[Hint, ...] = (JobHint("*", 0, 0), ScheduleHint(0))
+LOOK_AT_EVERYTHING: tuple[Hint, ...] = (JobHint("*", HIGHEST_PRIORITY, 0), ScheduleHint(0))  # what was written may be urgent
 
 Listener = Callable[[Hint], None]
 
