@@ -20,7 +20,8 @@ MIGRATION_LOCK = 0x6475_6574_696D_65  # "duetime"
 DAYS_AHEAD = 7
 ROWS_AT_ONCE = 5_000
 MOST_ROWS = 100_000  # a call: the rest of a large day goes when the whole day does
-MOST_TRIES = 30
+MOST_TRIES = 120
+MILLISECONDS_IN_THE_WAY = 200  # whoever wants a table that is about to be changed waits as long as the change does
 PLENTY = 60.0  # seconds: retention and migrations may take their time
 
 
@@ -62,8 +63,8 @@ async def prune(lines: Lines, before: Micros, targets: Mapping[str, Micros]) -> 
     try:
         gone = 0
         for parent in ("history", "attempts"):
-            await _insist(line, lambda connection, parent=parent: connection.execute(SQL["add_days"], parent, DAYS_AHEAD))
-            dropped = await _insist(line, lambda connection, parent=parent: connection.fetchval(SQL["drop_days"], parent, before))
+            await _insist(line, lambda connection, parent=parent: _briefly(connection, SQL["add_days"], parent, DAYS_AHEAD))
+            dropped = await _insist(line, lambda connection, parent=parent: _briefly(connection, SQL["drop_days"], parent, before))
             gone += dropped if parent == "history" else 0
         gone += await _prune_rows(line, "prune_jobs", before)
         for target, moment in targets.items():
@@ -98,6 +99,11 @@ async def _insist(line: Line, work: Any) -> Any:
     return await line.run(work, atomic=True)
 
 
+async def _briefly(connection: Any, statement: str, *arguments: Any) -> Any:
+    await connection.execute(f"SET LOCAL lock_timeout = {MILLISECONDS_IN_THE_WAY}")
+    return await connection.fetchval(statement, *arguments)
+
+
 async def _schema(connection: Any) -> Schema:
     if not await connection.fetchval(SQL["has_schema"]):
         return Schema(0, None)
@@ -115,6 +121,7 @@ async def _migrate_once(connection: Any) -> int:
     if version == 0:
         await connection.execute("CREATE SCHEMA IF NOT EXISTS duetime")
         await connection.execute("CREATE TABLE duetime.schema_version (version bigint NOT NULL, applied_at timestamptz NOT NULL)")
+    await connection.execute(f"SET LOCAL lock_timeout = {MILLISECONDS_IN_THE_WAY}")
     await connection.execute(MIGRATIONS[version])
     await connection.execute("INSERT INTO duetime.schema_version VALUES ($1, clock_timestamp())", version + 1)
     return version + 1

