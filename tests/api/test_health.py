@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -14,10 +15,16 @@ import psycopg
 import pytest
 
 import duetime as dt
+from duetime.api import health as routes
+from duetime.api import pulse
+from duetime.api.pulse import Pulse
 from duetime.api.server import address_of, listen, serving
 from duetime.api.service import build
 from duetime.app import health
+from duetime.clock import wall_micros
 from duetime.config import Settings
+from duetime.model.instant import SECOND, Micros
+from duetime.stores.memory.store import MemoryStore
 from tests.api.conftest import Api, client_of, refused
 from tests.servers.postgres import PostgresServer
 
@@ -148,3 +155,105 @@ async def test_a_service_that_stops_says_so_while_requests_under_way_finish() ->
         assert "stopping" in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
     listener.close()
     await app.close()
+
+
+# -- the clock ----------------------------------------------------------------------------------------------------------
+async def test_a_clock_that_differs_from_the_stores_is_told_until_it_is_right() -> None:
+    """J9: the node goes on by the store's clock, but what is said here about instants means something else."""
+    store_ahead: list[Micros] = [0]
+    app = dt.App(MemoryStore(lambda: wall_micros() + store_ahead[0]))
+    async with app.running(), client_of(build(app, Settings())) as client:
+        for ahead, told in (
+            (0, None),
+            (4 * SECOND, None),
+            (-4 * SECOND, None),
+            (6 * SECOND, "this machine's clock is 6.0 s behind the store's"),
+            (-3_600 * SECOND, "this machine's clock is 3600.0 s ahead of the store's"),
+            (0, None),
+        ):
+            store_ahead[0] = ahead
+            answer = await client.get("/readyz")
+            if told is None:
+                assert answer.status_code == 200, answer.text
+            else:
+                assert told in refused(answer, 503, "not_ready")["detail"]
+                assert answer.headers["retry-after"]
+            assert (await client.get("/healthz")).json()["status"] == "ok"
+
+
+@pytest.mark.postgres
+async def test_a_clock_that_differs_from_the_servers_is_told(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine's clock steps while the node runs, the server's does not."""
+    async with service_with_node(postgres_url) as client:
+        assert (await client.get("/readyz")).status_code == 200
+        monkeypatch.setattr(routes, "wall_micros", lambda: wall_micros() + 30 * SECOND)
+        assert "ahead of the store's" in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
+        monkeypatch.undo()
+        assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_an_answer_that_took_long_does_not_accuse_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever it was given between question and answer, the store may have been right."""
+    app, moments = dt.App(MemoryStore(lambda: 100 * SECOND)), iter((90 * SECOND, 110 * SECOND, 106 * SECOND, 120 * SECOND))
+    await app.open()
+    monkeypatch.setattr(routes, "wall_micros", lambda: next(moments))
+    assert await routes._skew(app.store) == 0
+    assert await routes._skew(app.store) == 6 * SECOND
+    await app.close()
+
+
+async def test_a_store_that_falls_silent_in_between_is_told_as_such(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(_: object) -> Micros:
+        await asyncio.Event().wait()
+        return 0
+
+    monkeypatch.setattr(routes, "WITHIN", 0.01)
+    monkeypatch.setattr(routes, "_skew", hang)
+    assert "store does not answer" in refused(await api.client.get("/readyz"), 503, "not_ready")["detail"]
+
+
+# -- the event loop -----------------------------------------------------------------------------------------------------
+async def test_an_event_loop_that_stood_still_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that really blocks it; asked by one who was connected before and is served at once afterwards."""
+    app = dt.App("memory://")
+
+    @app.task("blocking")
+    async def blocking() -> None:
+        time.sleep(2.5)
+
+    listener = listen("127.0.0.1", 0)
+    async with (
+        app.running(),
+        serving(build(app, Settings()), listener),
+        httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client,
+    ):
+        assert (await client.get("/readyz")).status_code == 200
+        await (await app.submit("blocking")).wait()
+        assert "the event loop stood still for" in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
+        assert (await client.get("/healthz")).json()["status"] == "ok"
+        monkeypatch.setattr(pulse, "LOOK_BACK", 0)  # as if those seconds had passed
+        assert (await client.get("/readyz")).status_code == 200
+    listener.close()
+
+
+def test_the_pulse_remembers_for_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(pulse, "monotonic_micros", lambda: int(now * SECOND))
+    felt = Pulse()
+    now = 100
+    assert felt.trouble() is None, "nobody beats yet"
+    felt.beat()
+    now = 102
+    felt.beat()
+    assert felt.trouble() is None, "two seconds are borne"
+    now = 104.2
+    assert "2.1 s" in str(felt.trouble()), "before the beat that is overdue"
+    now = 105
+    felt.beat()
+    for tenth in range(1_051, 1_150):
+        now = tenth / 10
+        felt.beat()
+        assert "2.9 s" in str(felt.trouble())
+    now = 115.2
+    felt.beat()
+    assert felt.trouble() is None

@@ -56,6 +56,10 @@ class Gate(Protocol):
     async def admit(self, asked: Asked) -> Caller: ...
 
 
+def asked_by(request: Request) -> Asked:
+    return Asked(request.method, request.headers, None if request.client is None else request.client.host)
+
+
 async def admit(edge: Edge, asked: Asked, scope: Scope) -> Caller:
     caller = await edge.gate.admit(asked)
     edge.rate_limit.spend(caller)
@@ -67,8 +71,7 @@ async def anyone_known(request: Request) -> Caller:
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
         edge = edge_of(request)
-        asked = Asked(request.method, request.headers, None if request.client is None else request.client.host)
-        caller = request.state.caller = await edge.gate.admit(asked)
+        caller = request.state.caller = await edge.gate.admit(asked_by(request))
         edge.rate_limit.spend(caller)
     return caller
 

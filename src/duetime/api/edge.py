@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
+from duetime.api.holding import Held
 from duetime.api.meter import Meter
+from duetime.api.pulse import Pulse
 from duetime.api.scrapes import Scrapes
 from duetime.api.streams import Streams
 from duetime.app import App
@@ -37,6 +39,8 @@ class Edge:
     settings: Settings
     meter: Meter = field(default_factory=Meter)
     streams: Streams = field(default_factory=Streams)
+    pulse: Pulse = field(default_factory=Pulse)
+    held: Held = field(default_factory=Held)
     scrapes: Scrapes = field(init=False)
     health: Health = field(init=False)
     stopping: bool = False

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from duetime.api.holding import HELD
 from duetime.api.meter import Meter
 from duetime.api.problems import INTERNAL, respond
 from duetime.clock import monotonic_micros, wall_micros
@@ -46,7 +47,7 @@ class Border:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                self._meter.count(scope, status, monotonic_micros() - began, self._route)
+                self._meter.count(scope, status, monotonic_micros() - began - scope["state"].get(HELD, 0), self._route)
                 headers = message["headers"]
                 own = {name for name, _ in headers}
                 headers.extend(one for one in SECURITY if one[0] not in own)

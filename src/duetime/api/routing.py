@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
+from urllib.parse import unquote
 
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
 
 from duetime.api.auth import anyone_known
 from duetime.api.limits import LARGEST_BODY, MOST_KEYS, check_type, parse, read_body, validated
@@ -51,12 +54,35 @@ def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None)
     return Response(encode(value), status, headers, "application/json")
 
 
+SLASH_IN_A_NAME = "\0"  # no name may have one, so it can stand for what was written %2F while paths are compared
+
+
+def told_path(scope: Scope) -> str:
+    """The path as it was meant: %2F is a character of a name, and not what divides the path."""
+    path: str = scope["path"]
+    raw = scope.get("raw_path") or b""
+    if b"%" not in raw or b"%2f" not in raw.lower() or SLASH_IN_A_NAME in path:  # asked for every route: most paths are plain
+        return path
+    parts = raw.decode("latin-1").replace("%2f", "%2F").split("%2F")
+    told = SLASH_IN_A_NAME.join(map(unquote, parts))
+    return told if told.replace(SLASH_IN_A_NAME, "/") == path else path  # somebody in between has rewritten it
+
+
 class StrictRoute(APIRoute):
-    """Reads and checks the body by itself, and hands FastAPI the model it has become."""
+    """Reads and checks the body by itself, and hands FastAPI the model it has become. Names in its path may have slashes."""
 
     largest_body = LARGEST_BODY
     most_keys = MOST_KEYS
     look_at: Callable[[Request], Awaitable[object]] = staticmethod(anyone_known)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        path = told_path(scope)
+        if path == scope["path"]:
+            return super().matches(scope)
+        match, found = super().matches({**scope, "path": path})
+        if "path_params" in found:
+            found["path_params"] = {name: _with_slashes(value) for name, value in found["path_params"].items()}
+        return match, found
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -89,3 +115,7 @@ class _Read(Request):
 
     async def json(self) -> Any:
         return self._value
+
+
+def _with_slashes(value: Any) -> Any:
+    return value.replace(SLASH_IN_A_NAME, "/") if isinstance(value, str) else value

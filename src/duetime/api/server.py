@@ -15,9 +15,12 @@ from typing import Any
 import uvicorn
 
 from duetime.api.protocol import GuardedProtocol
+from duetime.api.pulse import Pulse
+from duetime.api.tls import RenewableContext
 from duetime.clock import monotonic_micros
 from duetime.config import UNIX, Settings, is_loopback
 from duetime.errors import ConfigError
+from duetime.model.instant import Micros
 
 BACKLOG = 2_048
 PATIENCE = 5  # seconds that requests under way may go on after the end was asked for
@@ -28,12 +31,13 @@ TICKS_A_SECOND = 10
 
 
 class Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, most: int) -> None:
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, most: int, pulse: Pulse) -> None:
         super().__init__(config)
         self.up = asyncio.Event()
         self.servers: list[asyncio.base_events.Server] = []
         self._tls = tls
         self._most = most
+        self._pulse = pulse
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -51,12 +55,17 @@ class Server(uvicorn.Server):
         self.up.set()
 
     async def on_tick(self, counter: int) -> bool:
+        self._pulse.beat()
         if counter % TICKS_A_SECOND == 0:
-            now = monotonic_micros()
-            for connection in list(self.server_state.connections):
-                if isinstance(connection, GuardedProtocol):
-                    connection.end_if_late(now)
+            self._every_second(monotonic_micros())
         return await super().on_tick(counter)
+
+    def _every_second(self, now: Micros) -> None:
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, GuardedProtocol):
+                connection.end_if_late(now)
+        if isinstance(self._tls, RenewableContext):
+            self._tls.look(now)
 
 
 @asynccontextmanager
@@ -76,7 +85,7 @@ async def serving(
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=PATIENCE,
     )
-    server = Server(config, tls, most)
+    server = Server(config, tls, most, service.state.edge.pulse)
     # What it says of coming and going is said by the node, and of what strangers send nothing needs to be said.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     life = asyncio.create_task(server.serve([listener]), name="duetime-api")
@@ -153,26 +162,7 @@ def tls_of(settings: Settings) -> ssl.SSLContext | None:
     """The certificate, read before anything else starts."""
     if settings.tls_cert is None or settings.tls_key is None:
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    for name, file in (("tls_cert", settings.tls_cert), ("tls_key", settings.tls_key)):
-        try:
-            open(file, "rb").close()
-        except OSError as problem:
-            raise ConfigError(f"{name}: {file} cannot be read ({problem.strerror}): name a PEM file") from None
-    try:
-        context.load_cert_chain(settings.tls_cert, settings.tls_key, _no_password)
-    except ssl.SSLError as problem:
-        reason = (problem.reason or "not PEM").replace("_", " ").lower()
-        remedy = "give a PEM certificate with its chain and the key it was made with, unencrypted"
-        raise ConfigError(f"tls_cert: {settings.tls_cert} and {settings.tls_key} are no pair to serve with ({reason}): {remedy}") from None
-    return context
-
-
-def _no_password() -> str:
-    """Nobody is there to be asked for it."""
-    return ""
+    return RenewableContext(settings.tls_cert, settings.tls_key)
 
 
 def address_of(listener: socket.socket, scheme: str = "http") -> str:

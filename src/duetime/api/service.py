@@ -27,6 +27,7 @@ from duetime.api.openapi import document
 from duetime.api.paging import Cursors
 from duetime.api.problems import Refused, invalid, refusal_of, respond
 from duetime.api.rates import KeyRates
+from duetime.api.routing import told_path
 from duetime.api.v1 import (
     bulk,
     calendar,
@@ -94,8 +95,9 @@ class Service(FastAPI):
             await super().__call__(scope, receive, send)
 
     def stop(self) -> None:
-        """Whoever asks is told that the service is not ready any more, and streams end."""
+        """Whoever asks is told that the service is not ready any more; streams end, and those who wait for a job are answered."""
         self.state.edge.stopping = True
+        self.state.edge.held.stop()
         self.state.edge.app.audience.dismiss()
 
 
@@ -193,8 +195,8 @@ def _methods(request: Request) -> set[str]:
     known = request.app.openapi()["paths"]
     exact = {request.url.path: known[request.url.path]} if request.url.path in known else known
     for path, operations in exact.items():
-        pattern = compile_path(path.replace("{job_id}", "{job_id:uuid}"))[0]
-        if pattern.match(request.url.path):
+        pattern = compile_path(path.replace("{job_id}", "{job_id:uuid}").replace("{name}", "{name:path}"))[0]
+        if pattern.match(told_path(request.scope)):
             found |= {method.upper() for method in operations}
     return found
 

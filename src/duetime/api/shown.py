@@ -38,6 +38,7 @@ def job_summary(job: Job) -> dict[str, Any]:
         "retry_of": text(job.retry_of),
         "cancel_requested": job.cancel_requested,
         "created_at": iso(job.created_at),
+        "claimed_at": iso(job.claimed_at),
         "started_at": iso(job.started_at),
         "finished_at": iso(job.finished_at),
         "error": job.error,

@@ -22,7 +22,9 @@ from duetime.app.versions import Versions
 from duetime.app.why import WhyOperations
 from duetime.engine.checks import check_count, check_id
 from duetime.engine.drafts import NO_DEFAULTS, Defaults, NewJob, job_draft, job_drafts, refuse_rule, rule_of
+from duetime.engine.reaper import OUTSIDE
 from duetime.errors import InvalidInput, InvalidPayload
+from duetime.invoker import Policies
 from duetime.model.codec import encode_payload
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
@@ -91,11 +93,11 @@ class Operations(Planning, Versions, Backfilling, BulkOperations, WhyOperations,
         await self._commands.move_job(self._tenant, found, await self._commands.now(), None)
         return await self.read_job(found)
 
-    async def report_job(self, job_id: UUID, report: reporting.Report) -> Job:
-        """What somebody outside says about the attempt that was handed over to it."""
+    async def report_job(self, job_id: UUID, report: reporting.Report, policies: Policies = OUTSIDE) -> Job:
+        """What somebody outside says about the attempt that was handed over to it. `policies` are those of its target."""
         job = await self.read_job(job_id)
         await self._commands.now()  # a client that has been quiet for a while asks the store for its time
-        await reporting.write(self._store, self._clock, job, report, self._observers)
+        await reporting.write(self._store, self._clock, job, report, self._observers, policies)
         return await self.read_job(job_id)
 
     # -- schedules ----------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import Any
 
 from duetime.clock import Clock
 from duetime.engine.perform import decide, effective
-from duetime.engine.reaper import OUTSIDE
 from duetime.errors import Fenced, JobFinished
+from duetime.invoker import Policies
 from duetime.model.attempt import Ending, Outcome
 from duetime.model.codec import encode_payload
 from duetime.model.events import AttemptsSettled
@@ -46,25 +46,27 @@ class Alive:
 Report = Completed | Failed | Alive
 
 
-async def write(store: Store, clock: Clock, job: Job, report: Report, tell: Observer) -> None:
+async def write(store: Store, clock: Clock, job: Job, report: Report, tell: Observer, policies: Policies) -> None:
+    """`policies`: of its target, for what the job itself leaves out."""
     if job.state.final:
         raise JobFinished(f"job {job.id} is {job.state} already: nothing can be reported about it any more")
     if job.state is not State.RUNNING or job.attempt != report.attempt:
         raise Fenced(f"attempt {report.attempt} of job {job.id} is not the one that runs: another has taken over, stop working on it")
     match report:
         case Completed():
-            written = await _settle(store, clock, job, Outcome(Ending.SUCCEEDED, encode_payload(report.result, "result")), tell)
+            outcome = Outcome(Ending.SUCCEEDED, encode_payload(report.result, "result"))
+            written = await _settle(store, clock, job, outcome, tell, policies)
         case Failed():
             outcome = Outcome(Ending.FAILED, error=report.error[:LONGEST_ERROR], hopeless=not report.again)
-            written = await _settle(store, clock, job, outcome, tell)
+            written = await _settle(store, clock, job, outcome, tell, policies)
         case _:
-            written = await _keep_alive(store, clock, job, report)
+            written = await _keep_alive(store, clock, job, report, policies)
     if not written:
         raise Fenced(f"attempt {report.attempt} of job {job.id} has ended meanwhile: stop working on it")
 
 
-async def _settle(store: Store, clock: Clock, job: Job, outcome: Outcome, tell: Observer) -> bool:
-    settlement = decide(_claimed(job), outcome, OUTSIDE, job.started_at or job.claimed_at, clock)
+async def _settle(store: Store, clock: Clock, job: Job, outcome: Outcome, tell: Observer, policies: Policies) -> bool:
+    settlement = decide(_claimed(job), outcome, policies, job.started_at or job.claimed_at, clock)
     if await store.settle([settlement]):
         return False
     tell(AttemptsSettled([settlement], [_claimed(job)]))
@@ -73,12 +75,12 @@ async def _settle(store: Store, clock: Clock, job: Job, outcome: Outcome, tell: 
     return True
 
 
-async def _keep_alive(store: Store, clock: Clock, job: Job, report: Alive) -> bool:
+async def _keep_alive(store: Store, clock: Clock, job: Job, report: Alive, policies: Policies) -> bool:
     checkpoint = None if report.checkpoint is None else encode_payload(report.checkpoint, "checkpoint")
     progress = None if report.progress is None else encode_payload(report.progress, "progress")
     if (checkpoint or progress) and await store.save([Note(job.id, report.attempt, checkpoint, progress)]):
         return False
-    within = effective(_claimed(job), OUTSIDE).timeout or REPORT_WITHIN
+    within = effective(_claimed(job), policies).timeout or REPORT_WITHIN
     return await store.extend(job.id, report.attempt, clock.now() + within)
 
 

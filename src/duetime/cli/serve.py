@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -14,7 +14,7 @@ from duetime.cli.flags import option
 from duetime.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from socket import socket
     from ssl import SSLContext
 
@@ -114,6 +114,7 @@ async def _run(app: App, settings: Settings, migrate: bool) -> None:
         door = _open_door(settings)
         if door is not None:
             stack.callback(door.close)
+            stack.enter_context(_renewing(door.tls))
         if migrate:
             await app.migrate()
         ring = ring_of(settings, app.store)
@@ -181,6 +182,25 @@ def _open_door(settings: Settings) -> Door | None:
     require_safety(settings)
     tls = tls_of(settings)
     return Door(settings.host, listen(settings.host, settings.port), tls)
+
+
+@contextmanager
+def _renewing(tls: SSLContext | None) -> Iterator[None]:
+    """SIGHUP has the certificate read again, as it does in other servers. Without one it ends the process, as a closed terminal should."""
+    if tls is None:
+        yield
+        return
+    from asyncio import get_running_loop
+    from signal import SIGHUP
+
+    from duetime.api.tls import RenewableContext
+
+    assert isinstance(tls, RenewableContext)
+    get_running_loop().add_signal_handler(SIGHUP, tls.renew)
+    try:
+        yield
+    finally:
+        get_running_loop().remove_signal_handler(SIGHUP)
 
 
 @asynccontextmanager

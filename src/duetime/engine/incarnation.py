@@ -64,7 +64,7 @@ class Incarnation:
         self._claiming: Loop | None = None
         self._settling: Loop | None = None
         self._worker: Worker | None = None
-        self._add(Reaper(store, clock, node, observers))
+        self._add(Reaper(store, clock, node, observers, handlers))
         self._add(Herald(store, clock, node, _profile(handlers, options)))
         if "planner" in options.roles:
             self._add_planner(retentions)

@@ -3,10 +3,13 @@ were handed over and of which no report came in time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
 from duetime.engine.perform import decide
-from duetime.invoker import Policies
+from duetime.invoker import Handler, Policies
 from duetime.model.attempt import Ending, Outcome
 from duetime.model.codec import decode
 from duetime.model.events import AttemptsSettled, JobsRecovered, NodesBuried
@@ -22,18 +25,23 @@ TURN = SECOND * 3 // 10
 BATCH = 500
 ORPHANS_EVERY = 5  # turns; a claim may commit after its node was declared dead
 NO_REPORT = "no report came before the deadline"
-# What is handed over has its own policies on the job; these are for those it leaves out.
+# Of a target that nobody here knows, and whose jobs leave out what these say.
 OUTSIDE = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
+NO_HANDLERS: Mapping[str, Handler] = MappingProxyType({})
+FOR_THOSE_WHO_KNOW = 30 * SECOND  # a node that knows the target, and how it is to be tried again, has the first go
 
 
 class Reaper:
     name = "reaper"
 
-    def __init__(self, store: Store, clock: Clock, node: NodeId, observers: Observers) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, node: NodeId, observers: Observers, handlers: Mapping[str, Handler] = NO_HANDLERS
+    ) -> None:
         self._store = store
         self._clock = clock
         self._node = node
         self._observers = observers
+        self._handlers = handlers
         self._turns = 0
 
     async def run_once(self) -> Micros:
@@ -62,14 +70,23 @@ class Reaper:
     async def _time_out(self) -> None:
         """Attempts that were handed over and are overdue: timed out, and what follows is up to their policies."""
         while late := await self._store.overdue(BATCH):
-            outcome = Outcome(Ending.TIMED_OUT, error=NO_REPORT, problem=TimeoutError(NO_REPORT))
-            settlements = [decide(job, outcome, OUTSIDE, None, self._clock) for job in late]
-            refused = set(await self._store.settle(settlements))
-            written = [pair for pair in zip(settlements, late, strict=True) if pair[0].id not in refused]
-            self._observers(AttemptsSettled([one for one, _ in written], [job for _, job in written]))
-            await self._tell(late)
-            if refused:
+            mine = [job for job in late if self._may_time_out(job)]
+            settlements = [self._timed_out(job) for job in mine]
+            refused = set(await self._store.settle(settlements)) if mine else set()
+            written = [pair for pair in zip(settlements, mine, strict=True) if pair[0].id not in refused]
+            if written:
+                self._observers(AttemptsSettled([one for one, _ in written], [job for _, job in written]))
+                await self._tell(mine)
+            if refused or len(mine) < len(late):
                 return
+
+    def _may_time_out(self, job: Claimed) -> bool:
+        return job.target in self._handlers or self._clock.now() - job.due_at > FOR_THOSE_WHO_KNOW
+
+    def _timed_out(self, job: Claimed) -> Settlement:
+        handler = self._handlers.get(job.target)
+        outcome = Outcome(Ending.TIMED_OUT, error=NO_REPORT, problem=TimeoutError(NO_REPORT))
+        return decide(job, outcome, OUTSIDE if handler is None else handler.policies, None, self._clock)
 
     async def _tell(self, jobs: list[Claimed]) -> None:
         await self._store.hint([JobHint(queue, priority, 0) for queue, priority in sorted({(job.queue, job.priority) for job in jobs})])

@@ -10,6 +10,7 @@ from duetime.errors import ConfigError
 
 API = "/api/v1"
 PORTS = {"http": 80, "https": 443}
+STORES = ("memory", "sqlite", "postgres", "postgresql")
 LIKE = "write it like https://duetime.example.org or http://127.0.0.1:8080"
 
 
@@ -26,9 +27,10 @@ class Address:
             parts = urlsplit(url.strip())
             port = parts.port
         except (AttributeError, ValueError):
-            raise ConfigError(f"server: {url!r} is no URL: {LIKE}") from None
-        if parts.scheme not in PORTS or not parts.hostname or not _plain(parts.path):
-            raise ConfigError(f"server: {parts.scheme or 'nothing'!r} and {parts.hostname or 'no host'!r} make no URL of a service: {LIKE}")
+            told = "what was given" if "@" in str(url) else repr(url)  # it may have a password in it
+            raise ConfigError(f"server: {told} is no URL: {LIKE}") from None
+        if not isinstance(url, str) or parts.scheme not in PORTS or not parts.hostname or not _plain(parts.path):
+            raise ConfigError(f"server: {_wrong(url, parts.scheme, parts.hostname)}: {LIKE}")
         if parts.username is not None or parts.query or parts.fragment:
             raise ConfigError(f"server: the URL may have no login, query or fragment; the key is given by itself: {LIKE}")
         path = parts.path.rstrip("/").removesuffix(API)
@@ -54,6 +56,14 @@ class Address:
 
     def __str__(self) -> str:
         return f"{self._scheme}://{self.authority}{self.prefix.removesuffix(API)}"
+
+
+def _wrong(url: object, scheme: str, host: str | None) -> str:
+    if scheme in STORES:
+        return f"{scheme!r} begins the URL of a store, which dt.App takes; a client takes the address of a service (`duetime serve`)"
+    if isinstance(url, str) and url and "://" not in url:
+        return "the URL begins with neither http:// nor https://"
+    return f"{scheme or 'nothing'!r} and {host or 'no host'!r} make no URL of a service"
 
 
 def _plain(path: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 from duetime.clock import monotonic_micros, pause
@@ -37,13 +38,17 @@ class Wire:
         self._line = line
         self._kept: deque[_Kept] = deque()
         self._room = asyncio.Semaphore(most)
+        self._held: set[Connection] = set()
+        self._most_held = most // 2  # those who only wait must not keep all others waiting
         self._closed = False
 
     async def send(self, request: Request) -> Reply:
         async with self._room:
             connection = await self._take()
+            if request.held and len(self._held) >= self._most_held:
+                request = request.at_once()
             try:
-                async with asyncio.timeout(self._line.timeout):
+                async with self._holding(connection, request), asyncio.timeout(self._line.timeout + request.held):
                     head = await connection.begin(self._line, request)
                     body = await connection.body(head)
             except BROKEN as problem:
@@ -76,6 +81,17 @@ class Wire:
         self._closed = True
         while self._kept:
             await self._kept.popleft().connection.end()
+        for connection in list(self._held):
+            connection.close()
+
+    @asynccontextmanager
+    async def _holding(self, connection: Connection, request: Request) -> AsyncIterator[None]:
+        if request.held:
+            self._held.add(connection)
+        try:
+            yield
+        finally:
+            self._held.discard(connection)
 
     async def _take(self) -> Connection:
         if self._closed:

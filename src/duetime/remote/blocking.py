@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import select
+import socket
 import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from typing import NamedTuple
 
@@ -29,6 +32,7 @@ class Wire:
     def __init__(self, line: Line) -> None:
         self._line = line
         self._kept: deque[_Kept] = deque()
+        self._held: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._process = os.getpid()
@@ -36,8 +40,9 @@ class Wire:
     def send(self, request: Request) -> Reply:
         connection = self._take()
         try:
-            response = self._begin(connection, request)
-            body = _body(response)
+            with self._holding(connection, request):
+                response = self._begin(connection, request)
+                body = _body(response)
         except (OSError, HTTPException) as problem:
             connection.close()
             raise self._line.unreachable(problem, True) from problem
@@ -71,6 +76,26 @@ class Wire:
         with self._lock:
             while self._kept:
                 self._kept.popleft().connection.close()
+            for channel in self._held:
+                with suppress(OSError):
+                    channel.shutdown(socket.SHUT_RDWR)  # whoever reads there, in another thread, is woken by that
+
+    @contextmanager
+    def _holding(self, connection: HTTPConnection, request: Request) -> Iterator[None]:
+        if not request.held:
+            yield
+            return
+        channel = connection.sock
+        channel.settimeout(self._line.timeout + request.held)
+        with self._lock:
+            self._held.add(channel)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.discard(channel)
+            with suppress(OSError):
+                channel.settimeout(self._line.timeout)
 
     def _begin(self, connection: HTTPConnection, request: Request) -> HTTPResponse:
         path = f"{self._line.address.prefix}{request.path}"
@@ -86,7 +111,7 @@ class Wire:
         with self._lock:
             if self._process != os.getpid():
                 # A server that forks shares the connections with its parent: each process needs its own.
-                self._kept, self._process = deque(), os.getpid()
+                self._kept, self._held, self._process = deque(), set(), os.getpid()
             while self._kept:
                 kept = self._kept.pop()
                 if monotonic_micros() - kept.since < IDLE and not _readable(kept.connection):

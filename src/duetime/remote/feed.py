@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from duetime.errors import DuetimeError, RateLimited, ServiceError, ServiceUnreachable, StoreUnavailable
+from duetime.errors import DuetimeError, InvalidInput, RateLimited, ServiceError, ServiceUnreachable, StoreUnavailable
 from duetime.model.codec import decode
 from duetime.remote.problems import problem_of
 from duetime.remote.results import Event
@@ -16,6 +16,8 @@ LONGEST_LINE = 1024 * 1024
 
 class Feed:
     def __init__(self, types: Sequence[str] | None, after: int | None, patience: Patience) -> None:
+        if isinstance(types, str):
+            raise InvalidInput("types", f"{types!r} is text: give a list, such as [{types!r}]")
         self._types = types
         self._last = after
         self._patience = patience

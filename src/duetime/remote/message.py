@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import socket
 import ssl
 from dataclasses import dataclass
 from logging import getLogger
@@ -15,6 +18,9 @@ from duetime.remote.talk import Request
 from duetime.version import VERSION
 
 LARGEST_REPLY = 64 * 1024 * 1024
+NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
+NO_WAY = "are host and port right, and does no firewall stand in the way?"
+ERRNO = re.compile(r"\[Errno (\d+)\]")
 IDLE = 3 * SECOND  # a connection unused for longer is not trusted to be open still
 _logger = getLogger("duetime.remote")
 
@@ -31,8 +37,8 @@ class Line:
     @staticmethod
     def of(url: str, key: str | None, timeout: Duration, tls: ssl.SSLContext | None) -> Line:
         address = Address.parse(url)
-        if key is not None and not (isinstance(key, str) and key and all("!" <= character <= "~" for character in key)):
-            raise ConfigError("key: must be printable ASCII without blanks: copy it as `duetime key create` showed it")
+        if key is not None:
+            _check_key(key)
         if key is not None and not address.secure and not address.local:
             _logger.warning("the key is sent to %s without encryption: use https", address.host)
         secure = (tls or ssl.create_default_context()) if address.secure else None
@@ -54,7 +60,18 @@ class Line:
             remedy = "trust its authority with SSL_CERT_FILE=FILE, or tls=ssl.create_default_context(cafile=FILE)"
             return ServiceError(f"the certificate of {self.address} is not trusted ({problem.verify_message}): {remedy}")
         reason = f"no answer within {self.timeout:g} s" if isinstance(problem, TimeoutError) else _reason(problem)
-        return ServiceUnreachable(f"{self.address} cannot be reached ({reason}): is it running, and is the address right?", sent)
+        return ServiceUnreachable(f"{self.address} cannot be reached ({reason}): {self._remedy(problem, sent)}", sent)
+
+    def _remedy(self, problem: BaseException, sent: bool) -> str:
+        if isinstance(problem, ssl.SSLError) and problem.reason in NO_TLS:
+            return "it does not speak TLS: write http:// if that is meant"
+        if isinstance(problem, socket.gaierror):
+            return "is the name of the host right?"
+        if isinstance(problem, TimeoutError):
+            return "is the address right, and is nothing in between in the way? `timeout` may be longer" if sent else NO_WAY
+        if sent and not self.address.secure:
+            return "is it a Duetime service, or does it want https:// there?"
+        return "is it running (`duetime serve`), and are host and port right?"
 
 
 def too_large(size: int) -> None:
@@ -63,4 +80,18 @@ def too_large(size: int) -> None:
 
 
 def _reason(problem: BaseException) -> str:
-    return getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+    if isinstance(problem, ssl.SSLError):
+        return (problem.reason or str(problem)).replace("_", " ").lower()
+    if isinstance(problem, socket.gaierror):
+        return problem.strerror or str(problem)
+    # asyncio tells of all addresses it tried, in words of its own.
+    number = getattr(problem, "errno", None) or next((int(found) for found in ERRNO.findall(str(problem))), None)
+    return os.strerror(number) if number else str(problem) or type(problem).__name__
+
+
+def _check_key(key: object) -> None:
+    if key == "":
+        raise ConfigError("key: is empty: give the text that `duetime key create` showed, or None where the service asks for no key")
+    if not isinstance(key, str) or not all("!" <= character <= "~" for character in key):
+        remedy = "copy it as `duetime key create` showed it, without a line end and without 'Bearer'"
+        raise ConfigError(f"key: must be printable ASCII without blanks: {remedy}")

@@ -11,6 +11,7 @@ from duetime.model.codec import decode
 
 MEDIA_TYPE = "application/problem+json"
 LONGEST_EXCERPT = 200
+GIVE_KEY = 'give it as key="dt_...", on the command line by DUETIME_KEY or --key-file'
 
 
 def problem_of(status: int, headers: Mapping[str, str], body: bytes) -> DuetimeError:
@@ -24,7 +25,8 @@ def problem_of(status: int, headers: Mapping[str, str], body: bytes) -> DuetimeE
 
 
 def _made(status: int, told: dict[str, Any]) -> DuetimeError:
-    code, detail, field = told.get("code"), str(told.get("detail", "no reason given")), told.get("field")
+    code, field = told.get("code"), told.get("field")
+    detail = _for_clients(str(code), str(told.get("detail", "no reason given")))
     kind = KINDS.get(str(code))
     if kind is None:
         return _by_status(status)(detail, status, code, field)
@@ -32,6 +34,23 @@ def _made(status: int, told: dict[str, Any]) -> DuetimeError:
         named = str(field or "body")
         return kind(named, detail.removeprefix(f"{named}: "))
     return kind() if kind is TargetNotAllowed else kind(detail)
+
+
+def _for_clients(code: str, detail: str) -> str:
+    """What the service says to whoever writes requests by hand, in the words of those who use a client."""
+    match code:
+        case "key_missing":
+            return f"the service asks for a key: {GIVE_KEY}; `duetime key create NAME --scopes submit` makes one where the store is"
+        case "key_invalid":
+            return f"key: {detail.removeprefix('Authorization: ')}; copy it whole, as `duetime key create` showed it"
+        case "key_revoked" | "key_expired":
+            return f"key: {detail.removeprefix('Authorization: ')}"
+        case "scope_missing":
+            return f"{detail}; me() tells what this one may do"
+        case "not_found":
+            return "the service knows no such address: is its URL given without a path such as /ui, and is it as new as this client?"
+        case _:
+            return detail
 
 
 def _by_status(status: int) -> type[ServiceError]:

@@ -16,6 +16,9 @@ def read(kind: type[Kind], reply: Reply) -> Kind:
     try:
         found: Kind = _reader_of(kind)(reply.body)
     except ValueError as problem:
+        kind_told = reply.headers.get("content-type", "").partition(";")[0].strip()
+        if kind_told == "text/html":
+            raise ServiceError("a web page was answered: give the address of the service alone, without /ui or another path") from None
         raise ServiceError(f"the answer cannot be read ({problem}): is it a Duetime service, and of a version like this one?") from None
     return found
 

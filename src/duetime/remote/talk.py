@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 from duetime.clock import noise
-from duetime.errors import DuetimeError, ServiceUnreachable
+from duetime.errors import DuetimeError, InvalidInput, InvalidPayload, ServiceUnreachable
 from duetime.model.codec import encode
 from duetime.model.ids import random_bytes
 from duetime.remote.problems import problem_of
@@ -42,6 +42,11 @@ class Request:
     again: bool = True  # may be sent once more when nobody knows whether it arrived
     # Refusals which, after a lost answer, mean that the first request did what was asked.
     done: frozenset[str] = frozenset()
+    held: float = 0.0  # seconds the service may keep it, beside the time an answer takes
+
+    def at_once(self) -> Request:
+        """The same, answered without waiting."""
+        return replace(self, path=self.path.partition("?")[0], held=0.0)
 
 
 class Pause(NamedTuple):
@@ -60,16 +65,39 @@ Talk = Generator[Request | Pause, Reply, Answer]
 
 def ask(
     method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None,
-    again: bool = True, done: tuple[str, ...] = (),
+    again: bool = True, done: tuple[str, ...] = (), held: float = 0.0,
 ) -> Request:  # fmt: skip
     given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
-    data = None if body is None else encode(body)
-    return Request(method, f"{path}?{urlencode(given)}" if given else path, data, headers or {}, again, frozenset(done))
+    data = None if body is None else _written(body)
+    return Request(method, f"{path}?{urlencode(given)}" if given else path, data, headers or {}, again, frozenset(done), held)
+
+
+def _written(body: Any) -> bytes:
+    try:
+        return encode(body)
+    except (TypeError, ValueError, RecursionError, OverflowError) as problem:
+        raise InvalidPayload(_culprit(body), f"cannot be written as JSON ({problem}): use plain values, lists and objects") from None
+
+
+def _culprit(body: Any) -> str:
+    """The field that cannot be written."""
+    for name, value in body.items() if isinstance(body, dict) else ():
+        try:
+            encode(value)
+        except (TypeError, ValueError, RecursionError, OverflowError):
+            return str(name)
+    return "body"
 
 
 def part(value: object) -> str:
     """A name or an id as a part of a path."""
-    return quote(str(value), safe="")
+    try:
+        text = str(value).encode()
+    except UnicodeEncodeError:
+        text = b""
+    if not text:
+        raise InvalidInput("name", f"{value!r} is no name: give at least one printable character")
+    return quote(text, safe="")
 
 
 def converse(talk: Talk[Answer], patience: Patience) -> Talk[Answer]:

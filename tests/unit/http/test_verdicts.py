@@ -10,14 +10,15 @@ import pytest
 
 from duetime.clock import Clock
 from duetime.engine.perform import _judge, decide
-from duetime.engine.reaper import NO_REPORT, ORPHANS_EVERY, Reaper
-from duetime.invoker import Policies
+from duetime.engine.reaper import FOR_THOSE_WHO_KNOW, NO_REPORT, ORPHANS_EVERY, Reaper
+from duetime.invoker import Context, Policies
 from duetime.model.attempt import Ending
 from duetime.model.codec import encode
 from duetime.model.events import AttemptsSettled, Event
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Delivery, State
 from duetime.model.lease import NodeId
+from duetime.model.limit import Limit
 from duetime.model.retry import Retry
 from duetime.model.settle import Settlement
 from duetime.model.verdict import Failed, GiveUp, HandOver, Verdict
@@ -118,8 +119,21 @@ class LateStore:
         self.hints += hints
 
 
-def reaper(store: LateStore, told: list[Event]) -> Reaper:
-    return Reaper(cast("Store", store), CLOCK, NodeId(1), Observers([told.append]))
+class Outside:
+    """What calls the targets of these jobs, as far as the reaper asks."""
+
+    limit: Limit | None = None
+
+    def __init__(self, retry: Retry) -> None:
+        self.policies = Policies(retry, None, Delivery.AT_LEAST_ONCE)
+
+    async def invoke(self, context: Context, payload: bytes) -> None:
+        raise AssertionError("the reaper runs nothing")
+
+
+def reaper(store: LateStore, told: list[Event], retry: Retry | None = None, known: str = "@http") -> Reaper:
+    handler = Outside(retry or Retry())
+    return Reaper(cast("Store", store), CLOCK, NodeId(1), Observers([told.append]), {known: handler})
 
 
 async def test_overdue_is_timed_out_through_the_job_s_own_policies() -> None:
@@ -138,6 +152,26 @@ async def test_overdue_is_timed_out_through_the_job_s_own_policies() -> None:
     assert {(one.ending, one.error, one.attempt) for one in store.settled} == {(Ending.TIMED_OUT, NO_REPORT, 2)}
     assert store.hints == [JobHint("mail", 5, 0)] * 2
     assert [len(event.settlements) for event in told if isinstance(event, AttemptsSettled)] == [3, 2]
+
+
+async def test_overdue_is_tried_again_as_its_target_says_where_the_job_says_nothing() -> None:
+    once = encode({"retry": {"first_delay": "2s"}})
+    store = LateStore([[job(1), job(2, failures=1), job(3, policies=once)]])
+    await reaper(store, [], Retry(2, "7s")).run_once()
+    assert [(one.state, (one.due_at - NOW) // SECOND) for one in store.settled] == [
+        (State.PENDING, 7),
+        (State.DEAD, 0),
+        (State.PENDING, 2),
+    ]
+
+
+async def test_a_node_that_does_not_know_the_target_leaves_overdue_jobs_to_those_who_do_at_first() -> None:
+    late = [job(1, due_at=NOW - FOR_THOSE_WHO_KNOW - 1), job(2)]
+    store, told = LateStore([late, [job(3)]]), []  # type: ignore[var-annotated]  # a list of events
+    await reaper(store, told, Retry(9, "7s"), known="@other").run_once()
+    assert [(one.id.int, (one.due_at - NOW) // SECOND) for one in store.settled] == [(1, 5)]
+    assert store.looks == 1, "what it may not end would be found again and again"
+    assert [len(event.settlements) for event in told if isinstance(event, AttemptsSettled)] == [1]
 
 
 async def test_another_reaper_was_quicker() -> None:

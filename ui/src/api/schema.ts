@@ -60,13 +60,13 @@ export type JobBulkIn = { ids?: Array<string>; dry_run?: boolean; cursor?: strin
 
 export type JobFilterIn = { state?: "pending" | "queued" | "running" | "succeeded" | "dead" | "cancelled" | "skipped" | null; queue?: string | null; owner?: string | null; schedule?: string | null; label?: string | null; target?: string | null; due_after?: string | null; due_before?: string | null; error?: string | null };
 
-export type JobOut = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null; payload: unknown; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; losses: number; checkpoint: unknown; progress: unknown; result: unknown; attempts: Array<AttemptOut> };
+export type JobOut = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null; payload: unknown; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; losses: number; checkpoint: unknown; progress: unknown; result: unknown; attempts: Array<AttemptOut> };
 
 export type JobPageOut = { items: Array<JobSummaryOut>; next_cursor: string | null };
 
 export type JobPatchIn = { at?: string; delay?: string; priority?: number };
 
-export type JobSummaryOut = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null };
+export type JobSummaryOut = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null };
 
 export type KeyOut = { prefix: string; name: string; scopes: Array<"read" | "submit" | "manage" | "admin">; tenant: string; created_at: string; expires_at: string | null; last_used_at: string | null; revoked_at: string | null; rate: string | null };
 
@@ -195,7 +195,7 @@ export interface Routes {
   'POST /jobs/batch': { path: unknown; query: unknown; body: JobBatchIn; answer: BatchOut; };
   'POST /jobs/bulk': { path: unknown; query: unknown; body: JobBulkIn; answer: BulkOut; };
   'DELETE /jobs/{job_id}': { path: { job_id: string }; query: { reason?: string | null }; body: unknown; answer: JobOut; };
-  'GET /jobs/{job_id}': { path: { job_id: string }; query: unknown; body: unknown; answer: JobOut; };
+  'GET /jobs/{job_id}': { path: { job_id: string }; query: { wait?: string }; body: unknown; answer: JobOut; };
   'PATCH /jobs/{job_id}': { path: { job_id: string }; query: unknown; body: JobPatchIn; answer: JobOut; };
   'POST /jobs/{job_id}/complete': { path: { job_id: string }; query: unknown; body: CompleteIn; answer: JobOut; };
   'POST /jobs/{job_id}/discard': { path: { job_id: string }; query: unknown; body: unknown; answer: unknown; };

@@ -184,7 +184,10 @@ class JobSummaryOut(Output):
     retry_of: OutId | None
     cancel_requested: bool
     created_at: OutInstant
-    started_at: OutInstant | None
+    claimed_at: Annotated[
+        OutInstant | None, Field(description="When a node took it for its latest attempt; it may wait there for its turn.")
+    ]
+    started_at: Annotated[OutInstant | None, Field(description="When that attempt began. Known once it has ended.")]
     finished_at: OutInstant | None
     error: str | None
     disposition: str | None

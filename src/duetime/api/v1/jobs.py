@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -11,8 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from duetime.api import shown
-from duetime.api.auth import Caller, Manager, Reader, Submitter
+from duetime.api.auth import Caller, Manager, Reader, Submitter, asked_by
 from duetime.api.edge import Edge, edge_of
+from duetime.api.holding import longest
 from duetime.api.limits import LARGEST_BATCH, MOST_BATCH_KEYS
 from duetime.api.models.bulk import ErrorLine, JobFilterIn, Label, TargetName
 from duetime.api.models.fields import Instant, Name, Note
@@ -61,6 +63,21 @@ class JobListQuery(BaseModel):
     error: ErrorLine | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_A_PAGE)] = 100
     cursor: Annotated[str | None, Field(min_length=1, max_length=1_024, json_schema_extra={"format": "duetime-cursor"})] = None
+
+
+class ReadQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    wait: Annotated[
+        str,
+        Field(
+            description="Answer when the job is final, or after this time, up to 60s. Whoever asks must look at the state: "
+            "the answer comes sooner while the service stops, or when too many wait.",
+            examples=["30s"],
+            min_length=1,
+            max_length=32,
+            json_schema_extra={"format": "duetime-wait"},
+        ),
+    ] = "0s"
 
 
 class CancelQuery(BaseModel):
@@ -125,8 +142,13 @@ async def list_jobs(request: Request, query: Annotated[JobListQuery, Query()], c
 @router.get(
     "/{job_id:uuid}", operation_id="read_job", response_model=JobOut, summary="Read a job with its attempts", responses=problems(404)
 )
-async def read(request: Request, job_id: JobId, caller: Reader) -> Response:
-    return await show(edge_of(request), caller, job_id)
+async def read(request: Request, job_id: JobId, query: Annotated[ReadQuery, Query()], caller: Reader) -> Response:
+    edge, micros = edge_of(request), longest(query.wait)
+    if micros:
+        over = edge.view(caller).wait_for(job_id, timedelta(microseconds=micros))
+        await edge.held.until(over, request, (caller.tenant, caller.key_prefix))
+        await edge.gate.admit(asked_by(request))  # a key may have been revoked meanwhile
+    return await show(edge, caller, job_id)
 
 
 @router.patch(

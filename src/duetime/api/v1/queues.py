@@ -23,6 +23,7 @@ from duetime.store import QueueCount
 Name = Annotated[str, Path(min_length=1, max_length=128, json_schema_extra={"format": "duetime-name"}, examples=["billing"])]
 NO_NOTE = PauseIn()
 MOST_COUNTED = 100_000  # of one tenant in one queue
+# Of a name with slashes, too, where somebody in between has made a slash of %2F: what follows the name is known, so it has one end only.
 router = APIRouter(prefix="/queues", tags=["queues"], route_class=StrictRoute)
 
 
@@ -38,19 +39,19 @@ async def list_queues(request: Request, caller: Reader) -> Response:
     return answer({"items": items, "next_cursor": None})
 
 
-@router.post("/{name}/pause", response_model=QueueOut, summary="Start nothing more of it", responses=with_body())
+@router.post("/{name:path}/pause", response_model=QueueOut, summary="Start nothing more of it", responses=with_body())
 async def pause(request: Request, name: Name, caller: Operator, body: Annotated[PauseIn, Body()] = NO_NOTE) -> Response:
     view = edge_of(request).view(caller)
     return await _shown(view, await view.pause_queue(name, body.note or None))
 
 
-@router.post("/{name}/resume", response_model=QueueOut, summary="Start its jobs again", responses=problems())
+@router.post("/{name:path}/resume", response_model=QueueOut, summary="Start its jobs again", responses=problems())
 async def resume(request: Request, name: Name, caller: Operator) -> Response:
     view = edge_of(request).view(caller)
     return await _shown(view, await view.resume_queue(name))
 
 
-@router.post("/{name}/limit", response_model=QueueOut, summary="How much of it may run", responses=with_body())
+@router.post("/{name:path}/limit", response_model=QueueOut, summary="How much of it may run", responses=with_body())
 async def limit(request: Request, name: Name, caller: Operator, body: Annotated[QueueLimitIn, Body()]) -> Response:
     view = edge_of(request).view(caller)
     return await _shown(view, await view.limit_queue(name, body.most, body.rate))

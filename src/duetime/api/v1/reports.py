@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -18,6 +19,10 @@ from duetime.api.problems import Refused
 from duetime.api.routing import StrictRoute, with_body
 from duetime.api.v1.jobs import JobId, show
 from duetime.app.reporting import Alive, Completed, Failed, Report
+from duetime.config import Settings
+from duetime.engine.reaper import OUTSIDE
+from duetime.invoker import Policies
+from duetime.model.retry import Retry
 from duetime.model.signing import Spoken, spoken_for
 
 LARGEST_REPORT = 300_000  # a result of the greatest size, and the words around it
@@ -84,5 +89,10 @@ async def _spoken(request: Request, holder: Caller | None, job_id: UUID, token: 
 
 async def _write(request: Request, spoken: Spoken, job_id: UUID, report: Report) -> Response:
     edge = edge_of(request)
-    await edge.app.for_tenant(spoken.tenant).report_job(job_id, report)
+    await edge.app.for_tenant(spoken.tenant).report_job(job_id, report, _policies(edge.settings))
     return await show(edge, Caller(spoken.tenant, frozenset({Scope.SUBMIT})), job_id)
+
+
+def _policies(settings: Settings) -> Policies:
+    """Of HTTP targets: no others are handed a token to report with."""
+    return replace(OUTSIDE, retry=Retry(settings.retry_attempts, settings.retry_delay))

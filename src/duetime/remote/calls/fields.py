@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from duetime.engine.checks import check_priority
+from duetime.engine.checks import check_id, check_priority
 from duetime.errors import InvalidInput
 from duetime.model import duration
 from duetime.model.retry import Retry
@@ -32,8 +32,24 @@ def instant(moment: datetime | None, field: str) -> str | None:
     return moment.isoformat()
 
 
-def lapse(value: duration.Duration | None) -> str | None:
-    return duration.show(duration.parse(value, "delay")) if isinstance(value, timedelta) else value
+def lapse(value: duration.Duration | None, field: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return duration.show(duration.parse(value, field))
+
+
+def label_of(label: tuple[str, str] | None) -> str | None:
+    if label is None:
+        return None
+    if isinstance(label, str) or len(label) != 2:
+        raise InvalidInput("label", f'{label!r} is no pair: write label=("team", "billing")')
+    return ":".join(label)
+
+
+def job_id_of(value: JobId) -> UUID:
+    if not isinstance(value, UUID | str) and isinstance(getattr(value, "id", None), UUID):
+        raise InvalidInput("job_id", f"is a {type(value).__name__}, and not the id of a job: give its .id")
+    return check_id(value)
 
 
 def target_of(value: Any) -> dict[str, Any]:
@@ -63,7 +79,7 @@ def job_body(
     if unique is not None:
         raise InvalidInput("unique", "cannot be sent to a service: give unique_key, or leave it to the task")
     body = given(
-        target=target, at=instant(at, "at"), delay=lapse(delay), timeout=lapse(timeout), retry=retry_of(retry),
+        target=target, at=instant(at, "at"), delay=lapse(delay, "delay"), timeout=lapse(timeout, "timeout"), retry=retry_of(retry),
         labels=None if labels is None else dict(labels), **plain,
     )  # fmt: skip
     if "priority" in body:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from duetime.engine.checks import check_name
 from duetime.errors import KeyNotFound
 from duetime.model.duration import Duration
 from duetime.model.limit import Limit
@@ -22,19 +23,19 @@ def queues() -> Talk[list[Queue]]:
 
 def pause_queue(name: str, note: str | None = None) -> Talk[Queue]:
     """Start nothing more of this queue, on any node; what runs goes on."""
-    return read(Queue, (yield ask("POST", f"/queues/{part(name)}/pause", given(note=note))))
+    return read(Queue, (yield ask("POST", f"/queues/{part(check_name(name, 'queue'))}/pause", given(note=note))))
 
 
 def resume_queue(name: str) -> Talk[Queue]:
     """Start its jobs again."""
-    return read(Queue, (yield ask("POST", f"/queues/{part(name)}/resume")))
+    return read(Queue, (yield ask("POST", f"/queues/{part(check_name(name, 'queue'))}/resume")))
 
 
 def limit_queue(name: str, most: int | None = None, rate: str | None = None) -> Talk[Queue]:
     """At most so many of its jobs at once and so many starts in a period ("100/1m"), over all nodes; what is None is not limited."""
     if most is not None or rate is not None:
         Limit(most, rate=rate)  # refuses what cannot be meant
-    return read(Queue, (yield ask("POST", f"/queues/{part(name)}/limit", {"most": most, "rate": rate})))
+    return read(Queue, (yield ask("POST", f"/queues/{part(check_name(name, 'queue'))}/limit", {"most": most, "rate": rate})))
 
 
 def nodes() -> Talk[list[Node]]:
@@ -49,12 +50,12 @@ def leases() -> Talk[list[Lease]]:
 
 def stats(since: Duration | None = None, step: Duration | None = None) -> Talk[Stats]:
     """What was done lately, what waits, what fails and what comes next."""
-    return read(Stats, (yield ask("GET", "/stats", query={"since": lapse(since), "step": lapse(step)})))
+    return read(Stats, (yield ask("GET", "/stats", query={"since": lapse(since, "since"), "step": lapse(step, "step")})))
 
 
 def calendar(start: datetime, end: datetime, *, bucket: Duration | None = None, tz: str | None = None) -> Talk[Calendar]:
     """How many fires are to come in each stretch of time."""
-    query = {"from": instant(start, "from"), "to": instant(end, "to"), "bucket": lapse(bucket), "tz": tz}
+    query = {"from": instant(start, "from"), "to": instant(end, "to"), "bucket": lapse(bucket, "bucket"), "tz": tz}
     return read(Calendar, (yield ask("GET", "/calendar", query=query)))
 
 
@@ -72,7 +73,7 @@ def create_key(
     name: str, scopes: Sequence[str], *, expires_in: Duration | None = None, tenant: str | None = None, rate: str | None = None
 ) -> Talk[NewKey]:
     """A new API key; its text is in the answer this once and never again."""
-    body = given(name=name, scopes=list(scopes), expires_in=lapse(expires_in), tenant=tenant, rate=rate)
+    body = given(name=name, scopes=list(scopes), expires_in=lapse(expires_in, "expires_in"), tenant=tenant, rate=rate)
     # Its answer cannot be given twice, so a lost one is not asked for again: that would be a second key.
     return read(NewKey, (yield ask("POST", "/keys", body, again=False)))
 

@@ -38,7 +38,7 @@ def preview_schedule(reference: str, *, count: int = 10, after: datetime | None 
 def plan_schedule(reference: str, changes: Mapping[str, Any], *, horizon: Duration | None = None, count: int | None = None) -> Talk[Plan]:
     """What this edit would change: fires added, moved and withdrawn. Nothing is changed."""
     path = yield from place(reference)
-    return read(Plan, (yield ask("POST", f"{path}/plan", edited(changes), query={"horizon": lapse(horizon), "count": count})))
+    return read(Plan, (yield ask("POST", f"{path}/plan", edited(changes), query={"horizon": lapse(horizon, "horizon"), "count": count})))
 
 
 def schedule_versions(reference: str, *, limit: int = 20) -> Talk[list[Version]]:

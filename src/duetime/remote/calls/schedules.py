@@ -12,7 +12,7 @@ from duetime.model.duration import Duration
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed
 from duetime.model.when import When
-from duetime.remote.calls.fields import CONTENT, given, instant, lapse, missed_of, retry_of, target_of, when_of
+from duetime.remote.calls.fields import CONTENT, given, instant, label_of, lapse, missed_of, retry_of, target_of, when_of
 from duetime.remote.calls.paging import Page, listed
 from duetime.remote.reading import read
 from duetime.remote.results import Job, Schedule, Why
@@ -33,10 +33,11 @@ def schedule(
 ) -> Talk[Schedule]:  # fmt: skip
     """Declare a recurring job. Declaring the same again changes nothing; a different one under the same name needs replace=True."""
     body = given(
-        name=name, target=target_of(target), when=when_of(when), overlap=overlap, missed=missed_of(missed), jitter=lapse(jitter),
+        name=name, target=target_of(target), when=when_of(when), overlap=overlap, missed=missed_of(missed), jitter=lapse(jitter, "jitter"),
         start_at=instant(start_at, "start_at"), end_at=instant(end_at, "end_at"), max_runs=max_runs, queue=queue,
         priority=None if priority is None else check_priority(priority),
-        timeout=lapse(timeout), retry=retry_of(retry), delivery=delivery, owner=owner, labels=None if labels is None else dict(labels),
+        timeout=lapse(timeout, "timeout"), retry=retry_of(retry), delivery=delivery, owner=owner,
+        labels=None if labels is None else dict(labels),
     )  # fmt: skip
     if payload is not CONTENT:
         body["payload"] = payload
@@ -97,10 +98,10 @@ def why_schedule(reference: str) -> Talk[Why]:
 
 
 def place(reference: str) -> Talk[str]:
-    """Its path. A server takes %2F for a slash, so a schedule whose name has one is addressed by its id."""
+    """Its path. On the way to the service %2F may become a slash, and dots vanish: a schedule with such a name is addressed by its id."""
     if not isinstance(reference, str) or not reference:
         raise InvalidInput("name", f"{reference!r} is no name or id of a schedule")
-    if "/" not in reference:
+    if "/" not in reference and reference not in (".", ".."):
         return f"/schedules/{part(reference)}"
     found = yield from listed(Page[Schedule], "/schedules", 1, {"text": reference}, lambda one: one.name == reference)
     if not found:
@@ -117,7 +118,7 @@ def edited(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def schedule_filters(*, label: tuple[str, str] | None = None, **plain: Any) -> dict[str, Any]:
-    return given(label=None if label is None else ":".join(label), **plain)
+    return given(label=label_of(label), **plain)
 
 
 def _if_match(version: int | None) -> dict[str, str]:

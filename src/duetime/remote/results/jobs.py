@@ -42,6 +42,7 @@ class JobSummary:
     retry_of: UUID | None = None
     cancel_requested: bool = False
     created_at: datetime
+    claimed_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
     error: str | None = None
