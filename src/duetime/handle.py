@@ -135,7 +135,13 @@ class JobHandle:
         return to_datetime(self.record.due_at)
 
     @property
+    def claimed_at(self) -> datetime | None:
+        """When a node took it for its latest attempt; it may wait there for its turn."""
+        return _moment(self.record.claimed_at)
+
+    @property
     def started_at(self) -> datetime | None:
+        """When that attempt began; known once it has ended."""
         return _moment(self.record.started_at)
 
     @property

@@ -74,10 +74,11 @@ async def test_a_call_is_bounded_and_says_where_to_go_on(opened: dt.App, monkeyp
 
 async def test_time_bounds_a_call_too(opened: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "LONGEST", 0)
+    monkeypatch.setattr(bulk, "AT_ONCE", 16)
     jobs = [(await opened.submit("work", delay="1h")).id for _ in range(40)]
     for wanted in (JobQuery(), jobs):
         done = await opened.bulk_jobs("run", wanted)
-        assert (done.matched, done.done) == (bulk.AT_ONCE, bulk.AT_ONCE)
+        assert (done.matched, done.done) == (16, 16)
         assert done.next is not None
     seen, after = 0, None
     while True:
@@ -176,15 +177,37 @@ async def test_schedules_by_filter(opened: dt.App) -> None:
     assert [one.name for one in await opened.schedules()] == ["s4", "s5"]
 
 
+@pytest.mark.parametrize("action", ["pause", "remove"])
+async def test_fires_that_fell_due_unplanned_are_not_lost(opened: dt.App, monkeypatch: pytest.MonkeyPatch, action: str) -> None:
+    """They belong to the schedules as they were, and are stored for all of them in one step."""
+    now = await opened.now()
+    for number in range(5):
+        made = await opened.schedule(f"s{number}", "work", dt.Every("1h", anchor=to_datetime(now)), payload={"number": number})
+        draft = (await opened.find_schedule(made.name)).draft
+        assert await opened.store.put_schedule(draft, now, None) is not None  # nobody has planned since
+    steps: list[int] = []
+    fire = opened.store.fire
+
+    async def counted(firings: Any) -> int:
+        steps.append(len(firings))
+        return await fire(firings)
+
+    monkeypatch.setattr(opened.store, "fire", counted)
+    assert (await opened.bulk_schedules(action, EVERY)).done == 5
+    assert sum(steps) == steps[0] == 5
+    assert sorted(str(job.record.schedule) for job in await opened.jobs()) == [f"s{number}" for number in range(5)]
+
+
 async def test_schedules_by_name(opened: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [
         str((await opened.schedule(f"s{number}", "work", dt.Every("1h")), await opened.find_schedule(f"s{number}"))[1].id)
         for number in range(40)
     ]
     monkeypatch.setattr(bulk, "LONGEST", 0)
+    monkeypatch.setattr(bulk, "AT_ONCE", 16)
     names = ["nobody", ids[0].upper(), "s0", *ids[1:]]
     assert (await opened.bulk_schedules("pause", names, dry_run=True)).matched == 40
-    failed, seen, after = [], 0, None
+    failed, seen, after = list[bulk.Failure](), 0, None
     while True:
         done = await opened.bulk_schedules("pause", names, after=after)
         failed += done.failed

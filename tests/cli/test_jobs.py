@@ -11,7 +11,7 @@ from tests.cli.fleet import Past
 
 SUMMARY = [
     "id", "state", "target", "schedule", "fire_time", "due_at", "queue", "priority", "attempt", "failures", "node", "owner", "labels",
-    "unique_key", "retry_of", "cancel_requested", "created_at", "started_at", "finished_at", "error", "disposition",
+    "unique_key", "retry_of", "cancel_requested", "created_at", "claimed_at", "started_at", "finished_at", "error", "disposition",
 ]  # fmt: skip
 OWN = ["payload", "timeout", "retry", "delivery", "losses", "checkpoint", "progress", "result", "attempts"]
 DETAILS = [*SUMMARY, *OWN, "why"]

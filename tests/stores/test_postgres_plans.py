@@ -25,6 +25,7 @@ from duetime.testing.conformance.drafts import (
     TARGET,
     TENANT,
     bound,
+    death,
     firing,
     hand_over,
     job,
@@ -252,3 +253,51 @@ async def test_storing_looks_into_the_past_only_by_id(store: PostgresStore) -> N
     top = await plan(store._lines.submit, "add_jobs", *draft_columns(drafts))
     assert not any(each["Node Type"] == "Seq Scan" for each in nodes(top))
     assert sum(each.get("Rows Removed by Filter", 0) * each["Actual Loops"] for each in nodes(top)) <= 100
+
+
+FEW = 4
+
+
+async def test_what_is_done_to_a_few_jobs_together_looks_at_no_others(store: PostgresStore, postgres_database: str) -> None:
+    mislead(postgres_database)
+    now = await store.time()
+    drafts = jobs(MANY, now + DAY)
+    await store.add_jobs(drafts)
+    chosen = [draft.id for draft in drafts[:: MANY // FEW][:FEW]]
+    for statement, *values in (("cancel_jobs", ["why"] * FEW), ("change_jobs", [now] * FEW, [None] * FEW)):
+        top = await plan(store._lines.submit, statement, [TENANT] * FEW, chosen, *values)
+        assert rows_looked_at(top, "jobs") <= 4 * FEW, statement
+        assert ways(top, "jobs") <= {"jobs_pkey", "Tid Scan"}, statement
+
+
+async def test_dead_letters_dealt_with_together_are_found_by_their_ids(store: PostgresStore) -> None:
+    node, now = await joined(store), await store.time()
+    drafts = jobs(MANY, now)
+    await store.add_jobs(drafts)
+    while claimed := await store.claim(request(node, room=1_000)):
+        await store.settle([death(row, now) for row in claimed])
+    chosen = [draft.id for draft in drafts[:: MANY // FEW][:FEW]]
+    top = await plan(store._lines.submit, "dispose_jobs", [TENANT] * FEW, chosen, ["discarded"] * FEW)
+    looked = sum(each["Actual Rows"] * each["Actual Loops"] for each in nodes(top) if each.get("Relation Name", "").startswith("history"))
+    assert looked <= 3 * FEW
+
+
+async def test_what_is_done_to_a_few_schedules_together_looks_at_no_others(store: PostgresStore, postgres_database: str) -> None:
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        connection.execute("ANALYZE duetime.schedules")
+    mislead(postgres_database)
+    now = await store.time()
+    made = [await put(store, schedule(f"s{number:03}"), now + HOUR) for number in range(300)]
+    await store.add_jobs([job(now + DAY, schedule_id=one.id, schedule=one.draft.name) for one in made])
+    names, ids = [one.draft.name for one in made[:FEW]], [one.id for one in made[:FEW]]
+    nothing, line = [None] * FEW, store._lines.submit
+    plans = {
+        "lock_schedules": await plan(line, "lock_schedules", [TENANT] * FEW, names, nothing),
+        "pause_schedules": await plan(line, "pause_schedules", ids, nothing),
+        "resume_schedules": await plan(line, "resume_schedules", [TENANT] * FEW, names, [now] * FEW, nothing, nothing),
+        "withdraw_jobs": await plan(line, "withdraw_jobs", ids),
+        "record_withdrawals": await plan(line, "record_withdrawals", ids, [1] * FEW, nothing, now, "paused"),
+        "get_schedules": await plan(store._lines.read, "get_schedules", [TENANT] * FEW, names),
+    }
+    assert {name for name, top in plans.items() if rows_looked_at(top, "schedules") > FEW * FEW} == set()
+    assert {name for name, top in plans.items() if rows_looked_at(top, "jobs") > FEW} == set()

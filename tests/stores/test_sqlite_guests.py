@@ -17,7 +17,7 @@ import sqlalchemy
 from sqlalchemy import orm
 
 from duetime.errors import InvalidInput, StoreUnavailable
-from duetime.model.job import JobFilter, State
+from duetime.model.job import HIGHEST_PRIORITY, JobFilter, State
 from duetime.store import Guest, Hint, JobHint
 from duetime.stores.sqlite import SqliteStore
 from duetime.testing.conformance.drafts import HOUR, QUEUE, TENANT, add, claim_one, job, jobs, joined, stored
@@ -150,7 +150,7 @@ class TestStandardLibrary:
         store.guest(connection).add_jobs_now([job(await store.time())])
         connection.commit()
         await asyncio.wait_for(woken.wait(), PATIENCE)
-        assert heard[0] == JobHint("*", 0, 0)
+        assert heard[0] == JobHint("*", HIGHEST_PRIORITY, 0)
 
     async def test_on_the_thread_that_owns_it(self, store: SqliteStore, path: Path) -> None:
         draft = job(await store.time())

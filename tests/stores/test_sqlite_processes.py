@@ -17,7 +17,7 @@ from uuid import UUID
 
 import pytest
 
-from duetime.model.job import Claimed, JobFilter, State
+from duetime.model.job import HIGHEST_PRIORITY, Claimed, JobFilter, State
 from duetime.model.lease import NodeId
 from duetime.store import DoneHint, Hint, JobHint
 from duetime.stores.sqlite import SqliteStore
@@ -54,7 +54,7 @@ class TestProcesses:
         with script(path, "await store.add_jobs([job(await store.time())])") as process:
             await asyncio.wait_for(woken.wait(), PATIENCE)
             assert process.wait(PATIENCE) == 0
-        assert heard[0] == JobHint("*", 0, 0)
+        assert heard[0] == JobHint("*", HIGHEST_PRIORITY, 0)
         unsubscribe()
         assert store._listeners._watcher is None
 
@@ -86,7 +86,7 @@ class TestProcesses:
         running = await started(store, node, job(now, gate="a"))
         await add(store, job(now, gate="a"))
         woken = asyncio.Event()
-        store.subscribe(lambda hint: woken.set() if hint == JobHint("*", 0, 0) else None)
+        store.subscribe(lambda hint: woken.set() if hint == JobHint("*", HIGHEST_PRIORITY, 0) else None)
         await settled_elsewhere(path, running)
         await asyncio.wait_for(woken.wait(), PATIENCE)
 

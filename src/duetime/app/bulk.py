@@ -25,13 +25,14 @@ from duetime.model.schedule import Schedule, ScheduleFilter
 
 MOST_ITEMS = 1_000  # of one call, and of the ids in one
 LONGEST = 2 * SECOND
-AT_ONCE = 16
+AT_ONCE = 128  # items whose verbs a store may carry out together: it waits for its disk once
 MOST_COUNTED = 100_000
 PAGE = 200
 LIVE = frozenset(State) - FINAL
 Position = TypeVar("Position")
 Item = TypeVar("Item")
 Act = Callable[[Item], Awaitable[Any]]
+Before = Callable[[Sequence[Item]], Awaitable[None]]  # what is done for a part of them at once
 
 
 class JobAction(StrEnum):
@@ -191,6 +192,7 @@ class BulkOperations(Client):
 
     async def _act_on(self, action: ScheduleAction, schedules: Sequence[Schedule], note: str | None, author: str | None) -> Done:
         commands, tenant = self._commands, self._tenant
+        before: Before[Schedule] | None = commands.catch_up
         match action:
             case ScheduleAction.TRIGGER:
                 await commands.trigger_schedules(schedules)
@@ -198,10 +200,10 @@ class BulkOperations(Client):
             case ScheduleAction.PAUSE:
                 verb: Act[str] = partial(commands.pause_schedule, tenant, note=note, author=author)
             case ScheduleAction.RESUME:
-                verb = partial(commands.resume_schedule, tenant, author=author)
+                verb, before = partial(commands.resume_schedule, tenant, author=author), None
             case ScheduleAction.REMOVE:
                 verb = partial(commands.remove_schedule, tenant, author=author)
-        return await self._carry_out(schedules, lambda one: verb(one.draft.name), lambda one: str(one.id))
+        return await self._carry_out(schedules, lambda one: verb(one.draft.name), lambda one: str(one.id), before)
 
     async def _count_schedules(self, selected: ScheduleFilter) -> ScheduleBulk:
         """Counted by reading them, as long as a call may last."""
@@ -214,12 +216,16 @@ class BulkOperations(Client):
         return Bulk(matched)
 
     # -- both ---------------------------------------------------------------------------------------------------------
-    async def _carry_out(self, items: Sequence[Item], act: Act[Item], name: Callable[[Item], str]) -> Done:
+    async def _carry_out(
+        self, items: Sequence[Item], act: Act[Item], name: Callable[[Item], str], before: Before[Item] | None = None
+    ) -> Done:
         deadline = self._clock.monotonic() + LONGEST
         failed: list[Failure] = []
         seen = 0
         while seen < len(items) and (seen == 0 or self._clock.monotonic() < deadline):
             part = items[seen : seen + AT_ONCE]
+            if before is not None:
+                await before(part)
             answers = zip(part, await _all(act(item) for item in part), strict=True)
             failed += [_failure(name(item), answer) for item, answer in answers if isinstance(answer, BaseException)]
             seen += len(part)

@@ -233,6 +233,13 @@ class Commands:
             await self._store.fire([plan_fires(known, now, now)])
             known = await self._store.get_schedule(known.draft.tenant, known.draft.name)
 
+    async def catch_up(self, schedules: Sequence[Schedule]) -> None:
+        """One step of it for many at once, before each is changed by itself: most have no further one to take."""
+        now = await self.now()
+        late = [one for one in schedules if not one.paused and one.next_fire_time is not None and one.next_fire_time <= now]
+        if late:
+            await self._store.fire([plan_fires(one, now, now) for one in late])
+
     async def trigger_schedule(self, tenant: str, name: str) -> UUID:
         """One job of the schedule now, beside its own fires."""
         schedule = await self.get_schedule(tenant, name)

@@ -16,12 +16,12 @@ from duetime.model.lease import NodeId
 from duetime.store import CancelHint, DoneHint, JobHint, QueueCount
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.bell import Bell
-from duetime.stores.postgres.line import PATIENCE
+from duetime.stores.postgres.line import PATIENCE, Work
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.outside import Outside
 from duetime.stores.postgres.queues import Queues
 from duetime.stores.postgres.rows import attempt_of, job_of
-from duetime.stores.postgres.together import Together
+from duetime.stores.postgres.together import Answers, Part, Subject, Together, by_statement
 
 COPY_FROM = 40  # drafts: fewer are stored quicker by one INSERT
 COPY_AT_ONCE = 20_000
@@ -32,7 +32,11 @@ MOST_RIVALS = 10
 class Jobs:
     def __init__(self, lines: Lines, bell: Bell, queues: Queues, outside: Outside) -> None:
         self._lines = lines
-        self._together = Together(lines.submit)
+        self._finding = Together(lines.read, by_statement(listing.BY_ID, "id", listing.ONE))
+        self._cancelling = Together(lines.submit, by_statement(SQL["cancel_jobs"], "id"))
+        self._changing = Together(lines.submit, by_statement(SQL["change_jobs"], "id"))
+        self._disposing = Together(lines.submit, by_statement(SQL["dispose_jobs"], "id"))
+        self._reviving = Together(lines.submit, _reviving, atomic=True)
         self._bell = bell
         self._queues = queues
         self._outside = outside
@@ -118,7 +122,7 @@ class Jobs:
 
     # -- looking ------------------------------------------------------------------------------------------------------
     async def get(self, tenant: str, job_id: UUID) -> Job | None:
-        row = await self._lines.read.row(listing.ONE, tenant, job_id)
+        row = await self._finding.ask((tenant, job_id))
         return None if row is None else job_of(row)
 
     async def page(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> list[Job]:
@@ -141,7 +145,7 @@ class Jobs:
     # -- changing -----------------------------------------------------------------------------------------------------
     async def cancel(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
         for _ in range(MOST_RIVALS):
-            row = await self._together.row(job_id, SQL["cancel_job"], tenant, job_id, reason)
+            row = await self._cancelling.ask((tenant, job_id), reason)
             if row is not None and row["reply"] == "outside":
                 if await self._outside.cancel(tenant, job_id, reason):
                     return CancelReply.CANCELLED
@@ -158,29 +162,53 @@ class Jobs:
         raise StoreUnavailable(f"job {job_id} changes too fast to be cancelled: repeat")
 
     async def change(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
-        row = await self._together.row(job_id, SQL["change_job"], tenant, job_id, due_at, priority)
+        row = await self._changing.ask((tenant, job_id), due_at, priority)
         if row is not None:
             self._bell.ring([JobHint(row["queue"], row["priority"], row["due_at"])])
         return row is not None
 
     async def revive(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
-        async def work(connection: Any) -> bool:
-            if await connection.fetchval(SQL["dispose_job"], tenant, job_id, "retried") is None:
-                return bool(await connection.fetchval(SQL["revived_before"], tenant, job_id, draft.id))
-            await connection.execute(SQL["add_jobs"], *columns([draft]))
-            [row] = await connection.fetch(SQL["resolve_jobs"], [draft.id], [draft.tenant], [draft.unique_key])
-            if row["answer"] != draft.id:
-                raise Conflict(f"job {row['answer']} holds the unique key {draft.unique_key!r}: wait for it to finish, or cancel it")
-            return True
-
         await self._queues.record({draft.queue})
-        revived = await self._lines.submit.run(work, atomic=True)
+        revived: bool = await self._reviving.ask((tenant, job_id), draft)
         if revived:
             self._bell.ring(lane_hints([draft]))
         return revived
 
     async def discard(self, tenant: str, job_id: UUID) -> bool:
-        return await self._together.row(job_id, SQL["dispose_job"], tenant, job_id, "discarded") is not None
+        return await self._disposing.ask((tenant, job_id), "discarded") is not None
+
+
+def _reviving(part: Part) -> Work[Answers]:
+    async def work(connection: Any) -> Answers:
+        drafts: dict[Subject, JobDraft] = {asked.subject: asked.values[0] for asked in part}
+        tenants, ids = zip(*drafts, strict=True)
+        rows = await connection.fetch(SQL["dispose_jobs"], tenants, ids, ["retried"] * len(ids))
+        ours = {(row["tenant"], row["id"]) for row in rows}
+        refused = await _add_revived(connection, {subject: drafts[subject] for subject in drafts if subject in ours})
+        if refused:
+            await connection.execute(SQL["undispose_jobs"], [job_id for _, job_id in refused])
+        others = [subject for subject in drafts if subject not in ours]
+        before = {subject: await connection.fetchval(SQL["revived_before"], *subject, drafts[subject].id) for subject in others}
+        return {**dict.fromkeys(ours, True), **refused, **before}
+
+    return work
+
+
+async def _add_revived(connection: Any, drafts: dict[Subject, JobDraft]) -> dict[Subject, Conflict]:
+    """Answers those whose unique key is taken."""
+    if not drafts:
+        return {}
+    stored = {row["id"] for row in await connection.fetch(SQL["add_jobs"], *columns([*drafts.values()]))}
+    rest = {draft.id: (subject, draft) for subject, draft in drafts.items() if draft.id not in stored}
+    if not rest:
+        return {}
+    keys = [draft.tenant for _, draft in rest.values()], [draft.unique_key for _, draft in rest.values()]
+    rows = await connection.fetch(SQL["resolve_jobs"], [*rest], *keys)
+    return {rest[row["id"]][0]: _key_held(rest[row["id"]][1], row["answer"]) for row in rows if row["answer"] != row["id"]}
+
+
+def _key_held(draft: JobDraft, holder: UUID | None) -> Conflict:
+    return Conflict(f"job {holder} holds the unique key {draft.unique_key!r}: wait for it to finish, or cancel it")
 
 
 def lane_hints(drafts: Iterable[JobDraft]) -> list[JobHint]:

@@ -18,6 +18,9 @@ from duetime.stores.postgres.lines import SQL
 
 LIVE, PAST = SQL["live_jobs"], SQL["past_jobs"]
 ONE = f"{LIVE} WHERE tenant = $1 AND id = $2 UNION ALL {PAST} WHERE tenant = $1 AND id = $2 LIMIT 1"
+_THIS = "WHERE tenant = x.tenant AND id = x.id"
+BY_ID = f"""SELECT j.* FROM unnest($1::text[], $2::uuid[]) AS x(tenant, id)
+    CROSS JOIN LATERAL ({LIVE} {_THIS} UNION ALL {PAST} {_THIS} LIMIT 1) j"""  # noqa: S608
 FIRST_UUID = "'00000000-0000-0000-0000-000000000000'"
 
 

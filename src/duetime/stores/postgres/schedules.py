@@ -16,8 +16,10 @@ from duetime.model.schedule import Change, Firing, Schedule, ScheduleDraft, Sche
 from duetime.store import Hint, JobHint, ScheduleHint
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.bell import Bell
+from duetime.stores.postgres.editing import Editing, if_committed, withdraw
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.rows import definition_of, schedule_of, version_of
+from duetime.stores.postgres.together import Together, by_statement
 
 MOST_RIVALS = 10
 
@@ -26,6 +28,9 @@ class Schedules:
     def __init__(self, lines: Lines, bell: Bell) -> None:
         self._lines = lines
         self._bell = bell
+        self._editing = Editing(lines.submit)
+        self._resuming = Together(lines.submit, by_statement(SQL["resume_schedules"], "name"))
+        self._finding = Together(lines.read, by_statement(SQL["get_schedules"], "name", SQL["get_schedule"]))
 
     # -- editing ------------------------------------------------------------------------------------------------------
     async def put(
@@ -35,22 +40,21 @@ class Schedules:
         if not expect_version:
             row = await self._insert_numbered(draft, next_fire_time, author)
         if row is None and expect_version != 0:
-            values = (*_definition(draft), next_fire_time, expect_version)
-            row = await self._edit(Change.REPLACED, author, SQL["replace_schedule"], *values)
+            row = await self._replace((*_definition(draft), next_fire_time, expect_version), author)
         return self._told(row)
 
     async def pause(self, tenant: str, name: str, note: str | None, author: str | None) -> Schedule | None:
-        row = await self._edit(Change.PAUSED, author, SQL["pause_schedule"], tenant, name, note)
+        row = await self._editing.pause(tenant, name, note, author)
         return None if row is None else schedule_of(row)
 
     async def resume(
         self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None, expect_version: int | None
     ) -> Schedule | None:
-        row = await self._lines.submit.row(SQL["resume_schedule"], tenant, name, next_fire_time, author, expect_version)
+        row = await self._resuming.ask((tenant, name), next_fire_time, author, expect_version)
         return await self.get(tenant, name) if row is None else self._told(row)
 
     async def remove(self, tenant: str, name: str, author: str | None, expect_version: int | None) -> Schedule | None:
-        row = await self._edit(Change.REMOVED, author, SQL["lock_schedule"], tenant, name, expect_version)
+        row = await self._editing.remove(tenant, name, author, expect_version)
         return None if row is None else schedule_of(row)
 
     async def _insert_numbered(self, draft: ScheduleDraft, next_fire_time: Micros | None, author: str | None) -> Any:
@@ -76,19 +80,15 @@ class Schedules:
 
         return await self._lines.submit.run(work)
 
-    async def _edit(self, change: Change, author: str | None, statement: str, *arguments: Any) -> Any:
-        """Change the schedule's row, then take back what has not started: what was planned may no longer be wanted."""
+    async def _replace(self, values: Sequence[Any], author: str | None) -> Any:
         reached = None
 
         async def work(connection: Any) -> Any:
             nonlocal reached
-            schedule_id = await connection.fetchval(statement, *arguments)
+            schedule_id = await connection.fetchval(SQL["replace_schedule"], *values)
             if schedule_id is None:
-                return await _if_committed(connection, reached, change is Change.REMOVED)
-            withdrawal = await connection.fetchrow(SQL["withdraw_jobs"], schedule_id)
-            reached = await connection.fetchrow(SQL["record_withdrawal"], schedule_id, *withdrawal, author, change)
-            if change is Change.REMOVED:
-                await connection.execute(SQL["delete_schedule"], schedule_id)
+                return await if_committed(connection, reached, Change.REPLACED)
+            [reached] = await withdraw(connection, Change.REPLACED, {schedule_id: author})
             return reached
 
         return await self._lines.submit.run(work, atomic=True)
@@ -103,7 +103,7 @@ class Schedules:
 
     # -- looking ------------------------------------------------------------------------------------------------------
     async def get(self, tenant: str, name: str) -> Schedule | None:
-        row = await self._lines.read.row(SQL["get_schedule"], tenant, name)
+        row = await self._finding.ask((tenant, name))
         return None if row is None else schedule_of(row)
 
     async def by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
@@ -131,14 +131,6 @@ class Schedules:
         hints: list[Hint] = [JobHint(row["queue"], row["priority"], row["due_at"]) for row in rows if row["queue"] is not None]
         self._bell.ring(hints)
         return sum(row["applied"] or 0 for row in rows)
-
-
-async def _if_committed(connection: Any, reached: Any, removed: bool) -> Any:
-    """What an earlier try of ours came to before its reply was lost, if it was committed after all."""
-    if reached is None or removed:
-        return reached
-    known = await connection.fetchrow(SQL["get_schedule"], reached["tenant"], reached["name"])
-    return reached if known is not None and known["updated_at"] == reached["updated_at"] else None
 
 
 def _definition(draft: ScheduleDraft) -> list[Any]:

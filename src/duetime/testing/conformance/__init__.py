@@ -18,8 +18,8 @@ from __future__ import annotations
 import pytest
 
 _TESTS = (
-    "ahead awaiting changing claiming events exclusive firing gates hints holding leases life nodes notes outside queues racing rates "
-    "reading records schedules searching settling submitting transactions unique upkeep versions"
+    "ahead awaiting changing claiming crowds events exclusive firing gates hints holding leases life nodes notes outside queues racing "
+    "rates reading records schedules searching settling submitting transactions unique upkeep versions"
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in (*_TESTS.split(), "drafts", "frame", "ledger", "machine", "tools")))
 
@@ -29,6 +29,7 @@ from duetime.testing.conformance import (  # noqa: E402
     awaiting,
     changing,
     claiming,
+    crowds,
     events,
     exclusive,
     firing,
@@ -74,6 +75,7 @@ class StoreConformance(
     changing.CancelConformance,
     changing.MoveConformance,
     changing.DeadLetterConformance,
+    crowds.JobCrowdConformance,
     claiming.ClaimConformance,
     claiming.ClaimantConformance,
     claiming.NextDueConformance,
@@ -110,6 +112,7 @@ class StoreConformance(
     schedules.PauseConformance,
     schedules.WithdrawConformance,
     schedules.DueScheduleConformance,
+    crowds.ScheduleCrowdConformance,
     versions.ScheduleVersionConformance,
     versions.VersionNumberConformance,
     versions.VersionPruneConformance,

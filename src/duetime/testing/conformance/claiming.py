@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from duetime.model.instant import SECOND
-from duetime.model.job import Claimed, State
+from duetime.model.job import Claimed, JobFilter, State
 from duetime.model.lease import NodeId
 from duetime.store import Lane, Store
 from duetime.testing.conformance.drafts import (
@@ -27,6 +27,7 @@ from duetime.testing.conformance.drafts import (
     of_schedule,
     request,
     retry,
+    started,
     stored,
 )
 
@@ -40,6 +41,18 @@ class ClaimConformance:
         assert (found.state, found.attempt, found.node, found.failures, found.losses) == (State.RUNNING, 1, node, 0, 0)
         assert found.claimed_at is not None
         assert now <= found.claimed_at <= await store.time()
+        assert found.started_at is None  # it may wait at the node for its turn: only the node knows
+
+    async def test_a_job_that_goes_back_is_claimed_by_nobody(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        claimed = await started(store, node, job(now))
+        assert await store.settle([retry(claimed, now, now)]) == []
+        found = await stored(store, claimed.id)
+        assert (found.state, found.claimed_at, found.started_at) == (State.PENDING, None, None)
+        [again] = await store.claim(request(node))
+        [listed] = await store.list_jobs(JobFilter(TENANT), 10)
+        assert listed == await stored(store, again.id)
+        assert listed.claimed_at is not None
 
     async def test_the_worker_sees_the_whole_job(self, store: Store) -> None:
         node, now = await joined(store), await store.time()

@@ -76,31 +76,44 @@ SELECT queue, count(*) FILTER (WHERE state <> 'running') AS pending,
     count(*) FILTER (WHERE state <> 'running' AND due_at <= statement_timestamp()) AS due, count(*) FILTER (WHERE state = 'running') AS running
 FROM duetime.jobs GROUP BY queue ORDER BY queue;
 
--- name: cancel_job
--- $1 tenant, $2 id, $3 reason. One that was handed over is left to `settle`. No row: somebody changed the job in the same moment, so look
--- again.
-WITH found AS MATERIALIZED (SELECT ctid AS tid, state, node FROM duetime.jobs WHERE id = $2 AND tenant = $1 FOR UPDATE),
+-- name: cancel_jobs
+-- $1 tenants, $2 ids, $3 reasons. Those that were handed over are left to `settle`. No row for one: somebody changed that job in the same
+-- moment, so look again.
+WITH found AS MATERIALIZED (
+        SELECT x.tenant, x.id, x.reason, j.tid, j.state, j.node
+        FROM unnest($1::text[], $2::uuid[], $3::text[]) AS x(tenant, id, reason)
+        CROSS JOIN LATERAL (SELECT j.ctid AS tid, j.state, j.node FROM duetime.jobs j WHERE j.id = x.id AND j.tenant = x.tenant LIMIT 1 FOR UPDATE) j),
     ended AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state <> 'running')) RETURNING *),
     kept AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
             target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
             checkpoint, progress, created_at, claimed_at, error, finished_at)
-        SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'cancelled', attempt, failures, losses, node, cancel_requested,
-            checkpoint, progress, created_at, claimed_at, $3::text, clock_timestamp() FROM ended),
+        SELECT e.id, e.tenant, e.schedule_id, e.schedule, e.fire_time, e.due_at, e.queue, e.priority, e.overlap, e.target,
+            e.target_spec, e.payload, e.policies, e.owner, e.labels, e.unique_key, e.retry_of, e.gate, 'cancelled', e.attempt, e.failures,
+            e.losses, e.node, e.cancel_requested, e.checkpoint, e.progress, e.created_at, e.claimed_at, f.reason, clock_timestamp()
+        FROM ended e JOIN found f ON f.id = e.id),
     asked AS (UPDATE duetime.jobs SET cancel_requested = true
-        WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state = 'running' AND node <> 0)) RETURNING node)
-SELECT 'cancelled' AS reply, NULL::bigint AS node, awaited FROM ended
-UNION ALL SELECT 'requested', node, false FROM asked
-UNION ALL SELECT 'outside', NULL, false FROM found WHERE state = 'running' AND node = 0
-UNION ALL SELECT 'final', NULL, false WHERE EXISTS (SELECT FROM duetime.history WHERE id = $2 AND tenant = $1);
+        WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state = 'running' AND node <> 0)) RETURNING tenant, id, node)
+SELECT tenant, id, 'cancelled' AS reply, NULL::bigint AS node, awaited FROM ended
+UNION ALL SELECT tenant, id, 'requested', node, false FROM asked
+UNION ALL SELECT tenant, id, 'outside', NULL, false FROM found WHERE state = 'running' AND node = 0
+UNION ALL SELECT x.tenant, x.id, 'final', NULL, false FROM unnest($1::text[], $2::uuid[]) AS x(tenant, id)
+    WHERE NOT EXISTS (SELECT FROM found f WHERE f.id = x.id)
+        AND EXISTS (SELECT FROM duetime.history h WHERE h.id = x.id AND h.tenant = x.tenant OFFSET 0);
 
--- name: change_job
-UPDATE duetime.jobs SET due_at = coalesce($3, due_at), priority = coalesce($4, priority)
-WHERE id = $2 AND tenant = $1 AND state = 'pending' RETURNING queue, priority, due_at;
+-- name: change_jobs
+-- $1 tenants, $2 ids, $3 due times, $4 priorities; NULL leaves what is there.
+UPDATE duetime.jobs j SET due_at = coalesce(x.due_at, j.due_at), priority = coalesce(x.priority, j.priority)
+FROM unnest($1::text[], $2::uuid[], $3::timestamptz[], $4::smallint[]) AS x(tenant, id, due_at, priority)
+WHERE j.id = x.id AND j.tenant = x.tenant AND j.id = ANY ($2) AND j.state = 'pending' RETURNING j.tenant, j.id, j.queue, j.priority, j.due_at;
 
--- name: dispose_job
--- $1 tenant, $2 id, $3 what became of the dead letter.
-UPDATE duetime.history SET disposition = $3 WHERE id = $2 AND tenant = $1 AND state = 'dead' AND disposition IS NULL RETURNING id;
+-- name: dispose_jobs
+-- $1 tenants, $2 ids, $3 what became of the dead letters.
+UPDATE duetime.history h SET disposition = x.disposition FROM unnest($1::text[], $2::uuid[], $3::text[]) AS x(tenant, id, disposition)
+WHERE h.id = x.id AND h.tenant = x.tenant AND h.id = ANY ($2) AND h.state = 'dead' AND h.disposition IS NULL RETURNING h.tenant, h.id;
+
+-- name: undispose_jobs
+-- $1 ids of dead letters which this very transaction has disposed of.
+UPDATE duetime.history SET disposition = NULL WHERE id = ANY ($1::uuid[]) AND state = 'dead';
 
 -- name: revived_before
 -- Whether the dead letter $2 was revived as $3 by an earlier call whose reply was lost.

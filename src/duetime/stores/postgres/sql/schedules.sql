@@ -20,40 +20,55 @@ UPDATE duetime.schedules SET definition = $3, target = $4, target_spec = $5, pay
     version = version + 1, updated_at = clock_timestamp()
 WHERE tenant = $1 AND name = $2 AND ($19::bigint IS NULL OR version = $19) RETURNING id;
 
--- name: pause_schedule
-UPDATE duetime.schedules SET paused = true, pause_note = $3, version = version + 1, updated_at = clock_timestamp()
-WHERE tenant = $1 AND name = $2 RETURNING id;
+-- name: lock_schedules
+-- $1 tenants, $2 names, $3 the versions expected, or NULL for any. In the order in which `fire` locks them.
+WITH x AS MATERIALIZED (SELECT k.id, x.version FROM unnest($1::text[], $2::text[], $3::bigint[]) AS x(tenant, name, version)
+    CROSS JOIN LATERAL (SELECT k.id FROM duetime.schedules k WHERE k.tenant = x.tenant AND k.name = x.name LIMIT 1) k ORDER BY k.id)
+SELECT s.tenant, s.name, s.id FROM x CROSS JOIN LATERAL (
+    SELECT s.tenant, s.name, s.id FROM duetime.schedules s
+    WHERE s.id = x.id AND (x.version IS NULL OR s.version = x.version) LIMIT 1 FOR UPDATE) s;
 
--- name: resume_schedule
--- $5 the version expected, or NULL for any.
-WITH s AS (UPDATE duetime.schedules
-    SET paused = false, pause_note = NULL, next_fire_time = $3, version = version + 1, updated_at = clock_timestamp()
-    WHERE tenant = $1 AND name = $2 AND paused AND ($5::bigint IS NULL OR version = $5) RETURNING *)
-SELECT n.* FROM s CROSS JOIN LATERAL duetime.noted(ROW(s.*)::duetime.schedules, $4, 'resumed') n;
+-- name: pause_schedules
+-- $1 schedules, $2 notes.
+UPDATE duetime.schedules s SET paused = true, pause_note = x.note, version = version + 1, updated_at = clock_timestamp()
+FROM unnest($1::uuid[], $2::text[]) AS x(id, note) WHERE s.id = x.id AND s.id = ANY ($1);
 
--- name: lock_schedule
--- $3 the version expected, or NULL for any.
-SELECT id FROM duetime.schedules WHERE tenant = $1 AND name = $2 AND ($3::bigint IS NULL OR version = $3) FOR UPDATE;
+-- name: resume_schedules
+-- $1 tenants, $2 names, $3 cursors, $4 authors, $5 the versions expected, or NULL for any.
+WITH u AS (UPDATE duetime.schedules s
+    SET paused = false, pause_note = NULL, next_fire_time = x.cursor, version = s.version + 1, updated_at = clock_timestamp()
+    FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::text[], $5::bigint[]) AS x(tenant, name, cursor, author, version)
+    WHERE s.tenant = x.tenant AND s.name = x.name AND s.tenant = ANY ($1) AND s.name = ANY ($2)
+        AND s.paused AND (x.version IS NULL OR s.version = x.version) RETURNING s AS schedule, x.author)
+SELECT n.* FROM u CROSS JOIN LATERAL duetime.noted(u.schedule, u.author, 'resumed') n;
 
 -- name: withdraw_jobs
--- Takes back what has not started and lies ahead.
-WITH gone AS (DELETE FROM duetime.jobs WHERE schedule_id = $1 AND attempt = 0 AND state = 'pending' AND fire_time > statement_timestamp()
-    RETURNING id)
-SELECT count(*) AS withdrawn, statement_timestamp() AS moment FROM gone;
+-- $1 schedules. Takes back what has not started and lies ahead.
+WITH gone AS (DELETE FROM duetime.jobs
+        WHERE schedule_id = ANY ($1::uuid[]) AND attempt = 0 AND state = 'pending' AND fire_time > statement_timestamp() RETURNING schedule_id),
+    counted AS MATERIALIZED (SELECT schedule_id, count(*) AS withdrawn FROM gone GROUP BY schedule_id)
+SELECT x.id, coalesce(c.withdrawn, 0) AS withdrawn, statement_timestamp() AS moment
+FROM unnest($1::uuid[]) AS x(id) LEFT JOIN counted c ON c.schedule_id = x.id;
 
--- name: record_withdrawal
--- $1 schedule, $2 jobs withdrawn, $3 when, $4 author, $5 what was changed. last_fire_time becomes the latest fire that can no longer be taken back. A statement of its own:
--- it must see the jobs that were claimed while the withdrawal waited for their rows.
-WITH s AS (UPDATE duetime.schedules SET runs = runs - $2, last_fire_time = greatest(
-        CASE WHEN last_fire_time > $3 THEN $3 ELSE last_fire_time END, (SELECT max(fire_time) FROM duetime.jobs WHERE schedule_id = $1))
-    WHERE id = $1 RETURNING *)
-SELECT n.* FROM s CROSS JOIN LATERAL duetime.noted(ROW(s.*)::duetime.schedules, $4, $5) n;
+-- name: record_withdrawals
+-- $1 schedules, $2 jobs withdrawn of each, $3 authors, $4 when, $5 what was changed. last_fire_time becomes the latest fire that can no
+-- longer be taken back. A statement of its own: it must see the jobs that were claimed while the withdrawal waited for their rows.
+WITH u AS (UPDATE duetime.schedules s SET runs = s.runs - x.withdrawn, last_fire_time = greatest(
+        CASE WHEN s.last_fire_time > $4 THEN $4 ELSE s.last_fire_time END, (SELECT max(j.fire_time) FROM duetime.jobs j WHERE j.schedule_id = x.id))
+    FROM unnest($1::uuid[], $2::bigint[], $3::text[]) AS x(id, withdrawn, author) WHERE s.id = x.id AND s.id = ANY ($1)
+    RETURNING s AS schedule, x.author)
+SELECT n.* FROM u CROSS JOIN LATERAL duetime.noted(u.schedule, u.author, $5) n;
 
--- name: delete_schedule
-DELETE FROM duetime.schedules WHERE id = $1;
+-- name: delete_schedules
+DELETE FROM duetime.schedules WHERE id = ANY ($1::uuid[]);
 
 -- name: get_schedule
 SELECT * FROM duetime.schedules WHERE tenant = $1 AND name = $2;
+
+-- name: get_schedules
+-- $1 tenants, $2 names.
+SELECT s.* FROM unnest($1::text[], $2::text[]) AS x(tenant, name)
+CROSS JOIN LATERAL (SELECT * FROM duetime.schedules s WHERE s.tenant = x.tenant AND s.name = x.name LIMIT 1) s;
 
 -- name: get_schedule_by_id
 SELECT * FROM duetime.schedules WHERE tenant = $1 AND id = $2;
