@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from duetime.engine.drafts import refuse_rule
+from duetime.engine.reaper import OUTSIDE
 from duetime.errors import InvalidInput, NotOpen
 from duetime.model.duration import Duration
 from duetime.model.job import CancelReply
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from duetime.app.why import Reason
     from duetime.engine.drafts import NewJob
     from duetime.handle import AttemptView, JobHandle, ScheduleView
+    from duetime.invoker import Policies
     from duetime.model.apikey import ApiKey
     from duetime.model.job import Job, JobDraft
     from duetime.model.lease import Lease, Node
@@ -138,8 +140,8 @@ class SyncApp:
     def run_job(self, job_id: UUID | str) -> Job:
         return self._call(lambda app: app.run_job(job_id))
 
-    def report_job(self, job_id: UUID, report: Report) -> Job:
-        return self._call(lambda app: app.report_job(job_id, report))
+    def report_job(self, job_id: UUID, report: Report, policies: Policies = OUTSIDE) -> Job:
+        return self._call(lambda app: app.report_job(job_id, report, policies))
 
     def find_schedule(self, reference: str) -> Schedule:
         return self._call(lambda app: app.find_schedule(reference))
