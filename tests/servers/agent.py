@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import httptools
+import uvloop
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: application/json\r\n\r\n{}"
 
@@ -85,9 +86,7 @@ class _Listener(asyncio.Protocol):
         self._headers[name.lower()] = value
 
     def on_message_complete(self) -> None:
-        said = [
-            self._headers.get(name, b"") for name in (b"duetime-schedule", b"duetime-fire-time", b"duetime-attempt", b"idempotency-key")
-        ]
+        said = [self._headers.get(name, b"") for name in SAID]
         self._record.write(b"\t".join([*said, repr(self._arrived).encode()]) + b"\n")
         self._headers = {}
         self._transport.write(ANSWER)
@@ -102,4 +101,4 @@ async def _listen(file: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_listen(Path(sys.argv[1])))
+    uvloop.run(_listen(Path(sys.argv[1])))
