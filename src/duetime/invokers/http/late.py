@@ -48,10 +48,10 @@ class LateHandler:
 
 def is_installed() -> bool:
     try:
-        import multidict  # comes with aiohttp alone, and is loaded in no time
+        import multidict  # noqa: F401  # comes with aiohttp alone, and is loaded in no time
     except ModuleNotFoundError:
         return False
-    return multidict is not None
+    return True
 
 
 @cache
