@@ -39,6 +39,8 @@ def test_version(duetime: Duetime) -> None:
         (["job", "shw"], "No such command 'shw'. Did you mean 'show'?: see `duetime job --help` [usage]"),
         (["job", "show"], "Missing argument"),
         (["--colour"], "No such option: --colour"),
+        (["job", "list", "--colour"], "No such option: --colour"),
+        (["job", "list", "--server", "http://x"], "--server stands before the command: write `duetime --server ... job list ...` [usage]"),
         (["job", "list", "--limit", "10001"], "Invalid value for '--limit'"),
         (["--store", "ftp://x", "job", "list"], "[store_unknown]"),
         (["job", "list", "--store", "sqlite:///no/such/folder/x.db"], "[config_invalid]"),

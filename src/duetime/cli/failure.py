@@ -93,5 +93,14 @@ def _explain(problem: BaseException, given: list[str]) -> None:
 
 
 def _usage(problem: Any) -> tuple[str, str]:
-    where = getattr(getattr(problem, "ctx", None), "command_path", "duetime")
+    context, option = getattr(problem, "ctx", None), getattr(problem, "option_name", None)
+    where = getattr(context, "command_path", "duetime")
+    if context is not None and option in _options_of_all(context):
+        return f"{option} stands before the command: write `duetime {option} ... {where.removeprefix('duetime ')} ...`", "usage"
     return f"{problem.format_message().rstrip('.')}: see `{where} --help`", "usage"
+
+
+def _options_of_all(context: Any) -> set[str]:
+    """Those of `duetime` itself, where a command below it was called."""
+    root = context.find_root()
+    return set() if context is root else {name for parameter in root.command.params for name in parameter.opts}
