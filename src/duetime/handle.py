@@ -14,6 +14,7 @@ from duetime.model.duration import Duration
 from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import CancelReply, Job, State
 from duetime.model.schedule import Schedule
+from duetime.model.standing import standing
 from duetime.model.when import When
 
 if TYPE_CHECKING:
@@ -202,12 +203,12 @@ class ScheduleView:
     last_fire_time: datetime | None
 
     @staticmethod
-    def of(schedule: Schedule) -> ScheduleView:
-        draft = schedule.draft
+    def of(schedule: Schedule, now: Micros) -> ScheduleView:
+        draft, stands = schedule.draft, standing(schedule, now)
         return ScheduleView(
             schedule.id, draft.name, schedule.version, draft.when, draft.target, decode(draft.payload), draft.queue, draft.priority,
-            draft.overlap or "allow", schedule.paused, schedule.pause_note, schedule.runs,
-            None if schedule.paused else _moment(schedule.next_fire_time), _moment(schedule.last_fire_time),
+            draft.overlap or "allow", schedule.paused, schedule.pause_note, stands.runs,
+            _moment(stands.next_fire_time), _moment(stands.last_fire_time),
         )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import duetime as dt
+from duetime.model.instant import SECOND
+from duetime.model.schedule import ScheduleFilter, plan_fires
 from tests.api.conftest import TASK, Api, refused
 
 NIGHTLY: dict[str, Any] = {"name": "nightly", "when": {"cron": "30 2 * * *", "tz": "Europe/Berlin"}, "target": TASK, "payload": {"n": 1}}
@@ -64,6 +66,18 @@ async def test_a_stale_if_match_is_refused(api: Api) -> None:
     assert (await api.get("/schedules/nightly")).json()["priority"] == 1
     assert (await api.ask("DELETE", "/schedules/nightly", if_match='"2"')).status_code == 204
     refused(await api.get("/schedules/nightly"), 404, "schedule_not_found")
+
+
+async def test_what_the_planner_has_done_ahead_is_shown_as_still_to_come(api: Api) -> None:
+    made = await create(api, max_runs=3)
+    [stored] = await api.app.store.list_schedules(ScheduleFilter("default"), 9, None)
+    now = await api.app.now()
+    assert await api.app.store.fire([plan_fires(stored, now, now + 90 * 86_400 * SECOND)]) == 1
+    shown = (await api.get("/schedules/nightly")).json()
+    [listed] = (await api.get("/schedules")).json()["items"]
+    told = ("next_fire_time", "last_fire_time", "runs")
+    assert [[one[field] for field in told] for one in (shown, listed)] == [[made["next_fire_time"], None, 0]] * 2
+    assert len((await api.get("/schedules/nightly/preview")).json()["fires"]) == 3
 
 
 async def test_pause_and_resume(api: Api) -> None:

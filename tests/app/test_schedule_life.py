@@ -53,13 +53,29 @@ async def test_fires_are_planned_ahead_with_what_the_schedule_says(app: dt.App) 
     async with app.running(lookahead="30s"):
         await app.schedule("ahead", "elsewhere", dt.Every("5s"), payload={"n": 1}, queue="slow", priority=1, jitter="2s", labels={"a": "b"})
         jobs = await jobs_of(app, "ahead", 5)
-        view = await app.get_schedule("ahead")
     assert {(job.task, job.queue, job.priority, job.state, *job.payload.items(), *job.labels.items()) for job in jobs} == {
         ("elsewhere", "slow", 1, dt.State.PENDING, ("n", 1), ("a", "b"))
     }
     assert all(job.fire_time.second % 5 == 0 and job.fire_time.microsecond == 0 for job in jobs)
-    assert view.last_fire_time == jobs[-1].fire_time
-    assert view.next_fire_time == jobs[-1].fire_time + timedelta(seconds=5)
+
+
+async def test_it_shows_what_has_fired_and_what_comes_though_the_planner_is_ahead(app: dt.App) -> None:
+    async with app.running(lookahead="30s"):
+        await app.schedule("ahead", "elsewhere", dt.Every("5s"))
+        await jobs_of(app, "ahead", 5)
+
+        async def fired() -> bool:
+            return (await app.get_schedule("ahead")).last_fire_time is not None
+
+        assert [(view.runs, view.last_fire_time) for view in await app.schedules()] == [(0, None)]
+        await eventually(fired)
+        before = datetime.now(UTC)
+        view = await app.get_schedule("ahead")
+    assert view.next_fire_time is not None
+    assert view.last_fire_time is not None
+    assert view.next_fire_time - view.last_fire_time == timedelta(seconds=5)
+    assert view.last_fire_time - timedelta(seconds=5) < before < view.next_fire_time + timedelta(seconds=5)
+    assert view.runs >= 1
 
 
 async def test_jitter_spreads_within_its_bounds_and_keeps_the_fire_time(app: dt.App) -> None:

@@ -13,6 +13,7 @@ from duetime.model.job import Job, JobDraft
 from duetime.model.lease import Lease, Node
 from duetime.model.limit import Queue, show_rate
 from duetime.model.schedule import Schedule
+from duetime.model.standing import standing
 from duetime.model.when import describe
 from duetime.store import QueueCount
 
@@ -86,8 +87,8 @@ def submitted(job_id: str, draft: JobDraft, known: Job | None, conflict: str | N
     }
 
 
-def schedule(one: Schedule) -> dict[str, Any]:
-    draft = one.draft
+def schedule(one: Schedule, now: Micros) -> dict[str, Any]:
+    draft, stands = one.draft, standing(one, now)
     return {
         "id": str(one.id),
         "name": draft.name,
@@ -96,9 +97,9 @@ def schedule(one: Schedule) -> dict[str, Any]:
         **definition.definition(draft),
         "paused": one.paused,
         "pause_note": one.pause_note,
-        "runs": one.runs,
-        "next_fire_time": None if one.paused else iso(one.next_fire_time),
-        "last_fire_time": iso(one.last_fire_time),
+        "runs": stands.runs,
+        "next_fire_time": iso(stands.next_fire_time),
+        "last_fire_time": iso(stands.last_fire_time),
         "created_at": iso(one.created_at),
         "updated_at": iso(one.updated_at),
     }

@@ -36,7 +36,7 @@ from duetime.model.ids import Ids
 from duetime.model.job import DEFAULT_TENANT, CancelReply, Job, JobDraft, JobFilter
 from duetime.model.lease import Node as NodeRecord
 from duetime.model.limit import Limit, Queue
-from duetime.model.schedule import ScheduleFilter
+from duetime.model.schedule import Schedule, ScheduleFilter
 from duetime.model.unique import Rule
 from duetime.model.when import When
 from duetime.observer import Observer, Observers
@@ -194,27 +194,29 @@ class Client(Tasks):
         self._require_open()
         draft = schedule_draft(self._ids, self._tenant, name, task_name, when, defaults_of(known), await self._commands.now(), options)
         stored = await self._commands.put_schedule(draft, replace, declared=lambda draft: declared(draft, options), author=author)
-        return ScheduleView.of(stored)
+        return await self._view(stored)
 
     async def get_schedule(self, name: str) -> ScheduleView:
         self._require_open()
-        return ScheduleView.of(await self._commands.get_schedule(self._tenant, name))
+        return await self._view(await self._commands.get_schedule(self._tenant, name))
 
     async def schedules(self, *, limit: int = 100, after: str | None = None) -> list[ScheduleView]:
         """By name; `after` is the last name already seen."""
         self._require_open()
         wanted = ScheduleFilter(self._tenant)
-        return [ScheduleView.of(one) for one in await self._store.list_schedules(wanted, check_count(limit, "limit"), after)]
+        found = await self._store.list_schedules(wanted, check_count(limit, "limit"), after)
+        now = await self._commands.now()
+        return [ScheduleView.of(one, now) for one in found]
 
     async def pause(self, name: str, note: str | None = None, *, author: str | None = None) -> ScheduleView:
         """No more fires until resumed; those planned and not started are withdrawn. `note` says why, `author` who."""
         self._require_open()
-        return ScheduleView.of(await self._commands.pause_schedule(self._tenant, name, check_note(note), author))
+        return await self._view(await self._commands.pause_schedule(self._tenant, name, check_note(note), author))
 
     async def resume(self, name: str, *, author: str | None = None) -> ScheduleView:
         """Fires from now on; what fell into the pause stays out."""
         self._require_open()
-        return ScheduleView.of(await self._commands.resume_schedule(self._tenant, name, author))
+        return await self._view(await self._commands.resume_schedule(self._tenant, name, author))
 
     async def trigger(self, name: str) -> JobHandle:
         """One job of this schedule now, beside its own fires."""
@@ -314,6 +316,9 @@ class Client(Tasks):
             JobHandle(self, job_id, None, None if job_id is draft.id or job_id == draft.id else "skipped")
             for job_id, draft in zip(stored, drafts, strict=True)
         ]
+
+    async def _view(self, schedule: Schedule) -> ScheduleView:
+        return ScheduleView.of(schedule, await self._commands.now())
 
     def _require_open(self) -> None:
         if self._opened == 0:

@@ -26,6 +26,7 @@ from duetime.model.instant import Micros
 from duetime.model.job import FINAL, Job, JobFilter, State
 from duetime.model.preview import Preview, previewed, surprises
 from duetime.model.schedule import Schedule, ScheduleDraft, first_fire
+from duetime.model.standing import standing
 from duetime.model.when import When, describe
 from duetime.store import Store
 from duetime.task import Task
@@ -86,7 +87,8 @@ class Planning(Client):
         self._require_open()
         schedule = await find_schedule(self._store, self._tenant, reference)
         draft, since = schedule.draft, await self._since(after)
-        left = _checked(count) if draft.max_runs is None else min(_checked(count), max(0, draft.max_runs - schedule.runs))
+        runs = standing(schedule, await self._commands.now()).runs
+        left = _checked(count) if draft.max_runs is None else min(_checked(count), max(0, draft.max_runs - runs))
         return await asyncio.to_thread(_preview, draft.when, left, since, draft.start_at, draft.end_at)
 
     async def plan_schedule(self, reference: str, changes: Mapping[str, Any], *, horizon: Duration = HORIZON) -> SchedulePlan:

@@ -15,6 +15,7 @@ from duetime.app.why import Reason
 from duetime.model import job as rows
 from duetime.model.attempt import Attempt
 from duetime.model.codec import decode, encode, reader
+from duetime.model.instant import Micros
 from duetime.model.preview import Preview as PreviewRow
 from duetime.model.schedule import Schedule as ScheduleRow
 from duetime.remote.results import Bulk, Job, JobSummary, Plan, Preview, Schedule, Submitted, Version, Why
@@ -44,8 +45,8 @@ def submitted_of(stored: Stored, known: rows.Job | None) -> Submitted:
     return of(Submitted, shown.submitted(str(stored.id), stored.draft, known, stored.conflict))
 
 
-def schedule_of(row: ScheduleRow) -> Schedule:
-    return of(Schedule, shown.schedule(row))
+def schedule_of(row: ScheduleRow, now: Micros) -> Schedule:
+    return of(Schedule, shown.schedule(row, now))
 
 
 def preview_of(preview: PreviewRow) -> Preview:

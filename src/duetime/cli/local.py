@@ -33,6 +33,7 @@ from duetime.engine.drafts import NO_DEFAULTS, NewJob, schedule_draft
 from duetime.model.duration import Duration
 from duetime.model.job import Job as JobRow
 from duetime.model.job import JobFilter, State
+from duetime.model.schedule import Schedule as ScheduleRow
 from duetime.model.schedule import ScheduleFilter
 from duetime.model.target import HTTP, HttpTarget
 from duetime.model.when import When
@@ -130,17 +131,19 @@ class Local:
             return await self.get_schedule(name)
         app = self._app
         draft = schedule_draft(app.ids, app.tenant, name, task, when, NO_DEFAULTS, await app.now(), given)
-        return schedule_of(await app.put_schedule(changed(draft, target_spec=spec), replace=replace, author=self._author))
+        return await self._schedule(await app.put_schedule(changed(draft, target_spec=spec), replace=replace, author=self._author))
 
     async def edit_schedule(self, reference: str, changes: Mapping[str, Any], *, version: int | None = None) -> Schedule:
-        return schedule_of(await self._app.edit_schedule(reference, _changes(changes), version=version, author=self._author))
+        return await self._schedule(await self._app.edit_schedule(reference, _changes(changes), version=version, author=self._author))
 
     async def get_schedule(self, reference: str) -> Schedule:
-        return schedule_of(await self._app.find_schedule(reference))
+        return await self._schedule(await self._app.find_schedule(reference))
 
     async def schedules(self, *, limit: int = 100, after: str | None = None, **filters: Any) -> list[Schedule]:
         wanted = ScheduleFilter(self._app.tenant, **filters)
-        return [schedule_of(row) for row in await self._app.schedule_page(wanted, limit, after)]
+        rows = await self._app.schedule_page(wanted, limit, after)
+        now = await self._app.now()
+        return [schedule_of(row, now) for row in rows]
 
     async def pause(self, reference: str, note: str | None = None) -> Schedule:
         name = await self._name(reference)
@@ -173,7 +176,7 @@ class Local:
         return [version_of(view) for view in await self._app.schedule_versions(reference, limit=limit)]
 
     async def restore_schedule(self, reference: str, version: int) -> Schedule:
-        return schedule_of(await self._app.restore_schedule(reference, version, author=self._author))
+        return await self._schedule(await self._app.restore_schedule(reference, version, author=self._author))
 
     async def backfill(
         self, reference: str, start: datetime, end: datetime | None = None, *, rate: str | None = None, limit: int | None = None
@@ -227,6 +230,9 @@ class Local:
     # -- inside -------------------------------------------------------------------------------------------------------
     async def _shown(self, row: JobRow) -> Job:
         return job_of(row, await self._app.store.list_attempts(row.id))
+
+    async def _schedule(self, row: ScheduleRow) -> Schedule:
+        return schedule_of(row, await self._app.now())
 
     async def _name(self, reference: str) -> str:
         return (await self._app.find_schedule(reference)).draft.name

@@ -41,8 +41,9 @@ async def _rows(
 ) -> AsyncIterator[tuple[Schedule | Job | None, Position]]:
     """Every row with its place; None for one that is passed over."""
     if position is None or position[0] == "periodic":
+        now = await view.now()
         async for schedule in _schedules(view, user, None if position is None else position[1]):
-            yield schedule if status in (None, status_of(schedule)) else None, ["periodic", schedule.draft.name]
+            yield schedule if status in (None, status_of(schedule, now)) else None, ["periodic", schedule.draft.name]
         position = None
     if status is None or status in STATES:
         before = None if position is None else (position[1], check_id(position[2]))

@@ -16,6 +16,7 @@ from duetime.model import duration
 from duetime.model.instant import Micros
 from duetime.model.job import Job, State
 from duetime.model.schedule import Schedule, ScheduleDraft, ScheduleVersion
+from duetime.model.standing import standing
 from duetime.model.when import Cron, to_json
 
 ONCE = "once"
@@ -122,20 +123,20 @@ def job(one: Job, workers: Workers) -> dict[str, Any]:
     }
 
 
-def status_of(one: Schedule) -> str:
+def status_of(one: Schedule, now: Micros) -> str:
     """Of a periodic job; what of it runs is among the executions."""
-    return "paused" if one.paused else "completed" if one.next_fire_time is None else "pending"
+    return "paused" if one.paused else "completed" if standing(one, now).next_fire_time is None else "pending"
 
 
-def periodic(one: Schedule, last: Job | None, workers: Workers) -> dict[str, Any]:
+def periodic(one: Schedule, last: Job | None, workers: Workers, now: Micros) -> dict[str, Any]:
     """A periodic job, with its last execution where that was looked for."""
     return {
         "job_id": str(one.id),
         "user_id": one.draft.owner,
-        "status": status_of(one),
+        "status": status_of(one, now),
         "frequency": _frequency(one.draft),
         "payload": shown.decoded(one.draft.payload),
-        "next_run_time": None if one.paused else shown.iso(one.next_fire_time),
+        "next_run_time": shown.iso(standing(one, now).next_fire_time),
         "retry_count": 0 if last is None else _retries(last),
         "worker_id": None if last is None else _worker(last.node, workers),
         "output": None if last is None else shown.decoded(last.result),

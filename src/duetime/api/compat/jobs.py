@@ -135,7 +135,7 @@ async def _submit(edge: Edge, caller: Caller, view: Operations, body: PlainJobIn
         done = await view.submit_target(new_job(edge, caller.tenant, words.new_job(body)))
         return await _read(view, done.id)
     draft = words.named(await drafted(edge, caller, words.new_schedule(body, "job")), view.ids.new(await view.moment()))
-    return words.periodic(await view.put_schedule(draft, author=caller.author), None, {})
+    return words.periodic(await view.put_schedule(draft, author=caller.author), None, {}, await view.now())
 
 
 async def _read(view: Operations, job_id: UUID) -> dict[str, Any]:
@@ -150,7 +150,7 @@ async def _read(view: Operations, job_id: UUID) -> dict[str, Any]:
 async def _read_periodic(view: Operations, job_id: UUID) -> dict[str, Any]:
     schedule = await view.store.get_schedule_by_id(view.tenant, job_id)
     if schedule is not None:
-        return words.periodic(schedule, await _last(view, schedule), await _workers(view))
+        return words.periodic(schedule, await _last(view, schedule), await _workers(view), await view.now())
     found = await _removed(view, words.schedule_name(job_id))
     if found is None:
         raise JobNotFound(f"there is no job {job_id}: it never was, or its history has been pruned")
@@ -166,8 +166,8 @@ async def _removed(view: Operations, name: str) -> dict[str, Any] | None:
 
 async def _shown(view: Operations, page: Page) -> list[dict[str, Any]]:
     """Periodic ones without their last execution: it would have to be looked for one by one."""
-    workers = await _workers(view)
-    return [words.periodic(one, None, workers) if isinstance(one, Schedule) else words.job(one, workers) for one in page.found]
+    workers, now = await _workers(view), await view.now()
+    return [words.periodic(one, None, workers, now) if isinstance(one, Schedule) else words.job(one, workers) for one in page.found]
 
 
 async def _last(view: Operations, schedule: Schedule) -> Job | None:

@@ -75,7 +75,7 @@ async def create(request: Request, body: Annotated[NewScheduleIn, Body()], calle
         if body.paused and not stored.paused:
             await view.pause(stored.draft.name, author=caller.author)
             stored = await view.find_schedule(stored.draft.name)
-        return shown_schedule(stored, 201 if stored.id == draft.id else 200, Location=f"/api/v1/schedules/{stored.id}")
+        return await shown_schedule(view, stored, 201 if stored.id == draft.id else 200, Location=f"/api/v1/schedules/{stored.id}")
 
     key = request.headers.get("idempotency-key")
     return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, body), work)
@@ -86,10 +86,12 @@ async def list_schedules(request: Request, query: Annotated[ScheduleListQuery, Q
     edge = edge_of(request)
     filters = query.model_dump(mode="json", exclude={"limit", "cursor"})
     after = None if query.cursor is None else str(edge.cursors.read(caller.tenant, LISTING, filters, query.cursor)[0])
-    found = await edge.view(caller).schedule_page(_filter(caller.tenant, query), query.limit + 1, after)
+    view = edge.view(caller)
+    found = await view.schedule_page(_filter(caller.tenant, query), query.limit + 1, after)
     page = found[: query.limit]
     following = edge.cursors.write(caller.tenant, LISTING, filters, [page[-1].draft.name]) if len(found) > query.limit else None
-    return answer({"items": [shown.schedule(one) for one in page], "next_cursor": following})
+    now = await view.now()
+    return answer({"items": [shown.schedule(one, now) for one in page], "next_cursor": following})
 
 
 @router.get(
@@ -100,7 +102,8 @@ async def list_schedules(request: Request, query: Annotated[ScheduleListQuery, Q
     responses={200: {"headers": ETAG}, **problems(404)},
 )
 async def read(request: Request, schedule_id: Reference, caller: Reader) -> Response:
-    return shown_schedule(await edge_of(request).view(caller).find_schedule(schedule_id))
+    view = edge_of(request).view(caller)
+    return await shown_schedule(view, await view.find_schedule(schedule_id))
 
 
 @router.patch(
@@ -113,7 +116,8 @@ async def read(request: Request, schedule_id: Reference, caller: Reader) -> Resp
 )
 async def edit(request: Request, schedule_id: Reference, body: Annotated[SchedulePatchIn, Body()], caller: Manager) -> Response:
     expected = expected_version(request.headers.get("if-match"))
-    return shown_schedule(await edited(edge_of(request), caller, schedule_id, body, expected))
+    edge = edge_of(request)
+    return await shown_schedule(edge.view(caller), await edited(edge, caller, schedule_id, body, expected))
 
 
 @router.delete(
@@ -141,7 +145,7 @@ async def pause(request: Request, schedule_id: Reference, caller: Manager, body:
     view = edge_of(request).view(caller)
     name = (await view.find_schedule(schedule_id)).draft.name
     await view.pause(name, body.note or None, author=caller.author)
-    return shown_schedule(await view.find_schedule(name))
+    return await shown_schedule(view, await view.find_schedule(name))
 
 
 @router.post(
@@ -155,7 +159,7 @@ async def resume(request: Request, schedule_id: Reference, caller: Manager) -> R
     view = edge_of(request).view(caller)
     name = (await view.find_schedule(schedule_id)).draft.name
     await view.resume(name, author=caller.author)
-    return shown_schedule(await view.find_schedule(name))
+    return await shown_schedule(view, await view.find_schedule(name))
 
 
 @router.post(
@@ -202,8 +206,8 @@ async def jobs(request: Request, schedule_id: Reference, query: Annotated[PageQu
     return answer({"items": [shown.job_summary(job) for job in page.jobs], "next_cursor": following})
 
 
-def shown_schedule(schedule: Schedule, status: int = 200, **headers: str) -> Response:
-    return answer(shown.schedule(schedule), status, {"ETag": f'"{schedule.version}"', **headers})
+async def shown_schedule(view: Operations, schedule: Schedule, status: int = 200, **headers: str) -> Response:
+    return answer(shown.schedule(schedule, await view.now()), status, {"ETag": f'"{schedule.version}"', **headers})
 
 
 def _filter(tenant: str, query: ScheduleListQuery) -> ScheduleFilter:

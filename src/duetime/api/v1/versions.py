@@ -51,7 +51,8 @@ async def versions(request: Request, schedule_id: Reference, query: Annotated[Pa
 async def restore(request: Request, schedule_id: Reference, body: Annotated[RestoreIn, Body()], caller: Manager) -> Response:
     expected = expected_version(request.headers.get("if-match"))
     view = edge_of(request).view(caller)
-    return shown_schedule(await view.restore_schedule(schedule_id, body.version, expect_version=expected, author=caller.author))
+    restored = await view.restore_schedule(schedule_id, body.version, expect_version=expected, author=caller.author)
+    return await shown_schedule(view, restored)
 
 
 def _version(one: VersionView) -> dict[str, Any]:
