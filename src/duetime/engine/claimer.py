@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from duetime.store import ClaimRequest, JobHint, Lane, Store
 BATCH = 1_000
 SMALL_BATCH = 200  # while urgent jobs keep coming: one that is claimed among a crowd waits until all of them are
 HURRY = SECOND  # how long they are expected to
+PORTIONS = 3  # in which a worker takes its part of what is due at one instant, so that it does not take that of others
+SMALLEST_PORTION = 40
 PREFETCH = SECOND // 5
 LEAD = SECOND // 20  # how long before the next due time to claim: the prefetch then takes many at once
 AFTER_SWEEP = SECOND // 100
@@ -45,16 +48,20 @@ class Claimer:
 
     name = "claimer"
 
-    def __init__(self, store: Store, clock: Clock, worker: Worker, lanes: Lanes, brake: Brake, asked: Asked) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, worker: Worker, lanes: Lanes, brake: Brake, asked: Asked, peers: Callable[[], int]
+    ) -> None:
         self._store = store
         self._clock = clock
         self._worker = worker
         self._lanes = lanes
         self._brake = brake
         self._asked = asked
+        self._peers = peers
         self._rated = any(bound.rate is not None for bound in asked.bounds)
         self._full = 0  # claims in a row that left something behind
         self._hurry_until: Micros = 0
+        self._next_due: Micros = 0
         self._look_at: Micros = 0  # when to look at every lane; until then nothing is due but where news came from
         self.wake_at: Micros = 0
         self.hungry = False  # out of room: wake me when something was settled
@@ -65,7 +72,7 @@ class Claimer:
         self._worker.arm()
         room = min(SMALL_BATCH if self._clock.monotonic() < self._hurry_until else BATCH, self._worker.room)
         self.hungry = room <= 0
-        room = self._brake.allow(room)
+        room = self._brake.allow(self._portion(room))
         if room <= 0 or not self._worker.may_start():
             return AFTER_SWEEP if self._worker.sweeping else LOOK_AGAIN
         patient = self._full % PATIENT_EVERY == PATIENT_EVERY - 1
@@ -90,6 +97,11 @@ class Claimer:
             await pause(0)  # they start before the store is asked what follows
         return await self._until_next(look_at, only)
 
+    def _portion(self, room: int) -> int:
+        """Before their time jobs wait anyway, here or there: whoever asks first leaves others their part, and they start at once on all."""
+        peers = self._peers() if self._clock.now() < self._next_due else 0
+        return room if peers == 0 else min(room, max(SMALLEST_PORTION, room // (PORTIONS * (peers + 1))))
+
     def heard(self, hint: JobHint) -> bool:
         """Whether to claim now rather than at the time planned."""
         self._lanes.heard(hint)
@@ -113,6 +125,7 @@ class Claimer:
 
     async def _until_next(self, look_at: Micros, only: frozenset[tuple[str, int]] | None) -> Micros:
         next_due = await self._store.next_due(self._request(1, only))
+        self._next_due = next_due or 0
         now = self._clock.now()
         look_at = min(look_at, now + LOOK_AGAIN, now + LOOK_AGAIN if next_due is None else _when_to_claim(next_due, now))
         self._look_at = self.wake_at = look_at

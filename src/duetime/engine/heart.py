@@ -46,6 +46,7 @@ class Heart:
         self._fenced = False
         self.lag: Callable[[], Micros] = lambda: 0  # of the event loop the jobs run on
         self.trusted_until = clock.monotonic() + self._trust()
+        self.peers = 0  # other workers that were alive at the last beat
 
     def trusted(self) -> bool:
         return not self._fenced and self._clock.monotonic() < self.trusted_until
@@ -69,6 +70,7 @@ class Heart:
             self._fence("it was declared dead")
             return None
         self.trusted_until = began + self._trust()
+        self.peers = beat.peers
         if beat.cancels:
             self._listener.cancels(beat.cancels)
         return self._ttl // BEATS_PER_LEASE

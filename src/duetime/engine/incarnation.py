@@ -144,7 +144,7 @@ class Incarnation:
         worker.on_claimed = lambda jobs, lapse: self._observers(JobsClaimed(jobs, lapse))
         brake = Brake(heart.lag, self._clock.load, self._options.max_load)
         asked = Asked(self.node, tuple(sorted(handlers)), _bounds(handlers))
-        claimer = Claimer(self._store, self._clock, worker, lanes, brake, asked)
+        claimer = Claimer(self._store, self._clock, worker, lanes, brake, asked, lambda: heart.peers)
         self._worker, self._claimer, self._lanes = worker, claimer, lanes
         self._claiming = self._add(claimer)
         self._sweeper = Sweeper(self._store, self._clock, worker, lanes, brake, asked, only)

@@ -54,6 +54,7 @@ class Beat:
 
     alive: bool
     cancels: tuple[UUID, ...]  # ids of running jobs of this node that somebody wants stopped
+    peers: int = 0  # other workers that are alive
 
 
 def fair_share(me: NodeId, planners: list[NodeId]) -> set[int]:

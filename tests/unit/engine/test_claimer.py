@@ -9,7 +9,20 @@ from uuid import UUID
 import pytest
 
 from duetime.engine.brake import Brake
-from duetime.engine.claimer import BATCH, FETCHED, HURRY, LEAD, PATIENT_EVERY, PREFETCH, SMALL_BATCH, SWEPT, Asked, Claimer, Sweeper
+from duetime.engine.claimer import (
+    BATCH,
+    FETCHED,
+    HURRY,
+    LEAD,
+    PATIENT_EVERY,
+    PREFETCH,
+    SMALL_BATCH,
+    SMALLEST_PORTION,
+    SWEPT,
+    Asked,
+    Claimer,
+    Sweeper,
+)
 from duetime.engine.lanes import Lanes
 from duetime.engine.worker import Worker
 from duetime.invoker import Context, Policies
@@ -77,7 +90,8 @@ class Bench:
         self.lanes = Lanes(["default"])
         self.brake = Brake(lambda: 0, lambda: load, 1.0)
         asked = ASKED._replace(bounds=(Bound("task", 2, rate),))
-        self.claimer = Claimer(cast(Store, store), self.clock, self.worker, self.lanes, self.brake, asked)
+        self.peers = 0
+        self.claimer = Claimer(cast(Store, store), self.clock, self.worker, self.lanes, self.brake, asked, lambda: self.peers)
 
     def sweeper(self, *only: str) -> Sweeper:
         return Sweeper(cast(Store, self.store), self.clock, self.worker, self.lanes, self.brake, ASKED, only)
@@ -315,6 +329,24 @@ def test_while_urgent_jobs_keep_coming_a_claim_is_small() -> None:
         await bench.clock.sleep(HURRY)
         [again] = await bench.turns(1)
         assert len(again) == BATCH
+
+    play(scene)
+
+
+@pytest.mark.parametrize(("peers", "portion"), [(0, 600), (1, 100), (4, SMALLEST_PORTION)])
+def test_before_their_time_jobs_are_taken_in_portions_where_others_come_for_them_too(peers: int, portion: int) -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(), rate=None)
+        bench.worker.pace.soon = lambda: 600 - SLOTS  # type: ignore[method-assign]  # measured elsewhere
+        bench.peers = peers
+        bench.store.following = bench.clock.now() + SECOND // 2
+        await bench.clock.sleep(await bench.claimer.run_once() or 0)
+        bench.store.waiting = {5: 100_000}
+        [ahead] = await bench.turns(1)
+        assert len(ahead) == portion
+        await bench.clock.sleep(LEAD)
+        [due] = await bench.turns(1)
+        assert len(due) == 600  # nobody waits for company when it is time
 
     play(scene)
 

@@ -44,6 +44,9 @@ class Nodes:
         self._members[node].lease_until = now + ttl
         return True
 
+    def peers(self, node: NodeId) -> int:
+        return sum(not member.dead and "worker" in member.draft.roles for other, member in self._members.items() if other != node)
+
     def may_claim(self, node: NodeId, now: Micros) -> bool:
         return self._alive(node) and self._members[node].lease_until > now
 

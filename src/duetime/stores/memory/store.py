@@ -320,7 +320,7 @@ class MemoryStore:
         with self._lock:
             alive = self._nodes.beat(node, ttl, self._clock())
             cancels = tuple(row.draft.id for row in self._jobs.of_node(node) if row.cancel_requested)
-        return Beat(alive, cancels)
+            return Beat(alive, cancels, self._nodes.peers(node))
 
     async def leave(self, node: NodeId) -> None:
         with self._lock:

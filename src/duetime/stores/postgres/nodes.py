@@ -37,7 +37,7 @@ class Nodes:
     async def beat(self, node: NodeId, ttl: Micros) -> Beat:
         base = self._lock_base if node in self._joined else None
         row = await self._heart.row(SQL["beat"], node, ttl, base)
-        return Beat(False, ()) if row is None else Beat(True, tuple(row["cancels"]))
+        return Beat(False, ()) if row is None else Beat(True, tuple(row["cancels"]), row["peers"])
 
     async def leave(self, node: NodeId) -> None:
         self._joined.discard(node)

@@ -23,7 +23,8 @@ def join(transaction: Transaction, draft: NodeDraft, ttl: Micros, locks: NodeLoc
 
 def beat(transaction: Transaction, node: NodeId, ttl: Micros) -> Beat:
     alive = transaction.change("beat", (node, transaction.now + ttl)) == 1
-    return Beat(alive, tuple(uuid_of(row[0]) for row in transaction.all("cancels_of", (node,))))
+    cancels = tuple(uuid_of(row[0]) for row in transaction.all("cancels_of", (node,)))
+    return Beat(alive, cancels, transaction.value("peers_of", (node,)))
 
 
 def leave(transaction: Transaction, node: NodeId) -> None:

@@ -91,6 +91,15 @@ class BeatConformance:
     async def test_an_unknown_node_is_not_alive(self, store: Store) -> None:
         assert not (await store.beat(NodeId(await joined(store) + 1_000), HOUR)).alive
 
+    async def test_a_beat_tells_how_many_other_workers_are_alive(self, store: Store) -> None:
+        node = await store.join(NodeDraft("one", ("worker", "planner"), ""), HOUR)
+        assert (await store.beat(node, HOUR)).peers == 0
+        others = [await store.join(NodeDraft(f"other {number}", ("api", "worker"), ""), HOUR) for number in range(2)]
+        planner = await store.join(NodeDraft("planner", ("planner",), ""), HOUR)
+        assert [(await store.beat(one, HOUR)).peers for one in (node, *others, planner)] == [2, 2, 2, 3]
+        await store.leave(others[0])
+        assert (await store.beat(node, HOUR)).peers == 1
+
     async def test_a_beat_tells_which_jobs_to_stop(self, store: Store) -> None:
         node, other, now = await joined(store), await joined(store), await store.time()
         mine = [await started(store, node, job(now)) for _ in range(3)]

@@ -16,6 +16,7 @@ SELECT pg_try_advisory_lock($1::bigint);
 -- $1 node, $2 ttl in microseconds, $3 base of the lock's key or NULL. Taking a lock that is held already only counts it once more.
 UPDATE duetime.nodes SET lease_until = clock_timestamp() + $2::bigint * interval '1 microsecond' WHERE id = $1 AND NOT dead
 RETURNING ARRAY(SELECT j.id FROM duetime.jobs j WHERE j.node = $1 AND j.cancel_requested) AS cancels,
+    (SELECT count(*) FROM duetime.nodes n WHERE NOT n.dead AND n.id <> $1 AND 'worker' = ANY (n.roles)) AS peers,
     CASE WHEN $3::bigint IS NOT NULL THEN pg_try_advisory_lock($3::bigint + id) END AS locked;
 
 -- name: leave

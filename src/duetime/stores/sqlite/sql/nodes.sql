@@ -17,6 +17,9 @@ UPDATE nodes SET lease_until = lease_until + ?1 WHERE dead = 0;
 -- name: cancels_of
 SELECT id FROM jobs WHERE node = ?1 AND cancel_requested = 1;
 
+-- name: peers_of
+SELECT count(*) FROM nodes AS n WHERE n.dead = 0 AND n.id <> ?1 AND EXISTS (SELECT 1 FROM json_each(n.roles) WHERE value = 'worker');
+
 -- name: declare_dead
 UPDATE nodes SET dead = 1 WHERE id = ?1 AND dead = 0;
 
