@@ -20,6 +20,18 @@ export function stacked(values: Array<Array<number | null>>): number[][] {
   return sums;
 }
 
+/** Values without a neighbour: no line leads to them, so each needs a dot of its own. */
+export function isolated(values: ReadonlyArray<number | null | undefined>): number[] {
+  return values.flatMap((value, index) => (value != null && values[index - 1] == null && values[index + 1] == null ? [index] : []));
+}
+
+/** Bars are centred on their times: the first and the last need half a step beyond. */
+function withHalfSteps(plot: uPlot, from: number, to: number): [number, number] {
+  const times = plot.data[0];
+  const half = times.length > 1 ? (times[1]! - times[0]!) / 2 : 30;
+  return [from - half, to + half];
+}
+
 export function optionsFor({ series, kind, format, zone, width, height, onPoint }: Wanted): uPlot.Options {
   const soft = resolve('var(--text-soft)');
   const line = resolve('var(--line)');
@@ -31,7 +43,7 @@ export function optionsFor({ series, kind, format, zone, width, height, onPoint 
     padding: [8, 12, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: kind === 'lines' }, drag: { x: false, y: false } },
-    scales: { y: { range: (_, __, high) => [0, Math.max(high * 1.1, 1)] } },
+    scales: { ...(kind === 'bars' && { x: { range: withHalfSteps } }), y: { range: (_, __, high) => [0, Math.max(high * 1.1, 1)] } },
     axes: [
       { ...axis, size: 28, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000, zone, false)) },
       { ...axis, size: kind === 'bars' ? 40 : 64, values: (_, ticks) => ticks.map(format) },
@@ -42,7 +54,7 @@ export function optionsFor({ series, kind, format, zone, width, height, onPoint 
         const colour = resolve(one.colour);
         return kind === 'bars'
           ? { label: one.label, fill: colour, stroke: colour, width: 0, points: { show: false }, ...(bars && { paths: bars }) }
-          : { label: one.label, stroke: colour, width: 2, points: { show: false }, spanGaps: true };
+          : { label: one.label, stroke: colour, width: 2, points: { show: false, size: 6, width: 0, fill: colour, filter: (plot, index) => isolated(Array.from(plot.data[index] ?? [])) } };
       }),
     ],
     hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },

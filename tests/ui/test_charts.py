@@ -1,0 +1,72 @@
+"""What the canvas of a chart shows: every figure of the legend, and nothing that was not measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from tests.ui.screens import Screen
+from tests.ui.site import Site
+
+pytestmark = pytest.mark.slow
+
+OUTCOMES = ("succeeded", "retried", "dead", "cancelled", "skipped")
+# Runs of neighbouring columns of the canvas with a pixel that is not grey; axes, grid and their texts are.
+COLOURED = """canvas => {
+  const { width, height } = canvas;
+  const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+  const spread = ([red, green, blue]) => Math.max(red, green, blue) - Math.min(red, green, blue);
+  const grey = at => data[at + 3] < 128 || spread(data.subarray(at, at + 3)) < 60;
+  const runs = [];
+  for (let x = 0, before = false; x < width; x++) {
+    const here = Array.from({ length: height }, (_, y) => 4 * (y * width + x)).some(at => !grey(at));
+    if (here && !before) runs.push(0);
+    if (here) runs[runs.length - 1]++;
+    before = here;
+  }
+  return runs;
+}"""
+
+
+async def widths(page: Page, site: Site, chart: str, busy: set[int]) -> list[int]:
+    """How wide is what is drawn, piece by piece, when jobs ran in these minutes of the hour only."""
+
+    async def answer(route: Route) -> None:
+        stats = await (await route.fetch()).json()
+        for minute, point in enumerate(stats["series"]):
+            point.update(figures(minute in busy))
+        await route.fulfill(json=stats)
+
+    await page.route("**/api/v1/stats?since=1h*", answer)
+    await Screen(page, site).open("/")
+    canvas = page.get_by_role("img", name=chart).locator("canvas")
+    await expect(canvas).to_be_visible()
+    await page.wait_for_function(f"canvas => ({COLOURED})(canvas).length", arg=await canvas.element_handle())
+    drawn: list[int] = await canvas.evaluate(COLOURED)
+    await page.unroute_all(behavior="wait")  # an answer under way must not outlive the page
+    return drawn
+
+
+def figures(busy: bool) -> dict[str, Any]:
+    lateness = {"lateness_p50_ms": 12.0, "lateness_p99_ms": 30.0} if busy else {"lateness_p50_ms": None, "lateness_p99_ms": None}
+    return {**dict.fromkeys(OUTCOMES, 0), "succeeded": 5 if busy else 0, **lateness}
+
+
+async def test_the_lateness_of_a_single_minute_is_a_dot(page: Page, site: Site) -> None:
+    (dot,) = await widths(page, site, "How late jobs start", {60})
+    assert 4 <= dot <= 12
+
+
+async def test_minutes_without_jobs_are_gaps_and_lone_minutes_between_them_dots(page: Page, site: Site) -> None:
+    lone, line, last = await widths(page, site, "How late jobs start", {10, *range(20, 40), 50})
+    assert 4 <= lone <= 12
+    assert 4 <= last <= 12
+    assert line > 5 * lone
+
+
+async def test_the_bars_of_the_first_and_the_last_minute_are_as_wide_as_others(page: Page, site: Site) -> None:
+    first, middle, last = await widths(page, site, "Jobs by outcome", {0, 30, 60})
+    assert abs(first - middle) <= 1
+    assert abs(last - middle) <= 1
