@@ -77,3 +77,6 @@ class Jobs(Screen):
 
     async def state(self, name: str) -> None:
         await expect(self.page.get_by_role("heading", level=1)).to_contain_text(name)
+
+    def fact(self, name: str) -> Locator:
+        return self.page.locator("dl > div").filter(has=self.page.locator("dt").get_by_text(name, exact=True)).locator("dd")

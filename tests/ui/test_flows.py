@@ -151,10 +151,36 @@ async def test_a_running_job_shows_progress_and_is_cancelled(page: Page, site: S
     await jobs.open(f"/jobs/{job_id}")
     await jobs.state("Running")
     await expect(page.get_by_text("3 of 10", exact=True)).to_be_visible()
-    await expect(page.get_by_text("Attempt 1 started")).to_be_visible()
+    await expect(page.get_by_text("Attempt 1 claimed")).to_be_visible()
+    await expect(page.get_by_text("Attempt 1 started")).to_have_count(0)  # the API tells it once the attempt has ended
+    await expect(jobs.fact("Started")).to_have_text("known once it has ended")
     await jobs.button("Cancel").click()
     await jobs.state("Cancelled")
     assert site.ask("GET", f"/jobs/{job_id}")["state"] == "cancelled"
+
+
+async def test_claim_and_start_of_a_job_are_told_apart(page: Page, site: Site) -> None:
+    job_id = site.submit("greet", delay="2s")  # claimed ahead, it waits on its node
+    jobs = Jobs(page, site)
+    await jobs.open(f"/jobs/{job_id}")
+    await jobs.state("Succeeded")
+    told = site.ask("GET", f"/jobs/{job_id}")
+    for name in ("claimed", "started"):
+        step = page.locator(".mantine-Timeline-item").filter(has_text=f"Attempt 1 {name}")
+        await expect(step.locator("time")).to_have_attribute("datetime", told[f"{name}_at"])
+        await expect(jobs.fact(name.title()).locator("time")).to_have_attribute("datetime", told[f"{name}_at"])
+
+
+async def test_a_job_handed_over_tells_by_when_its_report_is_due(page: Page, site: Site) -> None:
+    agent = {"type": "http", "url": f"{site.address}/demo/echo/status/202", "async": True, "timeout": "1h"}
+    job_id = site.ask("POST", "/jobs", {"target": agent, "queue": "elsewhere"})["id"]
+    jobs = Jobs(page, site)
+    await jobs.open("/jobs?queue=elsewhere")
+    await expect(jobs.table.get_by_role("cell").filter(has_text="report due in")).to_be_visible()
+    await jobs.open(f"/jobs/{job_id}")
+    await expect(jobs.fact("Report due").locator("time")).to_have_attribute("datetime", site.ask("GET", f"/jobs/{job_id}")["due_at"])
+    await expect(jobs.fact("Due")).to_have_count(0)
+    site.ask("DELETE", f"/jobs/{job_id}")
 
 
 async def test_a_pending_job_is_run_now(page: Page, site: Site) -> None:

@@ -4,7 +4,7 @@ export function Logo() {
   return (
     <span className={classes.root}>
       <img src="favicon.svg" alt="" width={26} height={26} />
-      Duetime
+      <span>Duetime</span>
     </span>
   );
 }

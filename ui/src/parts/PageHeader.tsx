@@ -1,4 +1,4 @@
-import { Group, Text, Title } from '@mantine/core';
+import { Box, Group, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 
 interface PageHeaderProps {
@@ -10,7 +10,7 @@ interface PageHeaderProps {
 export function PageHeader({ title, about, actions }: PageHeaderProps) {
   return (
     <Group justify="space-between" align="flex-end" mb="md" gap="sm">
-      <div>
+      <Box miw={0}>
         <Title order={1} size="h3">
           {title}
         </Title>
@@ -19,7 +19,7 @@ export function PageHeader({ title, about, actions }: PageHeaderProps) {
             {about}
           </Text>
         )}
-      </div>
+      </Box>
       {actions && <Group gap="xs">{actions}</Group>}
     </Group>
   );

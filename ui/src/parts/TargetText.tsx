@@ -1,11 +1,17 @@
 import { Icon } from './Icon';
 import classes from './TargetText.module.css';
 
+interface TargetTextProps {
+  target: { type: string; [key: string]: unknown };
+  /** In lines, where there is room for them; otherwise what does not fit is left out. */
+  whole?: boolean;
+}
+
 /** What a job runs: a task by name, or an address. */
-export function TargetText({ target }: { target: { type: string; [key: string]: unknown } }) {
+export function TargetText({ target, whole }: TargetTextProps) {
   if (target.type === 'http') {
     return (
-      <span className={classes.root}>
+      <span className={classes.root} data-whole={whole} title={`${String(target['method'] ?? '')} ${String(target['url'] ?? '')}`}>
         <Icon name="globe" size={14} />
         <span className={classes.text}>
           <span className={classes.method}>{String(target['method'] ?? '')}</span> {shortUrl(String(target['url'] ?? ''))}
@@ -14,7 +20,7 @@ export function TargetText({ target }: { target: { type: string; [key: string]: 
     );
   }
   return (
-    <span className={classes.root}>
+    <span className={classes.root} data-whole={whole} title={String(target['name'] ?? target.type)}>
       <Icon name="code" size={14} />
       <span className={`${classes.text} mono`}>{String(target['name'] ?? target.type)}</span>
     </span>

@@ -9,6 +9,8 @@ export interface Column<T> {
   name: string;
   /** A CSS grid track, such as `minmax(160px, 2fr)`. */
   width: string;
+  /** The track where the screen is narrow, if another. */
+  narrow?: string;
   cell: (row: T) => ReactNode;
   /** Left out where the screen is narrow. */
   wide?: boolean;
@@ -42,9 +44,9 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
     if (more && last >= rows.length - AHEAD * 4) onEnd();
   }, [last, rows.length, more, onEnd]);
 
-  const tracks = (shown: ReadonlyArray<Column<T>>) => [...(selection ? [CHECKBOX] : []), ...shown.map((one) => one.width)].join(' ');
-  const narrow = tracks(columns.filter((one) => !one.wide)).replaceAll(/minmax\(\d+px/g, 'minmax(0');
-  const style = { '--wide-tracks': tracks(columns), '--narrow-tracks': narrow } as React.CSSProperties;
+  const tracks = (shown: string[]) => [...(selection ? [CHECKBOX] : []), ...shown].join(' ');
+  const narrow = columns.filter((one) => !one.wide).map((one) => one.narrow ?? one.width.replace(/minmax\(\d+px/, 'minmax(0'));
+  const style = { '--wide-tracks': tracks(columns.map((one) => one.width)), '--narrow-tracks': tracks(narrow) } as React.CSSProperties;
   return (
     <div className={classes.root} style={style}>
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reached by keyboard */}

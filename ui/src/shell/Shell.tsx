@@ -1,5 +1,5 @@
 import { AppShell, Burger, Group, Loader, Center } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Suspense } from 'react';
 import { Link, Route, Switch } from 'wouter';
 import { LiveIndicator } from '../live/LiveIndicator';
@@ -22,6 +22,7 @@ export function Shell() {
   const [palette, paletteActions] = useDisclosure(false);
   const [help, helpActions] = useDisclosure(false);
   useShortcuts({ palette: paletteActions.open, help: helpActions.open });
+  useHotkeys([['Escape', close]]);
   return (
     <AppShell header={{ height: 56 }} navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !menu } }} padding={{ base: 'sm', sm: 'lg' }} classNames={classes}>
       <a href="#content" className={classes.skip} onClick={(event) => { event.preventDefault(); document.getElementById('content')?.focus(); }}>

@@ -24,7 +24,7 @@ export function ZoneMenu() {
       <Popover.Dropdown>
         <Stack gap="xs">
           <Text size="sm">Times are shown in this zone. Schedules fire in their own.</Text>
-          <Select label="Zone" data={ZONES} value={zone} onChange={choose} searchable limit={50} comboboxProps={{ withinPortal: false }} />
+          <Select label="Zone" data={ZONES} value={zone} onChange={choose} searchable openOnFocus={false} limit={50} comboboxProps={{ withinPortal: false }} />
           <Button.Group>
             <Button fullWidth variant="default" size="xs" onClick={() => choose(BROWSER_ZONE)}>
               Mine

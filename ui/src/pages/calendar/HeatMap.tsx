@@ -1,6 +1,7 @@
 import { Paper, Text, Tooltip } from '@mantine/core';
 import { useMemo } from 'react';
 import type { Calendar } from '../../api/types';
+import { useArrowKeys } from '../../parts/useArrowKeys';
 import { serverNow } from '../../time/clock';
 import { localInput, zoneName } from '../../time/format';
 import classes from './HeatMap.module.css';
@@ -31,19 +32,20 @@ export function HeatMap({ buckets, days, zone, chosen, onChoose }: HeatMapProps)
   const whole = [...cells.values()].filter((cell) => cell.count > 0 && Date.parse(cell.at) >= now); // of this hour, a part is over
   const most = Math.max(1, ...whole.map((cell) => cell.count));
   const least = Math.min(most, ...whole.map((cell) => cell.count));
+  const { tabIndexOf, ...keys } = useArrowKeys(HOURS.length, days.flatMap((day) => HOURS.map((hour) => Boolean(cells.get(`${day}T${hour}`)?.count))));
   return (
     <Paper withBorder p="lg" className={classes.scroll}>
-      <div className={classes.root} role="group" aria-label={`Fires by day and hour, ${zone}`}>
+      <div className={classes.root} role="toolbar" {...keys} aria-label={`Fires by day and hour, ${zone}`}>
         <span className={classes.corner}>{zoneName(now, zone)}</span>
         {HOURS.map((hour) => (
           <span key={hour} className={classes.hour}>
             {hour}
           </span>
         ))}
-        {days.map((day) => (
+        {days.map((day, line) => (
           <div key={day} className={classes.line}>
             <span className={classes.day}>{dayName(day)}</span>
-            {HOURS.map((hour) => {
+            {HOURS.map((hour, column) => {
               const cell = cells.get(`${day}T${hour}`);
               const past = cell === undefined || Date.parse(cell.at) + HOUR <= now;
               const words = `${dayName(day)} ${hour}:00: ${cell?.count.toLocaleString('en') ?? 'no'} fires`;
@@ -57,6 +59,7 @@ export function HeatMap({ buckets, days, zone, chosen, onChoose }: HeatMapProps)
                     aria-pressed={cell !== undefined && cell.at === chosen}
                     aria-label={words}
                     disabled={!cell?.count}
+                    tabIndex={tabIndexOf(line * HOURS.length + column)}
                     onClick={() => cell && onChoose(cell.at)}
                   />
                 </Tooltip>

@@ -2,6 +2,7 @@ import { CloseButton, Group, Paper, Skeleton, Text, Title, Tooltip } from '@mant
 import { useQuery } from '@tanstack/react-query';
 import { call } from '../../api/call';
 import { ProblemNote } from '../../parts/ProblemNote';
+import { useArrowKeys } from '../../parts/useArrowKeys';
 import { serverNow } from '../../time/clock';
 import { clockTime, day, zoneName } from '../../time/format';
 import { useViewerZone } from '../../time/viewerZone';
@@ -29,6 +30,7 @@ export function HourView({ hour, minute, onMinute, onClose }: HourViewProps) {
   });
   const counts = new Map(data?.buckets.map((bucket) => [Date.parse(bucket.at), bucket.count]));
   const most = Math.max(1, ...counts.values());
+  const { tabIndexOf, ...keys } = useArrowKeys(MINUTES.length, MINUTES.map((place) => Boolean(counts.get(start + place * MINUTE))));
   return (
     <Paper withBorder p="lg" component="section" aria-label="The hour by the minute">
       <Group justify="space-between" mb="sm">
@@ -40,7 +42,7 @@ export function HourView({ hour, minute, onMinute, onClose }: HourViewProps) {
       {error !== null && <ProblemNote error={error} />}
       {data === undefined && error === null && <Skeleton height={96} />}
       {data && (
-        <div className={classes.root}>
+        <div className={classes.root} role="toolbar" aria-label="Fires by minute" {...keys}>
           {MINUTES.map((place) => {
             const at = start + place * MINUTE;
             const count = counts.get(at) ?? 0;
@@ -48,7 +50,7 @@ export function HourView({ hour, minute, onMinute, onClose }: HourViewProps) {
             const iso = new Date(at).toISOString();
             return (
               <Tooltip key={place} label={words}>
-                <button type="button" className={classes.minute} disabled={count === 0} aria-label={words} aria-pressed={iso === minute} onClick={() => onMinute(iso)}>
+                <button type="button" className={classes.minute} disabled={count === 0} tabIndex={tabIndexOf(place)} aria-label={words} aria-pressed={iso === minute} onClick={() => onMinute(iso)}>
                   <span className={classes.bar} style={{ height: count ? `${Math.max(6, (100 * count) / most)}%` : 0 }} />
                 </button>
               </Tooltip>

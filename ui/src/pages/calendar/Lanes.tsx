@@ -7,7 +7,7 @@ import classes from './Lanes.module.css';
 
 const MOST_LANES = 30;
 const NARROWEST = 0.25;
-const TICKS = 6;
+const TICKS = 7; // odd: on a narrow screen every other is left out, and the last must stay
 
 interface LanesProps {
   jobs: JobRow[];
@@ -15,7 +15,7 @@ interface LanesProps {
   to: number;
 }
 
-/** Bars from start to end in lanes by schedule, the busiest first. */
+/** Bars from start to end in lanes by schedule, the busiest first. What still runs is drawn from its claim: its start is known once it has ended. */
 export function Lanes({ jobs, from, to }: LanesProps) {
   const zone = useViewerZone();
   const [, navigate] = useLocation();
@@ -30,9 +30,9 @@ export function Lanes({ jobs, from, to }: LanesProps) {
           </Text>
           <div className={classes.track}>
             {members.map((job) => {
-              const start = Math.max(from, Date.parse(job.started_at ?? job.due_at));
+              const start = Math.max(from, Date.parse(job.started_at ?? job.claimed_at ?? job.due_at));
               const end = job.finished_at ? Date.parse(job.finished_at) : to;
-              const words = `${name}: ${job.state}, ${clockTime(start, zone)} ${zoneName(start, zone)}, ${lasting(end - start)}`;
+              const words = `${name}: ${job.state}, ${job.started_at ? 'started' : 'claimed'} ${clockTime(start, zone)} ${zoneName(start, zone)}, ${lasting(end - start)}`;
               return (
                 <Tooltip key={job.id} label={words}>
                   <button

@@ -48,5 +48,5 @@ async function fetchPast(lapse: number, signal: AbortSignal): Promise<{ from: nu
   const to = serverNow();
   const from = to - lapse;
   const page = await call('GET /jobs', { query: { due_after: new Date(from).toISOString(), due_before: new Date(to).toISOString(), limit: MOST }, signal });
-  return { from, to, jobs: page.items.filter((job) => job.started_at !== null), more: page.next_cursor !== null };
+  return { from, to, jobs: page.items.filter((job) => job.started_at !== null || job.state === 'running'), more: page.next_cursor !== null };
 }

@@ -1,6 +1,7 @@
 import { Accordion, Button, Group, Stack, Text } from '@mantine/core';
 import type { DeadGroup } from '../../api/types';
 import { Icon } from '../../parts/Icon';
+import { targetName } from '../../parts/targetName';
 import { useMay } from '../../session/sessionContext';
 import { Moment } from '../../time/Moment';
 import type { DeadWanted } from './DeadBulk';
@@ -25,7 +26,7 @@ export function DeadGroupItem({ group, onBulk }: DeadGroupItemProps) {
               {group.error || 'No error was told'}
             </Text>
             <Text size="xs" c="dimmed" component="div">
-              <code>{group.target}</code> · last <Moment at={group.newest} /> · first <Moment at={group.oldest} show="relative" />
+              <code>{targetName(group.target)}</code> · last <Moment at={group.newest} /> · first <Moment at={group.oldest} show="relative" />
             </Text>
           </div>
         </div>

@@ -15,7 +15,7 @@ export function JobData({ job }: { job: Job }) {
       <Tabs defaultValue={job.result == null ? 'Payload' : parts[1]![0]} keepMounted={false}>
         <Tabs.List mb="sm">
           {parts.map(([label]) => (
-            <Tabs.Tab key={label} value={label}>
+            <Tabs.Tab key={label} value={label} px={{ base: 10, xs: 'md' }}>
               {label}
             </Tabs.Tab>
           ))}

@@ -30,8 +30,6 @@ export default function JobPage({ params }: { params: { id: string } }) {
   });
   const why = useQuery({ queryKey: ['job-why', params.id, job?.state], queryFn: ({ signal }) => call('GET /jobs/{job_id}/why', { path, signal }), enabled: job !== undefined });
   if (job === undefined) return error === null ? <Skeleton height={320} /> : <ProblemNote error={error} onRetry={() => void refetch()} title="The job cannot be shown" />;
-  // The row learns when its attempt began once that has ended; until then the sentence that explains it knows.
-  const startedAt = job.started_at ?? (job.state === 'running' ? (why.data?.since ?? null) : null);
   return (
     <>
       <PageHeader
@@ -67,10 +65,10 @@ export default function JobPage({ params }: { params: { id: string } }) {
                 <Title order={2} size="h5" mb="md">
                   What happened
                 </Title>
-                <Timeline job={{ ...job, started_at: startedAt }} />
+                <Timeline job={job} />
               </Paper>
               <Paper withBorder p="lg">
-                <Facts facts={factsOf({ ...job, started_at: startedAt })} />
+                <Facts facts={factsOf(job)} />
               </Paper>
             </Stack>
           </Grid.Col>

@@ -52,10 +52,17 @@ function stepsOf(job: Job): Step[] {
     });
   }
   const recorded = job.attempts.some((attempt) => attempt.attempt === job.attempt);
-  if (job.started_at && !recorded) {
-    steps.push({ key: 'started', tone: 'running', title: `Attempt ${job.attempt} started`, at: job.started_at, more: job.node !== null && <>on node {job.node}</> });
-  }
+  if (!recorded) steps.push(...beginningOf(job));
   if (job.state === 'pending' || job.state === 'queued') steps.push({ key: 'due', tone: 'pending', title: job.failures ? 'Tries again' : 'Due', at: job.due_at });
   if (job.finished_at) steps.push({ key: 'finished', tone: job.state, title: job.state[0]!.toUpperCase() + job.state.slice(1), at: job.finished_at });
+  return steps;
+}
+
+/** A node claims a job and may let it wait for its turn: when the attempt began is known once it has ended. */
+function beginningOf(job: Job): Step[] {
+  const where = job.node !== null && <>on node {job.node}</>;
+  const steps: Step[] = [];
+  if (job.claimed_at) steps.push({ key: 'claimed', tone: 'running', title: `Attempt ${job.attempt} claimed`, at: job.claimed_at, more: where });
+  if (job.started_at) steps.push({ key: 'started', tone: 'running', title: `Attempt ${job.attempt} started`, at: job.started_at });
   return steps;
 }

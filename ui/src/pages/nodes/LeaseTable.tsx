@@ -22,8 +22,8 @@ export function LeaseTable({ leases, nodes }: { leases: Lease[]; nodes: Node[] }
       <Text size="sm" c="dimmed" mb="sm">
         One node leads and tidies up; schedules are shared out by segment. A lease that ends is taken over by another node.
       </Text>
-      <Table.ScrollContainer minWidth={420}>
-        <Table aria-label="Leases">
+      <Table.ScrollContainer minWidth={280}>
+        <Table aria-label="Leases" horizontalSpacing="xs">
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Lease</Table.Th>

@@ -4,6 +4,7 @@ import { call } from '../../api/call';
 import type { Node } from '../../api/types';
 import { useRefresh } from '../../live/liveContext';
 import { EmptyState } from '../../parts/EmptyState';
+import { livingFirst } from '../../parts/livingFirst';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { StateBadge } from '../../parts/StateBadge';
@@ -29,7 +30,7 @@ export default function NodesPage() {
         )}
         {nodes.data && nodes.data.items.length > 0 && (
           <Paper withBorder>
-            <Table.ScrollContainer minWidth={640}>
+            <Table.ScrollContainer minWidth={820}>
               <Table aria-label="Nodes">
                 <Table.Thead>
                   <Table.Tr>
@@ -43,7 +44,7 @@ export default function NodesPage() {
                   </Table.Tr>
                 </Table.Thead>
                 <Table.Tbody>
-                  {nodes.data.items.map((node) => (
+                  {livingFirst(nodes.data.items).map((node) => (
                     <NodeRow key={node.id} node={node} leads={node.id === leader} />
                   ))}
                 </Table.Tbody>
@@ -66,7 +67,7 @@ function NodeRow({ node, leads }: { node: Node; leads: boolean }) {
             {node.name}
           </Text>
           {leads && (
-            <Badge size="sm" variant="light" tt="none">
+            <Badge size="sm" variant="light" tt="none" flex="none">
               leader
             </Badge>
           )}

@@ -2,6 +2,7 @@ import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import type { Stats } from '../../api/types';
 import { errorLine } from '../../parts/errorLine';
+import { targetName } from '../../parts/targetName';
 import { Card } from './Card';
 
 export function FailingList({ failing }: { failing: Stats['failing'] }) {
@@ -17,7 +18,7 @@ export function FailingList({ failing }: { failing: Stats['failing'] }) {
           <div key={one.target}>
             <Group justify="space-between" wrap="nowrap">
               <Anchor component={Link} href={`/jobs/${one.sample}`} size="sm" className="mono" truncate c="var(--mantine-color-text)">
-                {one.target}
+                {targetName(one.target)}
               </Anchor>
               <Text size="sm" fw={600} className="tabular" c="var(--state-dead)">
                 {one.failed.toLocaleString('en')}

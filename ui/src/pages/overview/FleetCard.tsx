@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { call } from '../../api/call';
 import { useRefresh } from '../../live/liveContext';
+import { livingFirst } from '../../parts/livingFirst';
 import { StateBadge } from '../../parts/StateBadge';
 import { Card } from './Card';
 import classes from './FleetCard.module.css';
@@ -37,7 +38,7 @@ export function FleetCard({ leader }: { leader: number | null }) {
       </Card>
       <Card title="Nodes" more={{ href: '/nodes', label: 'Nodes' }}>
         <Stack gap="xs">
-          {nodes.data?.items.map((node) => (
+          {livingFirst(nodes.data?.items ?? []).map((node) => (
             <Group key={node.id} justify="space-between" wrap="nowrap">
               <Group gap="xs" wrap="nowrap" miw={0}>
                 <StateBadge state={node.state} />

@@ -12,7 +12,7 @@ export function LateList({ late }: { late: Stats['late'] }) {
     <Card title="Late" more={{ href: '/jobs?state=pending', label: 'Pending jobs' }}>
       {late.length === 0 && (
         <Text size="sm" c="dimmed">
-          Everything that is due has started.
+          Everything that is due has been claimed.
         </Text>
       )}
       <Stack gap={8}>

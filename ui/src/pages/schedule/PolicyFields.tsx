@@ -40,6 +40,8 @@ export function PolicyFields({ draft, onChange, errorAt }: PolicyFieldsProps) {
       <Group grow align="flex-start">
         <TextInput type="datetime-local" step={1} label="Not before" description={`In ${draft.tz}`} value={draft.startAt} onChange={(event) => onChange({ startAt: event.currentTarget.value })} error={errorAt('start_at')} />
         <TextInput type="datetime-local" step={1} label="Not after" description={`In ${draft.tz}`} value={draft.endAt} onChange={(event) => onChange({ endAt: event.currentTarget.value })} error={errorAt('end_at')} />
+      </Group>
+      <Group grow align="flex-start">
         <NumberInput label="At most so many runs" description="Then it has ended" placeholder="no limit" min={1} allowDecimal={false} value={draft.maxRuns} onChange={(value) => onChange({ maxRuns: String(value) })} error={errorAt('max_runs')} />
       </Group>
     </Section>

@@ -69,7 +69,7 @@ export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
 function factsOf(schedule: Schedule): Array<[string, React.ReactNode]> {
   const missed = schedule.missed as { policy?: string; within?: string };
   return [
-    ['Runs', <TargetText key="target" target={schedule.target} />],
+    ['Runs', <TargetText key="target" target={schedule.target} whole />],
     ['Written', <code key="when">{expressionOf(schedule.when)}</code>],
     ['Queue', `${schedule.queue}, priority ${schedule.priority}`],
     ['Overlap', schedule.overlap.replace('_', ' ')],

@@ -14,13 +14,10 @@ const GLANCE = 250;
 /** The last runs, oldest first: colour tells how they ended, height how long they took. Asked for once a row stays in view. */
 export function LastRuns({ schedule }: { schedule: Schedule }) {
   const [stays, setStays] = useState(false);
-  const ran = schedule.last_fire_time !== null;
   useEffect(() => {
-    if (!ran) return;
     const timer = setTimeout(() => setStays(true), GLANCE);
     return () => clearTimeout(timer);
-  }, [ran]);
-  if (!ran) return <span className={cells.soft}>not yet</span>;
+  }, []);
   return stays ? <Bars schedule={schedule} /> : null;
 }
 
@@ -31,6 +28,7 @@ function Bars({ schedule }: { schedule: Schedule }) {
     staleTime: 30_000,
   });
   const runs = (data?.items ?? []).filter((job) => job.state !== 'pending' && job.state !== 'queued').slice(0, SHOWN).toReversed();
+  if (data && runs.length === 0) return <span className={cells.soft}>not yet</span>;
   const longest = Math.max(1, ...runs.map(duration));
   return (
     <span className={classes.root}>

@@ -15,11 +15,11 @@ function elsewhere(schedule: Schedule): { also?: string } {
 }
 
 export const COLUMNS: ReadonlyArray<Column<Schedule>> = [
-  { name: 'Name', width: 'minmax(140px, 1.6fr)', cell: (row) => <NameCell schedule={row} /> },
-  { name: 'When', width: 'minmax(140px, 2fr)', cell: (row) => <WhenText schedule={row} /> },
+  { name: 'Name', width: 'minmax(140px, 1.6fr)', narrow: 'minmax(0, 1.2fr)', cell: (row) => <NameCell schedule={row} /> },
+  { name: 'When', width: 'minmax(140px, 2fr)', narrow: 'minmax(0, 1fr)', cell: (row) => <WhenText schedule={row} /> },
   { name: 'Runs', width: 'minmax(130px, 1fr)', cell: (row) => <TargetText target={row.target} />, wide: true },
   { name: 'Last runs', width: '110px', cell: (row) => <LastRuns schedule={row} />, wide: true },
   { name: 'Next fire', width: 'minmax(200px, 1fr)', cell: (row) => <Moment at={row.next_fire_time} show="both" {...elsewhere(row)} absent={row.paused ? 'when resumed' : 'none'} />, wide: true },
-  { name: 'State', width: '100px', cell: (row) => <StateBadge state={stateOf(row)} /> },
+  { name: 'State', width: '100px', narrow: '88px', cell: (row) => <StateBadge state={stateOf(row)} /> },
   { name: '', width: '48px', cell: (row) => <ScheduleMenu schedule={row} />, wide: true },
 ];
