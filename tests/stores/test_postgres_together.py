@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
+import asyncpg
 import pytest
 
 from duetime.errors import Conflict, StoreError, StoreUnavailable
+from duetime.stores.postgres import PostgresStore
 from duetime.stores.postgres.line import Line
 from duetime.stores.postgres.together import MOST, Together, by_statement, columns
+from duetime.testing.conformance.drafts import put, schedule
 
 
 class PaperLine:
@@ -104,3 +107,16 @@ async def test_a_caller_who_does_not_wait_takes_nobody_along() -> None:
     assert (await second)["told"] == "good []"
     with pytest.raises(asyncio.CancelledError):
         await first
+
+
+async def test_schedules_that_are_made_at_once_are_committed_together(postgres_database: str) -> None:
+    store = PostgresStore.from_url(postgres_database)
+    await store.open()
+    now = await store.time()
+    await asyncio.gather(*(put(store, schedule(f"schedule {number}"), now) for number in range(50)))
+    await store.close()
+    connection = await asyncpg.connect(postgres_database)
+    made, transactions = await connection.fetchrow("SELECT count(*), count(DISTINCT xmin::text) FROM duetime.schedules")
+    await connection.close()
+    assert made == 50
+    assert transactions < 10

@@ -1,8 +1,8 @@
-"""Changes that take back what a schedule has planned: what was planned may no longer be wanted."""
+"""Schedules made, and changes that take back what one has planned: what was planned may no longer be wanted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,27 @@ from uuid import UUID
 from duetime.model.schedule import Change
 from duetime.stores.postgres.line import Line
 from duetime.stores.postgres.lines import SQL
-from duetime.stores.postgres.together import Answers, Part, Subject, Together
+from duetime.stores.postgres.together import Answers, Part, Subject, Together, columns
+
+ID = -4  # its place among the values of a new schedule
+
+
+class Creation:
+    """New schedules; who finds the name taken gets no answer. Called again, the reply of the earlier try was lost, and it may have been
+    that try which took the name."""
+
+    def __init__(self, part: Part) -> None:
+        self._columns = columns(part)
+        self._ids = {asked.subject: asked.values[ID] for asked in part}
+        self._tries = 0
+
+    async def __call__(self, connection: Any) -> Answers:
+        self._tries += 1
+        made = _by_subject(await connection.fetch(SQL["insert_schedules"], *self._columns))
+        if self._tries > 1 and len(made) < len(self._ids):
+            known = _by_subject(await connection.fetch(SQL["get_schedules"], *zip(*self._ids, strict=True)))
+            made |= {subject: row for subject, row in known.items() if row["id"] == self._ids[subject]}
+        return made
 
 
 class Editing:
@@ -45,7 +65,7 @@ class Edit:
             notes = [self._wanted[subject][2] for subject in known]
             await connection.execute(SQL["pause_schedules"], [*known.values()], notes)
         rows = await withdraw(connection, self._change, {number: self._wanted[subject][1] for subject, number in known.items()})
-        self._reached = {(row["tenant"], row["name"]): row for row in rows}
+        self._reached = _by_subject(rows)
         return done | self._reached
 
     async def _lock(self, connection: Any) -> dict[Subject, UUID]:
@@ -71,3 +91,7 @@ async def if_committed(connection: Any, reached: Any, change: Change) -> Any:
         return reached
     known = await connection.fetchrow(SQL["get_schedule"], reached["tenant"], reached["name"])
     return reached if known is not None and known["updated_at"] == reached["updated_at"] else None
+
+
+def _by_subject(rows: Iterable[Any]) -> dict[Subject, Any]:
+    return {(row["tenant"], row["name"]): row for row in rows}

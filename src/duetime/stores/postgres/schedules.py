@@ -16,7 +16,7 @@ from duetime.model.schedule import Change, Firing, Schedule, ScheduleDraft, Sche
 from duetime.store import Hint, JobHint, ScheduleHint
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.bell import Bell
-from duetime.stores.postgres.editing import Editing, if_committed, withdraw
+from duetime.stores.postgres.editing import Creation, Editing, if_committed, withdraw
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.rows import definition_of, schedule_of, version_of
 from duetime.stores.postgres.together import Together, by_statement
@@ -29,6 +29,7 @@ class Schedules:
         self._lines = lines
         self._bell = bell
         self._editing = Editing(lines.submit)
+        self._creating = Together(lines.submit, Creation)
         self._resuming = Together(lines.submit, by_statement(SQL["resume_schedules"], "name"))
         self._finding = Together(lines.read, by_statement(SQL["get_schedules"], "name", SQL["get_schedule"]))
 
@@ -59,26 +60,11 @@ class Schedules:
 
     async def _insert_numbered(self, draft: ScheduleDraft, next_fire_time: Micros | None, author: str | None) -> Any:
         """Again, if an earlier schedule of this name went in the same moment: its last number was not to be seen."""
+        tenant, name, *definition = _definition(draft)
         for _ in range(MOST_RIVALS):
             with contextlib.suppress(asyncpg.UniqueViolationError):
-                return await self._insert(draft, next_fire_time, author)
+                return await self._creating.ask((tenant, name), *definition, draft.id, segment_of(draft.id), next_fire_time, author)
         raise StoreUnavailable(f"schedule {draft.name!r} comes and goes too fast: repeat")
-
-    async def _insert(self, draft: ScheduleDraft, next_fire_time: Micros | None, author: str | None) -> Any:
-        arguments = [draft.id, *_definition(draft), segment_of(draft.id), next_fire_time, author]
-        tries = 0
-
-        async def work(connection: Any) -> Any:
-            nonlocal tries
-            tries += 1
-            row = await connection.fetchrow(SQL["insert_schedule"], *arguments)
-            if row is None and tries > 1:
-                # The name may have been taken by our own first try, whose reply was lost.
-                known = await connection.fetchrow(SQL["get_schedule"], draft.tenant, draft.name)
-                row = known if known is not None and known["id"] == draft.id else None
-            return row
-
-        return await self._lines.submit.run(work)
 
     async def _replace(self, values: Sequence[Any], author: str | None) -> Any:
         reached = None

@@ -2,16 +2,23 @@
 --
 -- Whoever needs both locks the schedule's row before its jobs.
 
--- name: insert_schedule
--- $1..$18 the definition, $19 segment, $20 next_fire_time, $21 author. No row when the name is taken.
-WITH s AS (
-    INSERT INTO duetime.schedules (id, tenant, name, definition, target, target_spec, payload, policies, queue, priority, overlap, jitter,
-        start_at, end_at, max_runs, owner, labels, gate, segment, next_fire_time, created_at, updated_at, version)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-        statement_timestamp(), statement_timestamp(), -- one instant, which the two defaults would not be
-        1 + coalesce((SELECT max(v.version) FROM duetime.schedule_versions v WHERE v.tenant = $2 AND v.name = $3), 0))
-    ON CONFLICT DO NOTHING RETURNING *)
-SELECT n.* FROM s CROSS JOIN LATERAL duetime.noted(ROW(s.*)::duetime.schedules, $21, 'created') n;
+-- name: insert_schedules
+-- $1..$17 the definitions, $18 ids, $19 segments, $20 next_fire_times, $21 authors. No row of one whose name is taken.
+WITH x AS MATERIALIZED (
+        SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::bytea[], $6::bytea[], $7::bytea[], $8::text[],
+            $9::smallint[], $10::text[], $11::bigint[], $12::timestamptz[], $13::timestamptz[], $14::bigint[], $15::text[], $16::bytea[],
+            $17::text[], $18::uuid[], $19::smallint[], $20::timestamptz[], $21::text[])
+        AS x(tenant, name, definition, target, target_spec, payload, policies, queue, priority, overlap, jitter, start_at, end_at, max_runs,
+            owner, labels, gate, id, segment, next_fire_time, author)),
+    s AS (
+        INSERT INTO duetime.schedules (id, tenant, name, definition, target, target_spec, payload, policies, queue, priority, overlap,
+            jitter, start_at, end_at, max_runs, owner, labels, gate, segment, next_fire_time, created_at, updated_at, version)
+        SELECT x.id, x.tenant, x.name, x.definition, x.target, x.target_spec, x.payload, x.policies, x.queue, x.priority, x.overlap,
+            x.jitter, x.start_at, x.end_at, x.max_runs, x.owner, x.labels, x.gate, x.segment, x.next_fire_time,
+            statement_timestamp(), statement_timestamp(), -- one instant, which the two defaults would not be
+            1 + coalesce((SELECT max(v.version) FROM duetime.schedule_versions v WHERE v.tenant = x.tenant AND v.name = x.name), 0)
+        FROM x ON CONFLICT DO NOTHING RETURNING *)
+SELECT n.* FROM s JOIN x ON x.id = s.id CROSS JOIN LATERAL duetime.noted(ROW(s.*)::duetime.schedules, x.author, 'created') n;
 
 -- name: replace_schedule
 -- $1..$17 the definition without its id, $18 next_fire_time, $19 the version expected, or NULL for any.
