@@ -10,11 +10,16 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import PostgresServer
 
 _numbers = itertools.count(1)
+
+# How long one example takes says something about this machine, not about what is tested.
+settings.register_profile("duetime", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("duetime")
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses by the marks

@@ -22,6 +22,7 @@ import pytest
 
 import duetime as dt
 from duetime.api import protocol
+from duetime.api import server as api_server
 from duetime.api.server import address_of, listen, require_safety, serving, tls_of
 from duetime.api.service import build
 from duetime.cli.secret_keys import place_of, ring_of
@@ -34,6 +35,7 @@ from tests.http.test_tls import certificate as make_certificate
 __all__ = ["duetime", "folder"]
 
 NAME = "duetime.example"
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ async def exchange(port: int, data: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             return await reader.read()
     except ConnectionResetError:
         return b""
@@ -143,23 +145,23 @@ async def test_what_is_not_http_is_told_so_in_our_own_words() -> None:
     ids=["silent", "half a head", "half a body"],
 )
 async def test_who_does_not_go_on_is_cut_off(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slow loris."""
+    """Slow loris: long before the time an idle connection has."""
     monkeypatch.setattr(protocol, "HEAD_WITHIN", 100_000)
     monkeypatch.setattr(protocol, "BODY_WITHIN", 100_000)
+    monkeypatch.setattr(api_server, "IDLE_SECONDS", 3_600)
     async with server() as port:
-        before = time.monotonic()
         await exchange(port, data)
-        assert time.monotonic() - before < 8, "long before the time an idle connection has"
 
 
 async def test_an_empty_line_does_not_keep_a_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "HEAD_WITHIN", 100_000)
+    monkeypatch.setattr(api_server, "IDLE_SECONDS", 3_600)
     async with server() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(get(close=False))
         await reader.readuntil(b"}")
         writer.write(b"\r\n")
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(PATIENCE):
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""
         writer.close()
@@ -230,7 +232,7 @@ def test_serve_elsewhere_with_keys_and_tls(serve: Callable[..., Node], duetime: 
     assert duetime("key", "revoke", made["prefix"]).status == 0
     began = time.monotonic()
     while ask(address, "/api/v1/me", made["key"], context=context) == 200:
-        assert time.monotonic() - began < 10, "two seconds by rule; this machine may be busy"
+        assert time.monotonic() - began < PATIENCE, "two seconds by rule; this machine may be busy"
     status, err = node.end(signal.SIGTERM)
     assert (status, "Traceback" in err) == (0, False), err
     assert not Path("duetime.db.key").exists()

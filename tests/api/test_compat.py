@@ -222,7 +222,7 @@ async def run_now(seeds: Seeds, schedule_id: str) -> dict[str, Any]:
     seeds.app.use_target("@http", lambda now: HttpHandler(now, Egress.parse(local=True)))
     job = (await seeds.v1.post(f"/schedules/{schedule_id}/trigger")).json()
     async with seeds.app.running(name="w001"):
-        await (await seeds.app.get_job(job["id"])).wait(timeout="10s")
+        await (await seeds.app.get_job(job["id"])).wait(timeout="60s")
     [found] = (await seeds.send(HISTORY, id=schedule_id)).json()
     assert list(found) == EXECUTION_FIELDS
     assert (found["id"], found["scheduleId"], found["fireTime"]) == (job["id"], schedule_id, job["fire_time"])

@@ -124,9 +124,9 @@ async def test_what_runs_on_a_worker_and_how_it_ended(seeds: Seeds) -> None:
         assert (shown["status"], shown["worker_id"], shown["next_run_time"]) == ("running", "w001", None)
         assert (await seeds.send("GET /job/executions?worker_id=w002")).json()["executions"] == []
         leave.set()
-        await (await seeds.app.get_job(made["job_id"])).wait(timeout="5s")
+        await (await seeds.app.get_job(made["job_id"])).wait(timeout="60s")
         bad = await submit(seeds, payload={"customer": "bad"})
-        await (await seeds.app.get_job(bad["job_id"])).wait(timeout="5s")
+        await (await seeds.app.get_job(bad["job_id"])).wait(timeout="60s")
     done = (await seeds.send(READ_JOB, job_id=made["job_id"])).json()
     assert (done["status"], done["output"], done["error"]) == ("completed", {"for": "c1"}, None)
     failed = (await seeds.send(READ_JOB, job_id=bad["job_id"])).json()

@@ -30,7 +30,7 @@ def address() -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("phases", ["examples,coverage", "fuzzing,stateful"])
 def test_the_service_does_what_its_document_says(address: str, phases: str) -> None:
     program = str(Path(sys.executable).with_name("schemathesis"))

@@ -14,7 +14,7 @@ import httpx2 as httpx
 import pytest
 
 import duetime as dt
-from duetime.api import streams
+from duetime.api import server, streams
 from duetime.api.auth import Asked, Caller, Scope
 from duetime.api.problems import Refused
 from duetime.api.server import address_of, listen, serving
@@ -26,7 +26,7 @@ from duetime.observers import journal
 from duetime.observers.entries import Entry
 from tests.api.conftest import Api, refused
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Told(NamedTuple):
@@ -169,7 +169,7 @@ async def test_a_listener_goes_on_where_it_was(place: Place) -> None:
             await place.app.submit("greet")
             seen = await listener.until("job", "started")
         job = await place.app.submit("greet")
-        await job.wait("5s")
+        await job.wait("60s")
         async with place.listening(last_event_id=str(seen.id)) as listener:
             told = [await listener.next() for _ in range(4)]
             assert [one.data["action"] for one in told] == ["succeeded", "submitted", "started", "succeeded"]
@@ -207,7 +207,7 @@ async def test_what_is_no_longer_kept_is_a_reset(place: Place, monkeypatch: pyte
 
 async def test_while_nobody_listens_nothing_is_written(place: Place) -> None:
     async with place.app.running():
-        await (await place.app.submit("greet")).wait("5s")
+        await (await place.app.submit("greet")).wait("60s")
         await place.app.pause_queue("mail")
     await place.app.watch().journal.close()  # what waits to be written is
     assert await place.app.store.last_event() == 0
@@ -233,7 +233,7 @@ async def test_an_audience_that_has_gone_is_forgotten(place: Place, monkeypatch:
     before = await place.app.store.last_event()
     await place.app.pause_queue("mail")
     async with place.app.running():
-        await (await place.app.submit("greet")).wait("5s")
+        await (await place.app.submit("greet")).wait("60s")
     await place.app.watch().journal.close()
     assert await place.app.store.last_event() == before
 
@@ -304,12 +304,12 @@ async def test_streams_of_one_key_are_limited_and_places_are_given_back(place: P
         assert again.answer.status_code == 200
 
 
-async def test_the_end_of_the_service_ends_streams_at_once() -> None:
+async def test_the_end_of_the_service_ends_streams_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after the time that requests under way have."""
+    monkeypatch.setattr(server, "PATIENCE", 3_600)
     async with AsyncExitStack() as stack:
-        async with service(worker("memory://")) as place:
+        async with asyncio.timeout(PATIENCE), service(worker("memory://")) as place:
             listeners = [await stack.enter_async_context(place.listening()) for _ in range(3)]
-            began = asyncio.get_running_loop().time()
-        assert asyncio.get_running_loop().time() - began < 10
         for listener in listeners:
             assert await listener.rest() == []
 

@@ -28,7 +28,7 @@ from duetime.stores.memory.store import MemoryStore
 from tests.api.conftest import Api, client_of, refused
 from tests.servers.postgres import PostgresServer
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @asynccontextmanager
@@ -45,26 +45,44 @@ async def until(done: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.05)
 
 
+async def is_ready(client: httpx.AsyncClient) -> None:
+    """Sooner or later: a machine that stands still for a moment makes anybody unready."""
+
+    async def answered() -> bool:
+        return (await client.get("/readyz")).status_code == 200
+
+    await until(answered)
+
+
+async def is_unready(client: httpx.AsyncClient, because: str) -> httpx.Response:
+    """Sooner or later for this reason; for another one meanwhile, or for none."""
+    answers: list[httpx.Response] = []
+
+    async def told() -> bool:
+        answers.append(await client.get("/readyz"))
+        return answers[-1].status_code == 503 and because in answers[-1].json()["detail"]
+
+    await until(told)
+    refused(answers[-1], 503, "not_ready")
+    return answers[-1]
+
+
 async def test_a_process_without_a_node_is_ready_when_its_store_is(api: Api) -> None:
+    await is_ready(api.client)
     assert (await api.client.get("/readyz")).json()["status"] == "ready"
 
 
 @pytest.mark.postgres
 async def test_a_stopped_server_makes_it_unready_and_a_started_one_ready_again() -> None:
     with PostgresServer() as server:
-        async with service_with_node(server.create_database("ready")) as client:
-            assert (await client.get("/readyz")).json()["status"] == "ready"
+        async with service_with_node(server.create_database("ready"), lease="1h") as client:
+            await is_ready(client)
             server.stop()
-            began = asyncio.get_running_loop().time()
-            refused(await client.get("/readyz"), 503, "not_ready")
-            assert asyncio.get_running_loop().time() - began < 10, "long before the lease of the node or a timeout of the driver"
+            async with asyncio.timeout(PATIENCE):  # long before the lease of the node ends
+                refused(await client.get("/readyz"), 503, "not_ready")
             assert (await client.get("/healthz")).json()["status"] == "ok"
             server.start()
-
-            async def ready() -> bool:
-                return (await client.get("/readyz")).status_code == 200
-
-            await until(ready)
+            await is_ready(client)
 
 
 def tell(number: signal.Signals, *pids: int) -> None:
@@ -74,17 +92,16 @@ def tell(number: signal.Signals, *pids: int) -> None:
 
 
 @pytest.mark.postgres
-async def test_a_server_that_hangs_is_told_within_a_second_or_so() -> None:
+async def test_a_server_that_hangs_is_told() -> None:
     """Its connections look open, and nothing comes back."""
     with PostgresServer() as server:
-        async with service_with_node(server.create_database("ready"), lease="60s") as client:
-            assert (await client.get("/readyz")).status_code == 200
+        async with service_with_node(server.create_database("ready"), lease="1h") as client:
+            await is_ready(client)
             children = [int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
             tell(signal.SIGSTOP, server.pid, *children)
             try:
-                began = asyncio.get_running_loop().time()
-                problem = refused(await client.get("/readyz"), 503, "not_ready")
-                assert asyncio.get_running_loop().time() - began < 10, "long before the lease of the node or a timeout of the driver"
+                async with asyncio.timeout(PATIENCE):  # long before the lease of the node ends
+                    problem = refused(await client.get("/readyz"), 503, "not_ready")
                 assert "store does not answer" in problem["detail"]
             finally:
                 tell(signal.SIGCONT, server.pid, *children)
@@ -94,30 +111,28 @@ async def test_a_server_that_hangs_is_told_within_a_second_or_so() -> None:
 async def test_a_schema_that_a_newer_version_made_is_told(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "SCHEMA_EVERY", 0)
     async with service_with_node(postgres_url) as client:
-        assert (await client.get("/readyz")).status_code == 200
+        await is_ready(client)
         with psycopg.connect(postgres_url, autocommit=True) as other:
             other.execute("INSERT INTO duetime.schema_version VALUES (999, now())")
-
-        async def told() -> bool:
-            answer = await client.get("/readyz")
-            return answer.status_code == 503 and "upgrade Duetime" in answer.json()["detail"]
-
-        await until(told)
+        await is_unready(client, "upgrade Duetime")
         with psycopg.connect(postgres_url, autocommit=True) as other:
             other.execute("DELETE FROM duetime.schema_version WHERE version = 999")
 
 
 async def test_a_node_that_lost_its_lease_is_not_ready_until_it_has_another(tmp_path: Path) -> None:
     app = dt.App(f"sqlite:///{tmp_path / 'd.db'}")
-    async with app.running(lease="1s") as node, client_of(build(app, Settings())) as client:
-        assert (await client.get("/readyz")).status_code == 200
+    async with app.running(lease="5s") as node, client_of(build(app, Settings())) as client:
+        await is_ready(client)
+
+        async def told() -> bool:
+            if node.heart is not None:
+                node.heart.trusted_until = 0  # as after a beat that did not come through in time; the next one is in time again
+            answer = await client.get("/readyz")
+            return answer.status_code == 503 and "lease" in answer.json()["detail"]
+
+        await until(told)
         first = node.id
         assert first is not None
-        heart = node.heart
-        assert heart is not None
-        heart.trusted_until = 0  # as after a beat that did not come through in time
-        problem = refused(await client.get("/readyz"), 503, "not_ready")
-        assert "lease" in problem["detail"]
         await app.store.leave(first)  # declared dead: it joins again
 
         async def ready() -> bool:
@@ -150,7 +165,7 @@ async def test_a_service_that_stops_says_so_while_requests_under_way_finish() ->
     service = build(app, Settings())
     listener = listen("127.0.0.1", 0)
     async with serving(service, listener), httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client:
-        assert (await client.get("/readyz")).status_code == 200
+        await is_ready(client)
         service.stop()  # type: ignore[attr-defined]  # a Service has it
         assert "stopping" in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
     listener.close()
@@ -172,12 +187,10 @@ async def test_a_clock_that_differs_from_the_stores_is_told_until_it_is_right() 
             (0, None),
         ):
             store_ahead[0] = ahead
-            answer = await client.get("/readyz")
             if told is None:
-                assert answer.status_code == 200, answer.text
+                await is_ready(client)
             else:
-                assert told in refused(answer, 503, "not_ready")["detail"]
-                assert answer.headers["retry-after"]
+                assert (await is_unready(client, told)).headers["retry-after"]
             assert (await client.get("/healthz")).json()["status"] == "ok"
 
 
@@ -185,11 +198,11 @@ async def test_a_clock_that_differs_from_the_stores_is_told_until_it_is_right() 
 async def test_a_clock_that_differs_from_the_servers_is_told(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine's clock steps while the node runs, the server's does not."""
     async with service_with_node(postgres_url) as client:
-        assert (await client.get("/readyz")).status_code == 200
+        await is_ready(client)
         monkeypatch.setattr(routes, "wall_micros", lambda: wall_micros() + 30 * SECOND)
-        assert "ahead of the store's" in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
+        await is_unready(client, "ahead of the store's")
         monkeypatch.undo()
-        assert (await client.get("/readyz")).status_code == 200
+        await is_ready(client)
 
 
 async def test_an_answer_that_took_long_does_not_accuse_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,12 +240,13 @@ async def test_an_event_loop_that_stood_still_is_told(monkeypatch: pytest.Monkey
         serving(build(app, Settings()), listener),
         httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client,
     ):
-        assert (await client.get("/readyz")).status_code == 200
+        await is_ready(client)
+        monkeypatch.setattr(pulse, "LOOK_BACK", 3_600 * SECOND)  # however long this machine takes to ask
         await (await app.submit("blocking")).wait()
         assert "the event loop stood still for" in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
         assert (await client.get("/healthz")).json()["status"] == "ok"
         monkeypatch.setattr(pulse, "LOOK_BACK", 0)  # as if those seconds had passed
-        assert (await client.get("/readyz")).status_code == 200
+        await is_ready(client)
     listener.close()
 
 

@@ -75,7 +75,7 @@ async def test_a_duplicate_does_not_wait_for_ever(api: Api, monkeypatch: pytest.
 async def _dead(api: Api) -> str:
     async with api.app.running():
         job = await api.app.submit("fails", retry=dt.Retry(max_attempts=1))
-        await job.wait(timeout="10s")
+        await job.wait(timeout="60s")
     return str(job.id)
 
 
@@ -139,7 +139,7 @@ async def test_a_job_that_has_finished_meanwhile_does_not_run_again(api: Api, mo
     monkeypatch.setattr(store, "add_jobs", add)
     [job_id] = await jobs(api)
     async with api.app.running():
-        await (await api.app.get_job(job_id)).wait(timeout="10s")
+        await (await api.app.get_job(job_id)).wait(timeout="60s")
     assert (await api.post("/jobs", body, idempotency_key="k")).json()["id"] == job_id
     assert (await jobs(api), ran) == ([job_id], [1])
 

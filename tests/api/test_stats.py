@@ -37,7 +37,7 @@ def total(stats: Stats, name: str) -> int:
 
 
 async def until(done: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not await done():
             await asyncio.sleep(0.01)
 

@@ -32,7 +32,7 @@ from tests.cli.node import Node
 __all__ = ["folder"]
 
 NAME = "duetime.example"
-PATIENCE = 20.0
+PATIENCE = 50.0  # less than LOOK_EVERY
 FAR = 1 << 50  # after every instant at which the server itself would look
 REQUEST = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 

@@ -11,6 +11,7 @@ import pytest
 import duetime as dt
 from duetime.api.edge import Edge
 from duetime.api.service import build
+from duetime.clock import monotonic_micros
 from duetime.config import Settings
 from duetime.invoker import Context, Policies
 from duetime.model.job import Delivery
@@ -26,7 +27,7 @@ MISSING = "01935c2e-7b3a-7000-8000-000000000000"
 
 
 async def held(edge: Edge, count: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(edge.held) != count:
             await asyncio.sleep(0.005)
 
@@ -48,13 +49,15 @@ async def test_the_answer_comes_when_the_time_is_up_or_the_job_is_final() -> Non
     async with client_of(service) as client:
         api, edge = Api(app, client), service.state.edge
         job_id = await api.submit(delay="1h")
+        began = monotonic_micros()
         assert (await api.get(f"/jobs/{job_id}?wait=400ms")).json()["state"] == "pending"
+        took = monotonic_micros() - began
         lapses = edge.meter.lapses()["/api/v1/jobs/{job_id}"].total
-        assert lapses < 300_000, "the time it was held is not time we took"
+        assert lapses <= took - 400_000, "the time it was held is not time we took"
         waiting = asyncio.ensure_future(api.get(f"/jobs/{job_id}?wait=60s"))
         await held(edge, 1)
         await api.ask("DELETE", f"/jobs/{job_id}")
-        assert (await asyncio.wait_for(waiting, 5)).json()["state"] == "cancelled"
+        assert (await asyncio.wait_for(waiting, 50)).json()["state"] == "cancelled"
         assert (await api.get(f"/jobs/{job_id}?wait=60s")).json()["state"] == "cancelled"
         assert len(edge.held) == 0
     await app.close()

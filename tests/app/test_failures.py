@@ -23,8 +23,8 @@ async def ended(app: dt.App, task: dt.Task[..., Any], **options: Any) -> dt.JobH
         return "alive"
 
     async with app.running():
-        job = await (await task.submit(**options)).wait("10s")
-        assert (await (await canary.submit()).wait("10s")).result == "alive"
+        job = await (await task.submit(**options)).wait("60s")
+        assert (await (await canary.submit()).wait("60s")).result == "alive"
     return job
 
 
@@ -190,7 +190,7 @@ async def test_results_come_back(app: dt.App) -> None:
 
     async with app.running():
         jobs = [await work.submit(which=which) for which in range(len(results))]
-        assert [(await job.wait("10s")).result for job in jobs] == results
+        assert [(await job.wait("60s")).result for job in jobs] == results
         assert {job.state for job in jobs} == {"succeeded"}
 
 
@@ -222,7 +222,7 @@ async def test_a_plain_function_times_out_too(memory_app: dt.App) -> None:
 
     @memory_app.task("work", timeout="50ms", retry=ONCE)
     def work() -> None:
-        release.wait(10)
+        release.wait(120)
 
     try:
         job = await ended(memory_app, work)
@@ -269,7 +269,7 @@ async def dead_letter(app: dt.App, **options: Any) -> dt.JobHandle:
         return number
 
     async with app.running():
-        return await (await fragile.submit(number=7, **options)).wait("10s")
+        return await (await fragile.submit(number=7, **options)).wait("60s")
 
 
 async def test_a_dead_letter_runs_again_as_a_new_job(app: dt.App) -> None:
@@ -277,7 +277,7 @@ async def test_a_dead_letter_runs_again_as_a_new_job(app: dt.App) -> None:
     job = await dead_letter(app, queue="slow", priority=3, owner="ann", labels={"a": "b"})
     async with app.running():
         again = await app.retry_job(job.id)
-        await again.wait("10s")
+        await again.wait("60s")
         assert (again.state, again.result, again.payload) == ("succeeded", 7, {"number": 7})
         assert (again.fire_time, again.queue, again.priority, again.labels) == (job.fire_time, "slow", 3, {"a": "b"})
         assert again.record.retry_of == job.id

@@ -31,7 +31,7 @@ async def test_a_group_is_registered_without_the_app_and_included_by_it(app: dt.
     app.include(tasks)
     assert await double(4) == 8
     async with app.running():
-        job = await (await double.submit(number=4)).wait("10s")
+        job = await (await double.submit(number=4)).wait("60s")
     assert (job.result, job.queue, job.priority) == (8, "sums", 7)
 
 
@@ -86,7 +86,7 @@ async def test_one_group_may_serve_several_apps(app: dt.App) -> None:
     other.include(tasks)
     for one in (app, other):
         async with one.running():
-            assert (await (await one.submit(work)).wait("10s")).result == "done"
+            assert (await (await one.submit(work)).wait("60s")).result == "done"
 
 
 # -- discovery --------------------------------------------------------------------------------------------------------
@@ -169,10 +169,10 @@ async def test_middleware_and_hooks_of_app_and_group(app: dt.App) -> None:
         raise ValueError("no")
 
     async with app.running():
-        await (await grouped.submit()).wait("10s", raise_on_failure=True)
+        await (await grouped.submit()).wait("60s", raise_on_failure=True)
         assert seen == ["outer begins", "before", "inner", "after result", "outer ends"]
         seen.clear()
-        await (await own.submit()).wait("10s")
+        await (await own.submit()).wait("60s")
         assert seen == ["outer begins", "before", "failed no"]
 
 
@@ -192,7 +192,7 @@ async def test_resources_live_as_long_as_the_node(app: dt.App) -> None:
     async with app.running():
         assert life == []
         for number in range(2):
-            job = await (await work.submit(number=number)).wait("10s", raise_on_failure=True)
+            job = await (await work.submit(number=number)).wait("60s", raise_on_failure=True)
             assert job.result == f"connection {number}"
         assert life == ["opened"]
     assert life == ["opened", "closed"]

@@ -52,7 +52,7 @@ async def test_a_job_from_pending_to_succeeded(app: dt.App, held: Held) -> None:
         await job.refresh()
         assert (job.state, job.attempt, job.result, job.finished_at) == ("running", 1, None, None)
         held.release.set()
-        assert await job.wait("10s") is job
+        assert await job.wait("60s") is job
     assert (job.state, job.attempt, job.failures, job.result, job.error) == ("succeeded", 1, 0, "let go", None)
     assert job.started_at is not None
     assert job.finished_at is not None
@@ -68,13 +68,13 @@ async def test_waiting_ends_in_time_and_the_job_goes_on(app: dt.App, held: Held)
         with pytest.raises(TimeoutError):
             await job.wait("0s")
         held.release.set()
-        assert (await job.wait("10s")).state == "succeeded"
+        assert (await job.wait("60s")).state == "succeeded"
 
 
 async def test_waiting_for_a_job_that_is_over_returns_at_once(app: dt.App, held: Held) -> None:
     held.release.set()
     async with app.running():
-        job = await (await app.submit("held")).wait("10s")
+        job = await (await app.submit("held")).wait("60s")
         assert (await (await app.get_job(job.id)).wait("0s")).result == "let go"
 
 
@@ -82,7 +82,7 @@ async def test_many_may_wait_for_one_job(app: dt.App, held: Held) -> None:
     async with app.running():
         job = await app.submit("held")
         others = [await app.get_job(job.id) for _ in range(5)]
-        waiting = [asyncio.create_task(other.wait("10s")) for other in others]
+        waiting = [asyncio.create_task(other.wait("60s")) for other in others]
         await soon(held.started)
         held.release.set()
         assert {done.result for done in await asyncio.gather(*waiting)} == {"let go"}
@@ -96,7 +96,7 @@ async def test_a_client_without_a_worker_waits_as_well(make_app: MakeApp) -> Non
         job = await client.submit("held")
         await soon(held.started)
         held.release.set()
-        assert (await job.wait("10s")).result == "let go"
+        assert (await job.wait("60s")).result == "let go"
 
 
 async def test_a_pending_job_is_cancelled_at_once(app: dt.App) -> None:
@@ -114,7 +114,7 @@ async def test_a_running_job_is_stopped(app: dt.App, held: Held) -> None:
         job = await app.submit("held")
         await soon(held.started)
         assert await job.cancel() == "requested"
-        await job.wait("10s")
+        await job.wait("60s")
         assert (job.state, held.stopped.is_set(), job.result) == ("cancelled", True, None)
         with pytest.raises(dt.JobFinished):
             await app.cancel_job(job.id)
@@ -128,7 +128,7 @@ async def test_a_job_that_runs_elsewhere_is_stopped_too(make_app: MakeApp) -> No
         job = await client.submit("held")
         await soon(held.started)
         assert await job.cancel() == "requested"
-        assert (await job.wait("10s")).state == "cancelled"
+        assert (await job.wait("60s")).state == "cancelled"
 
 
 async def test_a_task_that_fails_while_it_is_cancelled_is_not_retried(app: dt.App) -> None:
@@ -147,7 +147,7 @@ async def test_a_task_that_fails_while_it_is_cancelled_is_not_retried(app: dt.Ap
         job = await work.submit()
         await soon(started)
         await job.cancel()
-        await job.wait("10s")
+        await job.wait("60s")
     assert (job.state, job.attempt) == ("cancelled", 1)
 
 
@@ -157,13 +157,13 @@ async def test_a_plain_function_cannot_be_stopped_but_its_job_ends(memory_app: d
     @memory_app.task("work")
     def work() -> None:
         started.set()
-        release.wait(10)
+        release.wait(120)
 
     async with memory_app.running():
         job = await work.submit()
-        assert await asyncio.to_thread(started.wait, 10)
+        assert await asyncio.to_thread(started.wait, 60)
         await job.cancel()
-        await job.wait("10s")
+        await job.wait("60s")
         release.set()
     assert job.state == "cancelled"
 
@@ -185,5 +185,5 @@ async def test_a_prefetched_job_is_cancelled_before_it_starts(app: dt.App) -> No
         await eventually(claimed)
         if job.started_at is None:
             await job.cancel()
-        await job.wait("10s")
+        await job.wait("60s")
     assert (job.state, ran) in (("cancelled", []), ("succeeded", [1]))

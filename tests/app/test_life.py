@@ -91,7 +91,7 @@ def test_one_app_serves_one_event_loop_after_another() -> None:
     async def once() -> str:
         async with app.running():
             await asyncio.gather(app.open(), app.open())
-            result: str = (await (await work.submit()).wait("10s")).result
+            result: str = (await (await work.submit()).wait("60s")).result
             await asyncio.gather(app.close(), app.close())
             return result
 
@@ -175,7 +175,7 @@ async def test_observers_are_told_and_cannot_disturb() -> None:
     async def work() -> None: ...
 
     async with app.running():
-        await (await work.submit()).wait("10s")
+        await (await work.submit()).wait("60s")
     assert {"NodeJoined", "AttemptsSettled", "NodeLeft"} <= set(seen)
 
 
@@ -185,6 +185,6 @@ async def test_nothing_is_left_behind_when_a_node_ends(app: dt.App) -> None:
 
     before = {task for task in asyncio.all_tasks() if not task.done()}
     async with app.running():
-        await (await work.submit()).wait("10s")
+        await (await work.submit()).wait("60s")
     left = {task for task in asyncio.all_tasks() if not task.done()} - before
     assert left == set()

@@ -48,11 +48,11 @@ async def test_nothing_of_a_paused_queue_starts_on_any_node(make_app: MakeApp) -
     await operator.pause_queue("slow")
     async with node.running():
         held = await operator.submit("work", name="held", queue="slow")
-        await (await operator.submit("work", name="free")).wait("10s")
-        await (await operator.submit("work", name="free too")).wait("10s")
+        await (await operator.submit("work", name="free")).wait("60s")
+        await (await operator.submit("work", name="free too")).wait("60s")
         assert ran == ["free", "free too"]
         await operator.resume_queue("slow")
-        await held.wait("10s")
+        await held.wait("60s")
     assert ran[-1] == "held"
 
 
@@ -69,7 +69,7 @@ async def test_what_runs_goes_on_when_its_queue_is_paused(app: dt.App) -> None:
         await soon(started)
         await app.pause_queue("default")
         release.set()
-        assert (await job.wait("10s")).state == "succeeded"
+        assert (await job.wait("60s")).state == "succeeded"
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ async def test_no_more_than_its_limit_run_at_once(make_app: MakeApp) -> None:
         await eventually(full)
         release.set()
         for job in jobs:
-            await job.wait("20s")
+            await job.wait("60s")
     assert max(peaks) == 3
 
 

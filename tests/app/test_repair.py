@@ -38,7 +38,7 @@ async def test_a_moved_job_runs_at_its_new_time(app: dt.App) -> None:
     async with app.running():
         job = await add.submit(left=1, right=2, delay="1h")
         await job.move(delay="0s")
-        assert (await job.wait("10s")).result == 3
+        assert (await job.wait("60s")).result == 3
 
 
 async def test_what_runs_or_is_over_cannot_be_moved(app: dt.App) -> None:
@@ -55,7 +55,7 @@ async def test_what_runs_or_is_over_cannot_be_moved(app: dt.App) -> None:
         with pytest.raises(dt.Conflict, match="running"):
             await job.move(delay="1h")
         release.set()
-        await job.wait("10s")
+        await job.wait("60s")
         with pytest.raises(dt.JobFinished, match="succeeded"):
             await job.move(delay="1h")
 
@@ -88,7 +88,7 @@ async def test_bad_attempts_are_listed(app: dt.App) -> None:
         raise ValueError(f"number {ctx.attempt}")
 
     async with app.running():
-        job = await (await fail.submit()).wait("10s")
+        job = await (await fail.submit()).wait("60s")
         attempts = await job.attempts()
     assert [(one.attempt, one.ending) for one in attempts] == [(1, "failed"), (2, "failed"), (3, "failed")]
     assert all(f"number {one.attempt}" in (one.error or "") for one in attempts)
@@ -99,10 +99,10 @@ async def test_bad_attempts_are_listed(app: dt.App) -> None:
 async def test_a_dead_letter_runs_again_with_another_payload(app: dt.App) -> None:
     add = sum_task(app, unique=True, limit=dt.Limit(2, per="left"), version=2, upgrade=lambda version, payload: payload)
     async with app.running():
-        dead = await (await add.submit(left=-1, right=2)).wait("10s")
+        dead = await (await add.submit(left=-1, right=2)).wait("60s")
         assert dead.state == "dead"
         again = await dead.retry(payload={"left": 1, "right": 2})
-        await again.wait("10s")
+        await again.wait("60s")
         assert (again.result, again.record.retry_of, again.payload) == (3, dead.id, {"left": 1, "right": 2})
         assert (again.record.gate, again.record.unique_key) == ("sum/1", 'sum/{"left":1,"right":2}')
         assert again.record.policies == b'{"version":2}'
@@ -113,22 +113,22 @@ async def test_a_dead_letter_runs_again_with_another_payload(app: dt.App) -> Non
 async def test_a_payload_that_does_not_fit_is_refused_and_the_letter_stays(app: dt.App) -> None:
     add = sum_task(app)
     async with app.running():
-        dead = await (await add.submit(left=-1, right=2)).wait("10s")
+        dead = await (await add.submit(left=-1, right=2)).wait("60s")
         with pytest.raises(dt.InvalidPayload, match="right"):
             await dead.retry(payload={"left": 1})
         with pytest.raises(dt.InvalidPayload, match="left"):
             await dead.retry(payload={"left": "one", "right": 2})
         with pytest.raises(dt.UnknownOption):
             await dead.retry(payload={"left": 1, "right": 2, "middle": 3})
-        assert (await (await dead.retry()).wait("10s")).state == "dead"
+        assert (await (await dead.retry()).wait("60s")).state == "dead"
 
 
 async def test_every_repair_has_its_blocking_twin(app: dt.App) -> None:
     sum_task(app)
 
     def script() -> list[Any]:
-        dead = app.sync.submit("sum", left=-1, right=2).wait("10s")
-        again = dead.retry(payload={"left": 1, "right": 2}).wait("10s", raise_on_failure=True)
+        dead = app.sync.submit("sum", left=-1, right=2).wait("60s")
+        again = dead.retry(payload={"left": 1, "right": 2}).wait("60s", raise_on_failure=True)
         late = app.sync.submit("sum", left=1, right=1, delay="1h")
         late.move(priority=9)
         paused = app.sync.pause_queue("mail").paused

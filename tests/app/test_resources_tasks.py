@@ -30,7 +30,7 @@ async def test_a_resource_lives_as_long_as_the_node(memory_app: dt.App) -> None:
         async with memory_app.running():
             jobs = [await work.submit(n=n) for n in range(3)] + [await plain.submit()]
             for job in jobs:
-                await job.wait("10s")
+                await job.wait("60s")
             assert [job.result for job in jobs] == ["database 0", "database 1", "database 2", "database"]
             assert events[-1] == "opened"
     assert events == ["opened", "closed"] * 2
@@ -67,7 +67,7 @@ async def test_middleware_and_hooks_surround_every_attempt(memory_app: dt.App) -
 
     async with memory_app.running():
         job = await work.submit()
-        await job.wait("10s")
+        await job.wait("60s")
     assert job.result == "well"
     assert events == ["in", "attempt 1", "ValueError('once')", "out", "in", "attempt 2", "well", "out"]
 
@@ -96,9 +96,9 @@ async def test_on_failure_hears_of_timeouts_and_of_an_exit_but_not_of_a_cancella
 
     async with memory_app.running():
         for task in (slow, leave):
-            await (await task.submit()).wait("10s")
+            await (await task.submit()).wait("60s")
         job = await endless.submit()
         await started.wait()
         await job.cancel()
-        await job.wait("10s")
+        await job.wait("60s")
     assert [type(error) for error in heard] == [TimeoutError, SystemExit]

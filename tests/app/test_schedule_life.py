@@ -13,6 +13,7 @@ from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually, soon
 
 LOOKAHEAD = "2s"
+CLOCKS = timedelta(milliseconds=2)  # the store's and ours are read at different instants
 
 
 async def jobs_of(app: dt.App, schedule: str, count: int, state: str | None = None) -> list[dt.JobHandle]:
@@ -39,13 +40,13 @@ def ticks(app: dt.App) -> list[tuple[datetime, datetime]]:
 
 async def test_each_fire_becomes_one_job_and_none_starts_early(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
     async with app.running(lookahead=LOOKAHEAD):
-        await app.schedule("often", "tick", dt.Every("100ms"))
+        await app.schedule("often", "tick", dt.Every("100ms"), missed="all")
         jobs = await jobs_of(app, "often", 5, state="succeeded")
         await app.remove("often")
-    times = [fire_time for fire_time, _ in ticks]
+    times = sorted(fire_time for fire_time, _ in ticks)
     assert len(times) == len(set(times))
     assert all(later - earlier == timedelta(milliseconds=100) for earlier, later in pairwise(times))
-    assert all(started >= fire_time for fire_time, started in ticks)
+    assert all(started >= fire_time - CLOCKS for fire_time, started in ticks)
     assert [job.schedule for job in jobs] == ["often"] * len(jobs)
 
 
@@ -67,15 +68,23 @@ async def test_it_shows_what_has_fired_and_what_comes_though_the_planner_is_ahea
         async def fired() -> bool:
             return (await app.get_schedule("ahead")).last_fire_time is not None
 
-        assert [(view.runs, view.last_fire_time) for view in await app.schedules()] == [(0, None)]
         await eventually(fired)
         before = datetime.now(UTC)
         view = await app.get_schedule("ahead")
+        after = datetime.now(UTC)
     assert view.next_fire_time is not None
     assert view.last_fire_time is not None
     assert view.next_fire_time - view.last_fire_time == timedelta(seconds=5)
-    assert view.last_fire_time - timedelta(seconds=5) < before < view.next_fire_time + timedelta(seconds=5)
+    assert view.last_fire_time - timedelta(seconds=5) < after
+    assert before < view.next_fire_time + timedelta(seconds=5)
     assert view.runs >= 1
+
+
+async def test_what_is_only_planned_has_not_fired(app: dt.App) -> None:
+    async with app.running(lookahead="6h"):
+        await app.schedule("ahead", "elsewhere", dt.Every("1h", anchor=datetime.now(UTC) + timedelta(minutes=30)))
+        await jobs_of(app, "ahead", 5)
+        assert [(view.runs, view.last_fire_time) for view in await app.schedules()] == [(0, None)]
 
 
 async def test_jitter_spreads_within_its_bounds_and_keeps_the_fire_time(app: dt.App) -> None:
@@ -90,7 +99,7 @@ async def test_jitter_spreads_within_its_bounds_and_keeps_the_fire_time(app: dt.
 
 async def test_max_runs_ends_it(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
     async with app.running(lookahead=LOOKAHEAD):
-        await app.schedule("thrice", "tick", dt.Every("100ms"), max_runs=3)
+        await app.schedule("thrice", "tick", dt.Every("100ms"), max_runs=3, missed="all")
         await jobs_of(app, "thrice", 3, state="succeeded")
         view = await app.get_schedule("thrice")
     assert (view.runs, view.next_fire_time) == (3, None)
@@ -98,9 +107,9 @@ async def test_max_runs_ends_it(app: dt.App, ticks: list[tuple[datetime, datetim
 
 
 async def test_end_at_ends_it(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
-    end = datetime.now(UTC) + timedelta(milliseconds=500)
     async with app.running(lookahead=LOOKAHEAD):
-        await app.schedule("bounded", "tick", dt.Every("100ms"), end_at=end)
+        end = datetime.now(UTC) + timedelta(seconds=2)
+        await app.schedule("bounded", "tick", dt.Every("100ms"), end_at=end, missed="all")
 
         async def over() -> bool:
             return (await app.get_schedule("bounded")).next_fire_time is None and await app.jobs(state="pending") == []
@@ -145,7 +154,7 @@ async def test_a_trigger_runs_now_beside_the_fires(app: dt.App, ticks: list[tupl
     async with app.running():
         await app.schedule("rare", "tick", dt.Cron("0 0 1 1 *"))
         await app.pause("rare")
-        job = await (await app.trigger("rare")).wait("10s")
+        job = await (await app.trigger("rare")).wait("60s")
         view = await app.get_schedule("rare")
     assert (job.state, job.schedule, view.runs) == ("succeeded", "rare", 0)
     assert len(ticks) == 1
@@ -180,7 +189,7 @@ async def test_removing_lets_the_running_job_finish_and_keeps_history(app: dt.Ap
         with pytest.raises(dt.ScheduleNotFound):
             await app.get_schedule("name")
         release.set()
-        await job.wait("10s")
+        await job.wait("60s")
         assert (job.state, job.result, job.schedule) == ("succeeded", "done", "name")
         assert [found.id for found in await app.jobs(schedule="name")] == [job.id]
 
@@ -205,7 +214,7 @@ class Overlapping:
                 self.at_once -= 1
 
     async def next_start(self) -> int:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await self.started.get()
 
 
@@ -228,18 +237,18 @@ async def test_overlap_allow_runs_both(app: dt.App, work: Overlapping) -> None:
         first, second = await overlapping(app, work, "allow")
         assert await work.next_start() == 2
         work.release.set()
-        assert [(await job.wait("10s")).state for job in (first, second)] == ["succeeded", "succeeded"]
+        assert [(await job.wait("60s")).state for job in (first, second)] == ["succeeded", "succeeded"]
 
 
 async def test_overlap_skip_records_the_second_with_its_reason(app: dt.App, work: Overlapping) -> None:
     """I-6, I10."""
     async with app.running():
         first, second = await overlapping(app, work, "skip")
-        await second.wait("10s")
+        await second.wait("60s")
         assert second.state == "skipped"
         assert "overlap" in (second.error or "")
         work.release.set()
-        assert (await first.wait("10s")).state == "succeeded"
+        assert (await first.wait("60s")).state == "succeeded"
 
 
 async def test_overlap_queue_runs_one_after_the_other(app: dt.App, work: Overlapping) -> None:
@@ -249,7 +258,7 @@ async def test_overlap_queue_runs_one_after_the_other(app: dt.App, work: Overlap
         with pytest.raises(dt.WaitTimeout):
             await second.wait("300ms")
         work.release.set()
-        assert [(await job.wait("10s")).state for job in (first, second)] == ["succeeded", "succeeded"]
+        assert [(await job.wait("60s")).state for job in (first, second)] == ["succeeded", "succeeded"]
     assert work.most_at_once == 1
 
 
@@ -257,10 +266,10 @@ async def test_overlap_cancel_previous_stops_the_first(app: dt.App, work: Overla
     """I-6."""
     async with app.running():
         first, second = await overlapping(app, work, "cancel_previous")
-        assert (await first.wait("10s")).state == "cancelled"
+        assert (await first.wait("60s")).state == "cancelled"
         assert await work.next_start() == 1
         work.release.set()
-        assert (await second.wait("10s")).state == "succeeded"
+        assert (await second.wait("60s")).state == "succeeded"
     assert work.most_at_once == 1
 
 
@@ -277,6 +286,6 @@ async def test_only_one_of_two_nodes_runs_a_fire(make_app: MakeApp) -> None:
 
     async with apps[0].running(lookahead=LOOKAHEAD), apps[1].running(lookahead=LOOKAHEAD):
         for app in apps:
-            await app.schedule("often", "tick", dt.Every("100ms"), max_runs=8)
+            await app.schedule("often", "tick", dt.Every("100ms"), max_runs=8, missed="all")
         await jobs_of(apps[0], "often", 8, state="succeeded")
     assert len(seen) == len(set(seen)) == 8

@@ -57,7 +57,7 @@ def start(url: str) -> subprocess.Popen[str]:
 
 def outcome(process: subprocess.Popen[str]) -> tuple[list[str], int]:
     try:
-        text, errors = process.communicate(timeout=15)
+        text, errors = process.communicate(timeout=60)
     finally:
         process.kill()
     assert errors == ""

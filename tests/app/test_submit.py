@@ -55,7 +55,8 @@ async def test_a_delay_counts_from_now(app: dt.App) -> None:
     await app.open()
     before = datetime.now(UTC)
     job = await (await app.submit("work", delay="1h30m")).refresh()
-    assert abs(job.due_at - before - timedelta(minutes=90)) < timedelta(seconds=5)
+    counted_from = job.due_at - timedelta(minutes=90)
+    assert before - timedelta(seconds=1) < counted_from < datetime.now(UTC) + timedelta(seconds=1)
 
 
 async def test_an_instant_in_the_past_runs_now(app: dt.App) -> None:
@@ -66,7 +67,7 @@ async def test_an_instant_in_the_past_runs_now(app: dt.App) -> None:
         return ctx.fire_time.isoformat()
 
     async with app.running():
-        job = await (await work.submit(at=datetime(2001, 1, 1, tzinfo=UTC))).wait("10s")
+        job = await (await work.submit(at=datetime(2001, 1, 1, tzinfo=UTC))).wait("60s")
     assert job.result == "2001-01-01T00:00:00+00:00"
 
 
@@ -80,7 +81,7 @@ async def test_a_unique_key_is_held_by_one_live_job(app: dt.App) -> None:
     second = await work.submit(number=2, unique_key="only")
     assert (second.id, first.created, second.created) == (first.id, True, False)
     async with app.running():
-        await first.wait("10s")
+        await first.wait("60s")
     third = await work.submit(number=3, unique_key="only")
     assert third.created
     assert third.id != first.id

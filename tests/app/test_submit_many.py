@@ -36,7 +36,7 @@ async def test_they_run(app: dt.App) -> None:
 
     async with app.running():
         for handle in await app.submit_many(dt.NewJob("work", {"n": n}) for n in range(200)):
-            await handle.wait("15s")
+            await handle.wait("60s")
     assert seen == set(range(200))
 
 

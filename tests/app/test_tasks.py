@@ -21,7 +21,7 @@ def app() -> dt.App:
 async def outcome(app: dt.App, task: dt.Task[..., Any], /, **arguments: Any) -> Any:
     async with app.running():
         job = await task.submit(**arguments)
-        await job.wait("10s")
+        await job.wait("60s")
     assert job.state == "succeeded", job.error
     return job.result
 

@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import duetime as dt
+from duetime.invokers.threads import Threads
 from tests.app.waiting import soon
 
 pytestmark = pytest.mark.slow
@@ -35,7 +37,10 @@ class Busy:
             self.ended.set()
 
 
-async def test_a_timeout_interrupts_and_the_next_attempt_does_not_run_beside_it(memory_app: dt.App) -> None:
+async def test_a_timeout_interrupts_and_the_next_attempt_does_not_run_beside_it(
+    memory_app: dt.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duetime.app.app.Threads", partial(Threads, patience=60.0))  # none is to be left behind on a busy machine
     running, most = 0, 0
 
     @memory_app.task("work", timeout="50ms", retry=dt.Retry(max_attempts=3, first_delay="1ms", jitter=False))
@@ -51,7 +56,7 @@ async def test_a_timeout_interrupts_and_the_next_attempt_does_not_run_beside_it(
 
     async with memory_app.running():
         job = await work.submit()
-        await job.wait("20s")
+        await job.wait("60s")
         assert (job.state, job.attempt, job.error) == ("dead", 3, "timed out")
         assert (running, most) == (0, 1)
 
@@ -63,9 +68,9 @@ async def test_cancelling_interrupts(memory_app: dt.App) -> None:
         job = await memory_app.submit("work")
         await soon(busy.begun)
         await job.cancel()
-        await job.wait("10s")
+        await job.wait("60s")
         assert job.state == "cancelled"
-        assert busy.ended.is_set()
+        assert await asyncio.to_thread(busy.ended.wait, 60)
 
 
 async def test_shutting_down_interrupts_and_gives_the_job_back(memory_app: dt.App) -> None:
@@ -76,7 +81,8 @@ async def test_shutting_down_interrupts_and_gives_the_job_back(memory_app: dt.Ap
         job = await memory_app.submit("work")
         await soon(busy.begun)
     await job.refresh()
-    assert (job.state, job.failures, busy.ended.is_set()) == ("pending", 0, True)
+    assert (job.state, job.failures) == ("pending", 0)
+    assert await asyncio.to_thread(busy.ended.wait, 60)
     await memory_app.close()
 
 
@@ -85,7 +91,7 @@ async def test_threads_that_hang_do_not_use_up_the_slots(memory_app: dt.App) -> 
 
     @memory_app.task("hang", timeout="20ms", retry=dt.Retry(max_attempts=1))
     def hang() -> None:
-        release.wait(30)
+        release.wait(120)
 
     @memory_app.task("work")
     def work() -> str:
@@ -95,10 +101,10 @@ async def test_threads_that_hang_do_not_use_up_the_slots(memory_app: dt.App) -> 
         async with memory_app.running(concurrency=2):
             hung = [await hang.submit() for _ in range(4)]
             for job in hung:
-                await job.wait("20s")
+                await job.wait("60s")
                 assert job.error == "timed out"
             done = await work.submit()
-            await done.wait("10s")
+            await done.wait("60s")
             assert done.result == "done"
     finally:
         release.set()
@@ -113,7 +119,7 @@ async def test_the_context_s_calls_block_in_a_thread(app: dt.App) -> None:
 
     async with app.running():
         job = await work.submit()
-        await job.wait("10s")
+        await job.wait("60s")
         assert job.result == [{"page": 3}, True, False, False], job.error
 
 
@@ -153,6 +159,6 @@ async def test_a_call_that_nobody_could_await_is_refused(memory_app: dt.App, cal
         getattr(ctx, call)("value")
 
     async with memory_app.running():
-        job = await (await plain.submit()).wait("10s")
+        job = await (await plain.submit()).wait("60s")
     assert job.state == "dead"
     assert f"ctx.sync.{call}" in str(job.error)

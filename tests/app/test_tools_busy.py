@@ -40,7 +40,7 @@ async def test_a_job_of_low_priority_runs_during_a_flood_of_urgent_ones(app: dt.
         await _flood(app, priority=9)
         job = await low.submit(priority=0)
         async with app.running(concurrency=10):
-            await job.wait("30s")
+            await job.wait("60s")
             assert job.result < FLOOD * 2 // 3, "it waited until the flood was nearly over"
     finally:
         await app.close()
@@ -63,9 +63,10 @@ async def test_an_urgent_job_passes_a_flood_of_low_ones(app: dt.App) -> None:
         await _flood(app, priority=0)
         async with app.running(concurrency=10):
             await eventually(lambda: _at_least(started, 50))
+            job = await urgent.submit(priority=9)
             before = len(started)
-            job = await (await urgent.submit(priority=9)).wait("30s")
-            assert job.result - before < 400, "it waited for more than a claim"
+            await job.wait("60s")
+            assert job.result - before < FLOOD // 2, "it waited for the flood"
     finally:
         await app.close()
 
@@ -89,7 +90,7 @@ async def test_a_busy_machine_takes_nothing_until_it_is_not(memory_app: dt.App, 
             await asyncio.sleep(0.01)
         assert not ran.is_set()
         load = 1.0
-        await job.wait("10s")
+        await job.wait("60s")
 
 
 @contextmanager
@@ -110,7 +111,7 @@ def recorded() -> Iterator[list[str]]:
 
 
 async def test_a_task_that_blocks_the_event_loop_is_named_and_keeps_its_lease(app: dt.App) -> None:
-    """Its lease of one second would be long over, were it not for the heart's own thread."""
+    """Its lease would be over, were it not for the heart's own thread."""
 
     @app.task("blocking")
     async def blocking(ctx: dt.Context) -> int:
@@ -118,8 +119,8 @@ async def test_a_task_that_blocks_the_event_loop_is_named_and_keeps_its_lease(ap
         return ctx.attempt
 
     with recorded() as lines:
-        async with app.running(lease="1s"):
-            job = await (await blocking.submit()).wait("20s")
+        async with app.running(lease="2500ms"):
+            job = await (await blocking.submit()).wait("60s")
     assert (job.state, job.result) == ("succeeded", 1)
     [told] = [line for line in lines if "has blocked this node" in line]
     assert f"task 'blocking' (job {job.id})" in told
@@ -127,6 +128,6 @@ async def test_a_task_that_blocks_the_event_loop_is_named_and_keeps_its_lease(ap
 
 
 def _compute_for_too_long() -> None:
-    end = time.monotonic() + 2.0
+    end = time.monotonic() + 3.2  # less than the time after which a verb of the store gives up
     while time.monotonic() < end:
         time.sleep(0.05)

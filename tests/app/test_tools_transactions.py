@@ -61,12 +61,12 @@ async def ledger(app: dt.App) -> AsyncIterator[dt.App]:
         return how
 
     async with app.running():
-        assert (await (await prepare.submit()).wait("10s")).state == "succeeded"
+        assert (await (await prepare.submit()).wait("60s")).state == "succeeded"
         yield app
 
 
 async def entries_of(app: dt.App) -> list[str]:
-    job = await (await app.submit("entries")).wait("10s")
+    job = await (await app.submit("entries")).wait("60s")
     assert job.state == "succeeded", job.error
     return list(job.result)
 
@@ -83,14 +83,14 @@ async def entries_of(app: dt.App) -> list[str]:
     ],
 )
 async def test_nothing_but_success_leaves_anything(ledger: dt.App, how: str, state: str, left: list[str]) -> None:
-    job = await (await ledger.submit("write", how=how)).wait("10s")
+    job = await (await ledger.submit("write", how=how)).wait("60s")
     assert job.state == state, job.error
     assert await entries_of(ledger) == left
 
 
 async def test_an_error_that_was_swallowed_ends_in_a_known_state(ledger: dt.App) -> None:
     """PostgreSQL refuses to commit after it, and the attempt has failed; SQLite undoes the statement alone."""
-    job = await (await ledger.submit("write", how="breaks the transaction")).wait("10s")
+    job = await (await ledger.submit("write", how="breaks the transaction")).wait("60s")
     assert job.state == "succeeded", job.error
     assert await entries_of(ledger) == [f"breaks the transaction {job.attempt}"]
     assert job.failures == job.attempt - 1
@@ -113,7 +113,7 @@ async def test_a_savepoint_undoes_its_block_alone(ledger: dt.App) -> None:
 async def _run_on_another_node(app: dt.App, task: dt.Task[..., Any]) -> dt.JobHandle:
     """A task declared after the first node had started is known to nodes that start later."""
     async with app.running():
-        return await (await task.submit()).wait("10s")
+        return await (await task.submit()).wait("60s")
 
 
 async def test_a_plain_function_writes_through_its_blocking_twin(ledger: dt.App) -> None:
@@ -154,7 +154,7 @@ async def test_a_job_that_was_taken_away_cannot_commit(ledger: dt.App) -> None:
         assert node.id is not None
         await ledger.store.leave(node.id)
         async with ledger.running():
-            await job.wait("20s")
+            await job.wait("60s")
         go_on.set()
     assert (job.state, job.result) == ("succeeded", 2)
     assert await entries_of(ledger) == ["attempt 2"]
@@ -199,7 +199,7 @@ async def test_the_settlement_written_twice_is_no_refusal(make_app: MakeApp) -> 
         return str(await ctx.connection.fetchval("SELECT 7"))
 
     async with app.running():
-        job = await (await write.submit()).wait("10s")
+        job = await (await write.submit()).wait("60s")
     assert (job.state, job.result) == ("succeeded", "7")
     assert [event for event in events if isinstance(event, SettlementsRefused)] == []
     assert any(isinstance(event, AttemptsSettled) for event in events)
@@ -219,7 +219,7 @@ async def test_a_store_without_transactions_says_so(memory_app: dt.App) -> None:
         await ctx.connection.execute("SELECT 1")
 
     async with memory_app.running():
-        job = await (await write.submit()).wait("10s")
+        job = await (await write.submit()).wait("60s")
     assert job.state == "dead"
     assert "sqlite:///" in (job.error or "")
 
@@ -239,8 +239,8 @@ async def test_two_apps_on_one_store(make_app: MakeApp) -> None:
         return await ctx.connection.fetchval("SELECT entry FROM ledger")
 
     async with one.running(), other.running():
-        await (await write.submit()).wait("10s")
-        assert (await (await read.submit()).wait("10s")).result == "from one"
+        await (await write.submit()).wait("60s")
+        assert (await (await read.submit()).wait("60s")).result == "from one"
 
 
 async def test_a_follow_up_belongs_to_the_tasks_own_transaction(app: dt.App) -> None:
@@ -258,5 +258,5 @@ async def test_a_follow_up_belongs_to_the_tasks_own_transaction(app: dt.App) -> 
 
     async with app.running():
         for fail in (True, False):
-            await (await first.submit(fail=fail)).wait("20s")
+            await (await first.submit(fail=fail)).wait("60s")
         assert [job.payload for job in await app.jobs(queue="second")] == [{"fail": False}]

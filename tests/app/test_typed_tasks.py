@@ -35,7 +35,7 @@ async def test_values_arrive_as_what_they_were(app: dt.App) -> None:
 
     async with app.running():
         job = await invoice.submit(id=UUID(int=1), lines=[Line(Decimal("2.50"), 2)], customer=Customer(name="Ada"), moment=MOMENT)
-        await job.wait("10s")
+        await job.wait("60s")
         assert job.state == "succeeded", job.error
         assert job.result == {"total": "5.00", "to": {"name": "Ada"}}
 
@@ -72,7 +72,7 @@ async def test_a_payload_that_fits_no_more_is_dead_at_once_and_can_be_repaired(a
     await old.open()
     job = await invoice.submit(month="May")
     async with app.running():
-        await (job := await app.get_job(job.id)).wait("10s")
+        await (job := await app.get_job(job.id)).wait("60s")
         assert (job.state, job.attempt, ran) == ("dead", 1, [])
         assert job.error is not None
         assert "month: expected `int`, got `str`" in job.error
@@ -96,7 +96,7 @@ async def test_an_older_payload_is_upgraded(app: dt.App, make_app: Any) -> None:
     stored = await invoice.submit(month="Feb")
     async with app.running():
         for job, month in ((await app.get_job(stored.id), 2), (await newer.submit(month=7), 7)):
-            await job.wait("10s")
+            await job.wait("60s")
             assert (job.state, job.result) == ("succeeded", month), job.error
 
 
@@ -113,7 +113,7 @@ async def test_a_payload_of_newer_code_is_kept(app: dt.App, make_app: Any) -> No
     stored = await invoice.submit(month=1)
     async with app.running():
         job = await app.get_job(stored.id)
-        await job.wait("10s")
+        await job.wait("60s")
         assert job.state == "dead"
         assert job.error is not None
         assert "newer code stored this as version 3" in job.error

@@ -152,7 +152,7 @@ async def test_sqlite_jobs_of_a_transaction_run_when_it_is_committed(tmp_path: P
             assert ran == []
             connection.commit()
         for job in jobs:
-            await job.wait("10s")
+            await job.wait("60s")
     assert sorted(ran) == [1, 2]
 
 
@@ -197,6 +197,6 @@ async def test_postgres_with_await(migrated_url: str) -> None:
         async with connection.transaction():
             jobs = await app.submit_many([dt.NewJob("ship", {"order": n}) for n in (2, 3)], connection=connection)
         for job in jobs:
-            await job.wait("10s", raise_on_failure=True)
+            await job.wait("60s", raise_on_failure=True)
     await connection.close()
     assert sorted(ran) == [2, 3]

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 LOOK_EVERY = 0.01
 
 

@@ -34,7 +34,7 @@ def make_past(url: str) -> Past:
             good = await hello.submit(name="w\u00f6rld", owner="anna", labels={"team": "blue"})
             bad = await app.submit_many([dt.NewJob("boom") for _ in range(3)])
             for job in (good, *bad):
-                await job.wait("20s")
+                await job.wait("60s")
         assert good.state is State.SUCCEEDED
         return Past(url, str(good.id), [str(job.id) for job in bad])
 

@@ -33,7 +33,7 @@ class Node:
     def end(self, *signals: signal.Signals) -> tuple[int, str]:
         for number in signals:
             self.process.send_signal(number)
-        _, err = self.process.communicate(timeout=20)
+        _, err = self.process.communicate(timeout=60)
         return self.process.returncode, err
 
     def kill(self) -> None:

@@ -32,10 +32,10 @@ def served(store: str, **settings: Any) -> Iterator[str]:
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     try:
-        assert ready.wait(20)
+        assert ready.wait(60)
         yield address_of(listener)
     finally:
         loop, ended = loops[0]
         loop.call_soon_threadsafe(ended.set)
-        thread.join(20)
+        thread.join(60)
         listener.close()

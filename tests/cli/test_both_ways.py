@@ -58,7 +58,8 @@ def sides(duetime: Duetime, folder: Path, monkeypatch: pytest.MonkeyPatch) -> It
         yield pair
 
 
-# A line that begins with "name = " keeps the first word of what it says under this name. Times lie far from now, so that they compare.
+# A line that begins with "name = " keeps the first word of what it says under this name. Times lie far from now, intervals are long
+# and steps wide, so that they compare though one side comes after the other.
 SCRIPTS = {
     "jobs": """
         first = job submit send --payload {"n":1} --at 2099-01-01T09:00:00+01:00 --priority 8 --queue mail --owner anna --label a=b
@@ -114,14 +115,14 @@ SCRIPTS = {
         schedule preview nobody
         schedule versions nobody
         schedule restore nobody 1
-        schedule plan nobody --every 5m
-        schedule edit nobody --every 5m
+        schedule plan nobody --every 90d
+        schedule edit nobody --every 90d
         schedule add s t --cron '0 0 30 2 *'
         schedule add s t --cron '61 * * * *'
-        schedule add s t --every 5m --overlap maybe
-        schedule add s t --every 5m --queue @x
-        schedule add s t --every 5m --jitter x
-        schedule add @s t --every 5m
+        schedule add s t --every 90d --overlap maybe
+        schedule add s t --every 90d --queue @x
+        schedule add s t --every 90d --jitter x
+        schedule add @s t --every 90d
         schedule backfill nobody --from 2026-01-01T00:00:00Z --to 2026-01-02T00:00:00Z --yes
         queue limit mail --most 0
         queue limit mail --rate often
@@ -135,8 +136,8 @@ SCRIPTS = {
     "schedules": """
         schedule add nightly report --cron '30 2 * * *' --tz Europe/Berlin --payload {"a":1} --overlap skip --missed all --within 6h
         schedule add nightly report --cron '30 2 * * *' --tz Europe/Berlin --payload {"a":1} --overlap skip --missed all --within 6h --json
-        schedule add nightly report --every 5m
-        schedule add nightly report --every 5m --replace --owner anna --label team=blue --json
+        schedule add nightly report --every 90d
+        schedule add nightly report --every 90d --replace --owner anna --label team=blue --json
         schedule add ping https://agent.example/ping --method GET --cron '0 9 1 1 *' --jitter 5s --max-runs 3 --queue slow --priority 2
         schedule add a/b report --cron '0 9 1 1 *' --start-at 2090-01-01T00:00:00Z --end-at 2095-01-01T00:00:00Z
         schedule list
@@ -174,9 +175,9 @@ SCRIPTS = {
         schedule versions nightly --limit 1
     """,
     "many": f"""
-        schedule add one report --every 5m --owner anna
-        schedule add two report --every 5m --owner anna
-        schedule add three report --every 5m
+        schedule add one report --every 90d --owner anna
+        schedule add two report --every 90d --owner anna
+        schedule add three report --every 90d
         schedule pause --all --owner anna --dry-run
         schedule pause --all --owner anna --dry-run --json
         schedule pause --all --owner anna --note moving
@@ -214,8 +215,8 @@ SCRIPTS = {
         queue resume mail
         node list
         node list --all --json
-        stats --json
-        stats
+        stats --since 24h --step 24h --json
+        stats --since 24h --step 24h
     """,
 }
 

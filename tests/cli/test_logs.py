@@ -37,7 +37,7 @@ async def fails(ctx: dt.Context, secret: str) -> None:
 
 
 def wait_for(found: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (answer := found()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -100,7 +100,7 @@ def test_on_a_terminal_it_is_for_people(tmp_path: Path) -> None:
         assert re.search(r"\x1b\[32mINFO   \x1b\[0m duetime: node 1 joined as planner, worker", said)
     finally:
         node.terminate()
-        node.wait(20)
+        node.wait(60)
         os.close(ours)
 
 
@@ -109,7 +109,7 @@ def test_what_is_piped_is_json_unless_text_is_asked_for(tmp_path: Path) -> None:
     try:
         node.until("stop")
         node.process.terminate()
-        _, said = node.process.communicate(timeout=20)
+        _, said = node.process.communicate(timeout=60)
         assert re.search(r"^\d{4}-\d\d-\d\d \S+ INFO    duetime: node 1 joined", said, re.M)
     finally:
         node.kill()

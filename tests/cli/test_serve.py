@@ -89,7 +89,7 @@ def test_a_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Nod
     stopping = next(line for line in node.process.stderr if "stopping" in line)
     assert "1 jobs run and have 10m to finish" in stopping
     node.process.send_signal(signal.SIGINT)
-    assert node.process.wait(timeout=20) == 0
+    assert node.process.wait(timeout=60) == 0
     assert duetime(*own, "job", "show", job_id, "--json").json["state"] == "pending"
 
 

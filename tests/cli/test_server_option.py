@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,11 +136,11 @@ def test_events_are_followed(duetime: Duetime, url: str, folder: Path, over_http
     place = ["--server", url] if over_http else ["--store", f"sqlite:///{folder}/there.db"]
     words = [COMMAND, *place, "events", "--types", "schedule", "--count", "2", "--json"]
     with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
-        number = 0
-        while following.poll() is None and number < 60:
+        number, deadline = 0, time.monotonic() + 60
+        while following.poll() is None and time.monotonic() < deadline:  # it takes a while to begin to listen
             duetime("--server", url, "schedule", "add", f"s{number}", "t", "--every", "1h")
             number += 1
-        out, err = following.communicate(timeout=20)
+        out, err = following.communicate(timeout=30)
     assert following.returncode == 0, err
     events = [json.loads(line) for line in out.splitlines()]
     assert len(events) == 2

@@ -38,7 +38,7 @@ KEPT = re.compile(r"(?P<name>\w+)=\$\((?P<command>.*?)(?: \| jq -r \.(?P<field>\
 STATUS = re.compile(r"# (\d{3})$")
 MODULE = "page"  # by this name what a page defines is found, as if it were a module
 BLOCK = re.compile(r"(?P<mark><!-- not run: (?P<reason>[^>]+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 @dataclass(frozen=True, slots=True)

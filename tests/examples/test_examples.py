@@ -41,14 +41,14 @@ def line(process: subprocess.Popen[str]) -> str:
 
 def stopped(process: subprocess.Popen[str]) -> tuple[int, str]:
     process.send_signal(signal.SIGINT)
-    rest, errors = process.communicate(timeout=30)
+    rest, errors = process.communicate(timeout=60)
     assert errors == ""
     return process.returncode, rest
 
 
 def fetch(url: str, method: str = "GET") -> tuple[int, Any]:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=10) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=60) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as problem:
         with problem:
@@ -82,7 +82,7 @@ def test_delayed_jobs_in_a_web_app(tmp_path: Path) -> None:
         _, again = fetch(f"{address}/welcome/ann", "POST")
         assert (status, first["new"], again["new"], again["job"]) == (202, True, False, first["job"])
         assert fetch(f"{address}/jobs/{first['job']}")[1]["state"] in ("pending", "running")
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while (answer := fetch(f"{address}/jobs/{first['job']}"))[1]["state"] != "succeeded":
             assert time.monotonic() < end, answer
             time.sleep(0.02)

@@ -16,12 +16,15 @@ from typing import Any
 import duetime as dt
 from tests.faults.worker import build
 
-PATIENCE = 40.0
+PATIENCE = 60.0
+# A store tells of a killed process at once, so nobody waits for this; and nobody is taken for dead because the machine stood still.
+LEASE = "30s"
+SHORT_LEASE = "2s"  # of those that are to lose it
 EARLY = 0.002  # seconds; the recorder and the store read the same clock
 
 
 class Fleet:
-    def __init__(self, store: str, folder: Path, lease: str = "2s") -> None:
+    def __init__(self, store: str, folder: Path, lease: str = LEASE) -> None:
         self.store = store
         self.folder = folder
         self.record = folder / "record.jsonl"

@@ -9,7 +9,7 @@ import pytest
 import duetime as dt
 from tests.faults.fleet import Fleet
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 INNOCENTS = 20
 LONG = 0.5  # seconds: those that have started are under way when the killer strikes

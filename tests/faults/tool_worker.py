@@ -71,7 +71,7 @@ def build(store: str, record_path: str) -> dt.App:
 def main() -> None:
     store, record_path, lease = sys.argv[1:4]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(message)s")
-    build(store, record_path).run(lease=lease, concurrency=10, grace="3s")
+    build(store, record_path).run(lease=lease, concurrency=10, grace="30s")
 
 
 if __name__ == "__main__":

@@ -47,6 +47,15 @@ def build(store: str, record_path: str) -> dt.App:
         record("effect", ctx)
         return ctx.attempt
 
+    @app.task("linger")
+    async def linger(ctx: dt.Context) -> int:
+        """The first attempt lasts until somebody ends it, however long that takes."""
+        record("start", ctx)
+        if ctx.attempt == 1:
+            await asyncio.Event().wait()
+        record("effect", ctx)
+        return ctx.attempt
+
     @app.task("block")
     async def block(ctx: dt.Context, seconds: float) -> None:
         record("start", ctx)
@@ -72,7 +81,7 @@ def main() -> None:
     store, record_path, lease = sys.argv[1:4]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(message)s")
     app = build(store, record_path)
-    app.run(lease=lease, concurrency=20, grace="3s")
+    app.run(lease=lease, concurrency=20, grace="30s")
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ from duetime.frameworks.django import app
 client = Client(raise_request_exception=False)
 assert client.post("/orders?fail").status_code == 500
 jobs = [client.post(path).json()["job"] for path in ("/orders", "/orders-later")]
-results = [app.sync.get_job(job).wait("20s").result for job in jobs]
-print(json.dumps([*results, app.sync.submit("shop.count").wait("40s", raise_on_failure=True).result]))
+results = [app.sync.get_job(job).wait("60s").result for job in jobs]
+print(json.dumps([*results, app.sync.submit("shop.count").wait("60s", raise_on_failure=True).result]))
 app.sync.close()
 """
 SUBMIT = """
@@ -115,7 +115,7 @@ def test_views_submit_and_the_worker_runs_tasks_that_use_models(project: Project
     assert answered.returncode == 0, answered.stderr
     assert json.loads(answered.stdout) == ["plain", "async", 2], "the worker finds the order: both were committed together"
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(timeout=20) == 0
+    assert worker.wait(timeout=60) == 0
     assert len(json.loads(project.manage("duetime", "job", "list", "--json"))) == 3, "none of the view that failed"
 
 

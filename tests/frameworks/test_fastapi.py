@@ -46,7 +46,7 @@ def fastapi_on(app: dt.App, **options: Any) -> FastAPI:
     async def greeting(job_id: UUID, duetime: Duetime, wait: bool = True) -> dict[str, Any]:
         job = await duetime.get_job(job_id)
         if wait:
-            await job.wait("20s")
+            await job.wait("60s")
         return {"state": job.state, "result": job.result}
 
     return web

@@ -51,7 +51,7 @@ def web(app: dt.App) -> Flask:
 
 async def work_off(app: dt.App, job_ids: list[str]) -> list[str]:
     async with app.running():
-        return [(await (await app.get_job(job_id)).wait("20s")).result for job_id in job_ids]
+        return [(await (await app.get_job(job_id)).wait("60s")).result for job_id in job_ids]
 
 
 def test_tasks_that_views_submit_see_the_application(web: Flask, app: dt.App) -> None:

@@ -22,7 +22,7 @@ async def run(target: dict[str, Any], **options: Any) -> tuple[Job, EchoAgent]:
         where = agent.url + target["url"] if target["url"].startswith("/") else target["url"]
         spec = HttpTarget.from_json({**target, "url": where}).to_spec()
         made = await app.submit_target(NewTarget(dt.NewJob(HTTP, payload={"a": 1}, **options), spec))
-        await (await app.get_job(made.id)).wait(timeout="20s")
+        await (await app.get_job(made.id)).wait(timeout="60s")
         return await app.read_job(made.id), agent
 
 

@@ -74,7 +74,7 @@ async def test_another_tenant_cannot_open_it() -> None:
 
 
 # -- on the wire ------------------------------------------------------------------------------------------------------
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     st.dictionaries(
         st.text(st.sampled_from("aX-\r\n: \0ä_"), min_size=1, max_size=6), st.text(st.sampled_from("a\r\n:\t \0ä;"), max_size=8), max_size=3

@@ -65,7 +65,7 @@ async def test_sleeping_costs_nothing_and_moves_time() -> None:
         assert takeover.micros() == 24 * HOUR + 60 * SECOND
     finally:
         takeover.end()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 async def test_ten_years_ahead_a_timer_still_rings() -> None:

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Installed:
@@ -70,6 +72,24 @@ class Installed:
             pytest.fail(
                 f"`uv {arguments[0]}` failed; packages come from the index or from uv's cache, is it reachable? {why}", pytrace=False
             )
+
+
+def until_ready(address: str) -> None:
+    """A machine that stood still for a moment makes a service unready for some seconds."""
+    deadline = time.monotonic() + PATIENCE
+    while (answer := _ready(address)) is not None:
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.1)
+
+
+def _ready(address: str) -> str | None:
+    """Why it is not."""
+    try:
+        urlopen(f"{address}/readyz").close()
+    except HTTPError as refused:
+        with refused:
+            return refused.read().decode()
+    return None
 
 
 def _stranger() -> dict[str, str]:

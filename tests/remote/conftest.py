@@ -83,6 +83,6 @@ async def served() -> AsyncIterator[Served]:
 
 @pytest.fixture(params=KINDS)
 async def service(request: pytest.FixtureRequest, served: Served) -> AsyncIterator[Caller]:
-    made = caller(request.param, served.url, timeout="10s")
+    made = caller(request.param, served.url, timeout="60s")
     yield made
     await made.close()  # before the service, which waits for its connections

@@ -98,10 +98,10 @@ async def test_waiting_for_a_job(service: Caller, served: Served) -> None:
     with pytest.raises(WaitTimeout):
         await service.wait_for(job_id, "10ms")
     async with served.app.running(roles=("worker",)):
-        assert (await service.wait_for(job_id, "20s")).result == 42
+        assert (await service.wait_for(job_id, "60s")).result == 42
         dead = (await service.submit("boom")).id
         with pytest.raises(dt.JobFailed, match="bad luck"):
-            await service.wait_for(dead, "20s", raise_on_failure=True)
+            await service.wait_for(dead, "60s", raise_on_failure=True)
     assert [job.id for job in await service.dead_letters()] == [dead]
     again = await service.retry_job(dead, {})
     assert again.retry_of == dead

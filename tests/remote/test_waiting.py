@@ -12,6 +12,7 @@ import pytest
 
 import duetime as dt
 from duetime.api import holding
+from duetime.api import server as api_server
 from duetime.api.edge import Edge
 from duetime.api.server import address_of, listen, serving
 from duetime.api.service import build
@@ -25,6 +26,7 @@ from tests.remote.scripted import CUT, HANG, answer, problem, scripted
 from tests.remote.test_failures import ID, JOB
 
 READ = ("/api/v1/jobs/{job_id}", "GET", "2xx")
+LONG, LESS = 60_000_000, 45.0  # microseconds that the service may hold a request at most; seconds
 RUNNING, DONE = answer(200, {**JOB, "state": "running"}), answer(200, {**JOB, "state": "succeeded"})
 
 
@@ -59,7 +61,7 @@ class Process:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():
             await asyncio.sleep(0.005)
 
@@ -86,7 +88,7 @@ async def test_one_request_waits_for_a_job_that_another_process_runs(kind: str, 
         return 2 * n
 
     async with front.serving():
-        client = caller(kind, front.url, timeout="10s")
+        client = caller(kind, front.url, timeout="60s")
         job = await client.submit("double", {"n": 21})
         waiting = asyncio.ensure_future(client.wait_for(job.id, "60s"))
         await until(lambda: len(front.edge.held) == 1)
@@ -98,19 +100,21 @@ async def test_one_request_waits_for_a_job_that_another_process_runs(kind: str, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_wait_does_not_hold_up_the_end_of_the_service(kind: str, store: str) -> None:
+async def test_a_wait_does_not_hold_up_the_end_of_the_service(kind: str, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "LONGEST_HOLD", LONG)
+    monkeypatch.setattr(api_server, "PATIENCE", 3_600)
     first, second = Process(store), Process(store)
     loop = asyncio.get_running_loop()
     async with second.serving():
         async with first.serving():
-            client = caller(kind, first.url, timeout="10s", retries=0)
+            client = caller(kind, first.url, timeout="60s", retries=0)
             job = await client.submit("nobody", delay="1h")
-            waiting = asyncio.ensure_future(client.wait_for(job.id, "60s"))
+            waiting = asyncio.ensure_future(client.wait_for(job.id, "1h"))
             await until(lambda: len(first.edge.held) == 1)
             began = loop.time()
         with pytest.raises(dt.ServiceUnreachable):
             await waiting
-        assert loop.time() - began < 3
+        assert loop.time() - began < LESS
         other = caller(kind, second.url)
         waiting = asyncio.ensure_future(other.wait_for(job.id, "60s"))
         await until(lambda: len(second.edge.held) == 1)
@@ -128,7 +132,7 @@ async def test_closing_the_client_ends_its_waits(kind: str) -> None:
         await until(lambda: len(front.edge.held) == 1)
         await client.close()
         with pytest.raises(NotOpen):
-            await asyncio.wait_for(waiting, 5)
+            await asyncio.wait_for(waiting, LESS)
         await until(lambda: len(front.edge.held) == 0)
 
 
@@ -143,14 +147,14 @@ async def test_who_has_gone_is_not_waited_for() -> None:
         await client.close()
 
 
-async def test_those_who_wait_leave_room_for_others() -> None:
+async def test_those_who_wait_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "LONGEST_HOLD", LONG)
     async with Process("memory://").serving() as front:
         client = dt.AsyncClient(front.url, connections=4)
         jobs = [(await client.submit("nobody", delay="1h")).id for _ in range(8)]
         waiting = [asyncio.ensure_future(client.wait_for(job)) for job in jobs]
-        await until(lambda: front.reads >= 8)
-        assert len(front.edge.held) == 2
-        async with asyncio.timeout(5):
+        await until(lambda: front.reads >= 8 and len(front.edge.held) == 2)
+        async with asyncio.timeout(LESS):
             for job in jobs:
                 await client.cancel_job(job)
             assert {(await one).state for one in waiting} == {dt.State.CANCELLED}
@@ -164,7 +168,7 @@ async def test_where_too_many_wait_the_client_looks_by_itself(kind: str, limit: 
     async with Process("memory://").serving() as front:
         client = caller(kind, front.url)
         job = await client.submit("nobody", delay="1h")
-        waiting = asyncio.ensure_future(client.wait_for(job.id, "20s"))
+        waiting = asyncio.ensure_future(client.wait_for(job.id, "60s"))
         await until(lambda: front.reads >= 3)
         assert len(front.edge.held) == 0
         await client.cancel_job(job.id)
@@ -177,7 +181,7 @@ async def test_where_too_many_wait_the_client_looks_by_itself(kind: str, limit: 
 async def test_one_in_between_who_will_not_wait(kind: str, trouble: bytes) -> None:
     """Each time the client looks at once, and asks for a shorter wait; in the end for none."""
     async with scripted(*[trouble, RUNNING] * 6, RUNNING, DONE) as script:
-        client = caller(kind, script.url, timeout="5s")
+        client = caller(kind, script.url, timeout="60s")
         assert (await client.wait_for(ID, "1h")).state is dt.State.SUCCEEDED
         asked = [seen.path.partition("?wait=")[2] for seen in script.seen]
         assert asked == ["25s", "", "12s500ms", "", "6s250ms", "", "3s125ms", "", "1s562ms500us", "", "781ms250us", "", "", ""]
@@ -188,10 +192,10 @@ async def test_one_in_between_who_will_not_wait(kind: str, trouble: bytes) -> No
 async def test_an_answer_to_a_wait_that_never_comes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "LONGEST_HOLD", 200_000)
     async with scripted(HANG, DONE) as script:
-        client = caller(kind, script.url, timeout="100ms")
+        client = caller(kind, script.url, timeout="1s")
         began = asyncio.get_running_loop().time()
         assert (await client.wait_for(ID)).state is dt.State.SUCCEEDED
-        assert asyncio.get_running_loop().time() - began >= 0.3
+        assert asyncio.get_running_loop().time() - began >= 1.2
         await client.close()
 
 
@@ -212,5 +216,5 @@ async def test_a_wait_ends_in_time(kind: str, served: Served) -> None:
         began = loop.time()
         with pytest.raises(WaitTimeout, match=f"is still pending after {timeout}"):
             await client.wait_for(job.id, timeout)
-        assert least <= loop.time() - began < least + 2
+        assert least <= loop.time() - began < least + 20
     await client.close()

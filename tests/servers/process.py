@@ -17,6 +17,7 @@ from typing import TypedDict
 # Below the range from which the kernel takes ports for outgoing connections, so that a stopped server finds its port again.
 PORTS = range(20_000, 32_000)
 PATIENCE = 60.0
+_given: set[int] = set()
 
 
 class ServerFailed(RuntimeError):
@@ -44,15 +45,24 @@ def give(path: Path) -> None:
         os.chown(path, owner["user"], owner["group"])
 
 
+def _own_ports() -> range:
+    """Those of this process of the test run: until its server listens on it, a port is not to be given to anybody else."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return PORTS[worker :: max(worker + 1, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))]
+
+
 def free_port() -> int:
-    """A port of this machine on which nobody listens."""
-    for port in random.SystemRandom().sample(PORTS, 200):
+    """A port of this machine on which nobody listens, and a different one each time."""
+    for port in random.SystemRandom().sample(_own_ports(), 200):
+        if port in _given:
+            continue
         with socket.socket() as candidate:
             candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 candidate.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _given.add(port)
             return port
     raise ServerFailed(f"no free port between {PORTS.start} and {PORTS.stop}: stop what listens there")
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 _ADDRESS = re.compile(r"^\s*API\s+(\S+)/api/v1", re.M)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.servers.proxy import ANYTHING, Proxy, Toward
 
-SOON = 10.0
+SOON = 60.0
 
 
 class EchoServer:

@@ -180,7 +180,7 @@ async def test_a_listener_may_call_the_store() -> None:
 
     def look(_: object) -> None:
         with ThreadPoolExecutor(1) as pool:
-            seen.append(pool.submit(asyncio.run, store.claim(request(node, LANE))).result(timeout=5))
+            seen.append(pool.submit(asyncio.run, store.claim(request(node, LANE))).result(timeout=60))
 
     store.subscribe(look)
     draft = await add(store, job(await store.time()))

@@ -29,7 +29,7 @@ async def test_a_quick_writer_waits_for_a_slow_one(store: PostgresStore, postgre
     async with slow.transaction():
         await slow.fetchval(SQL["add_events"], EVENT_LOCK, [b"slow"])
         quick = asyncio.create_task(store.add_events([b"quick"]))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not quick.done() and not await slow.fetchval(WAITS):
                 pass
         assert not quick.done()

@@ -61,7 +61,7 @@ def ask(url: str, statement: str) -> Any:
 async def waits(url: str, line: str) -> None:
     """Until this line of ours waits for a lock."""
     query = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'duetime {line}' AND wait_event_type = 'Lock'"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while ask(url, query) == [(0,)]:
             await asyncio.sleep(0)
 
@@ -343,7 +343,7 @@ class TestWaiting:
         for row in watched:
             assert await store.await_job(row.id)
         assert await store.settle([success(row, now) for row in rows]) == []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not {DoneHint(row.id) for row in watched} <= set(heard):
                 await asyncio.sleep(0)
         assert len([hint for hint in heard if isinstance(hint, DoneHint)]) == len(watched)

@@ -20,7 +20,7 @@ BEFORE = 3  # the schema the statements below were written for; 4 builds an inde
 LIVE = 200_000
 TOGETHER = 50
 # A node's own statements give up on a lock after so long: what runs would notice.
-LONGEST_STALL = 2 * SECOND
+LONGEST_STALL = 4 * SECOND  # less than the time after which whoever waits gives up
 # What the version before asks where gates play a part: two arguments fewer than this one.
 CLAIM_IN_TURNS = f"SELECT * FROM duetime.claim_in_turns({', '.join(f'${number}' for number in range(1, 22))})"
 FILL = f"""
@@ -68,7 +68,7 @@ class OldWorker:
     async def made(self, rounds: int) -> None:
         """Until it has made so many more."""
         enough = len(self.rounds) + rounds
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while len(self.rounds) < enough:
                 await asyncio.sleep(0.01)
 
@@ -114,14 +114,14 @@ async def test_a_transaction_that_somebody_holds_open_holds_up_the_migration_alo
         await worker.made(5)
         migrating = group.create_task(store.migrate())
         began = monotonic_micros()
-        while monotonic_micros() - began < 3 * SECOND:
+        while monotonic_micros() - began < 6 * SECOND:
             await worker.made(1)
         assert not migrating.done()
         await somebody.commit()
         await migrating
         worker.end()
     await store.close()
-    assert max(worker.rounds) < LONGEST_STALL // 2
+    assert max(worker.rounds) < LONGEST_STALL
 
 
 class TestTwoVersions:

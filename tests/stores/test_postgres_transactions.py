@@ -124,7 +124,7 @@ class TestSessions:
         assert await store.await_job(done.id)
         assert await store.await_job(again.id)
         snoozed = ended(again, State.PENDING, Ending.SNOOZED, now, due_at=now)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert (await heard.get()) == JobHint("*", 0, 0)
             while not heard.empty():
                 heard.get_nowait()

@@ -199,7 +199,7 @@ class Ear:
         self._woken.set()
 
     async def next(self) -> Hint:
-        await asyncio.wait_for(self._woken.wait(), 10)
+        await asyncio.wait_for(self._woken.wait(), 60)
         return self.heard[0]
 
 

@@ -51,7 +51,7 @@ def context(
 
 
 def handler(function: Callable[..., Any], **options: Any) -> TaskHandler:
-    threads = options.pop("threads", None) or Threads(polite=0.05, patience=0.5)
+    threads = options.pop("threads", None) or Threads(polite=0.05, patience=60.0)
     return TaskHandler(function, Signature("work", function), POLICIES, lambda: threads, **options)
 
 

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from duetime.errors import Conflict, Fenced, InvalidInput, InvalidPayload, ProcessDied, TaskError
+from duetime.invokers import process
 from duetime.invokers.isolation import Isolation
 from duetime.invokers.resources import ResourceBox, Use
 from duetime.model.codec import decode, encode
@@ -28,6 +29,7 @@ from tests.unit.invokers.families import alive, family
 
 pytestmark = pytest.mark.slow  # every test starts processes
 ALONE = Isolation(spare=False)
+PATIENCE = 40.0
 
 
 async def isolated(function: Callable[..., Any], /, desk: ListDesk | None = None, isolate: Any = ALONE, **arguments: Any) -> Any:
@@ -53,7 +55,8 @@ async def test_async_functions_too() -> None:
     assert desk.notes[0].checkpoint == b"4"
 
 
-async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LAST_OUTPUT", PATIENCE)
     with caplog.at_level(logging.INFO):
         await isolated(chores.chatty)
     said = {(record.levelname, record.message) for record in caplog.records if record.name == "duetime.task"}
@@ -112,17 +115,26 @@ async def test_a_payload_that_does_not_fit_starts_no_process() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "last"),
-    [(chores.polite, "ended by itself"), (chores.tidy, "cleaned up"), (chores.tidy_async, "cleaned up"), (chores.stubborn, "")],
+    ("function", "waits", "last"),
+    [
+        (chores.polite, "POLITE", "ended by itself"),
+        (chores.tidy, "GRACE", "cleaned up"),
+        (chores.tidy_async, "GRACE", "cleaned up"),
+        (chores.stubborn, None, ""),
+    ],
 )
-async def test_stopping_asks_then_tells_then_kills_the_whole_group(function: Callable[..., Any], last: str, tmp_path: Path) -> None:
+async def test_stopping_asks_then_tells_then_kills_the_whole_group(
+    function: Callable[..., Any], waits: str | None, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that listen have all the time they need."""
+    if waits is not None:
+        monkeypatch.setattr(process, waits, PATIENCE)
     notes = tmp_path / "notes"
     running = asyncio.ensure_future(isolated(function, notes=str(notes)))
     pids = await family(notes)
     assert all(alive(pid) for pid in pids)
     running.cancel()
-    # A worker that shuts down waits one second for those it has interrupted.
-    _, late = await asyncio.wait([running], timeout=1.0)
+    _, late = await asyncio.wait([running], timeout=2 * PATIENCE)
     assert not late
     assert running.cancelled()
     assert notes.read_text().partition("\n")[2] == last
@@ -156,7 +168,7 @@ async def test_what_a_finished_task_leaves_behind_goes_too(tmp_path: Path) -> No
     async def gone() -> bool:
         return not any(alive(pid) for pid in pids)
 
-    await eventually(gone, within=5)
+    await eventually(gone)
 
 
 WORKER = """
@@ -186,7 +198,7 @@ async def test_when_the_worker_is_killed_nothing_of_it_stays(chore: str, tmp_pat
     async def gone() -> bool:
         return not any(alive(pid) for pid in pids)
 
-    await eventually(gone, within=5)
+    await eventually(gone)
 
 
 SCRIPT = """

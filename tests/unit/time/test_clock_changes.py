@@ -79,6 +79,7 @@ def distinct_zones() -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(6))
 def test_every_change_of_every_zone(part: int) -> None:
     """E4, E5 for the whole tz database."""

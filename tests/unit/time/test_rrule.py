@@ -277,7 +277,7 @@ def test_never_fires(text: str) -> None:
     began = time.process_time()
     with pytest.raises(NeverFires):
         RRule(text)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 10, "no machine is that slow: it walks"
 
 
 def test_nothing_walks_from_the_start() -> None:
@@ -286,10 +286,10 @@ def test_nothing_walks_from_the_start() -> None:
         rule = RRule(f"DTSTART:19700101T000000\nFREQ={frequency};INTERVAL=5")
         began = time.process_time()
         assert rule.next(datetime(2900, 1, 1, tzinfo=UTC)) is not None
-        assert time.process_time() - began < 0.1
+        assert time.process_time() - began < 2, "no machine is that slow: it walks"
 
 
-@settings(max_examples=500, deadline=timedelta(seconds=1))
+@settings(max_examples=500, deadline=timedelta(seconds=20))
 @given(st.text(alphabet="FREQDAILYMONTHSBU=;:,-+0123456789Z\n٣", max_size=80), st.booleans())
 def test_any_text_is_read_or_refused(text: str, led: bool) -> None:
     """S51"""

@@ -30,7 +30,7 @@ from duetime.testing.conformance.drafts import (
     started,
 )
 
-TRIES, PATIENCE = 50, 0.2
+TRIES, PATIENCE = 300, 0.2
 
 
 class Ear:
