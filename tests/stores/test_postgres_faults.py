@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -342,6 +343,17 @@ class TestOutages:
                 connection.execute(f"ALTER DATABASE {NAME} RESET default_transaction_read_only")
         await add(fresh, job(0))
         await fresh.close()
+
+    async def test_the_answer_and_the_deadline_meet_after_the_loop_stood_still(self, store: PostgresStore) -> None:
+        """A task that blocks: what the driver makes of a connection that is closed between two of its steps is no bug of a statement."""
+        line = store._lines.read
+        await line.value("SELECT 1")
+        asked = asyncio.create_task(line.run(lambda connection: connection.fetchval("SELECT 4711 + $1::bigint", 1), patience=0.2))
+        await asyncio.sleep(0)  # it is on its way
+        time.sleep(0.5)  # a task blocks
+        with pytest.raises(StoreUnavailable, match="no answer in time"):
+            await asked
+        assert await line.value("SELECT 4711") == 4711
 
 
 class TestQuarrels:

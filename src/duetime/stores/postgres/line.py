@@ -123,6 +123,11 @@ class Line:
                 return await (self._transact(connection, work) if atomic or self._address.pooled else work(connection))
             except asyncpg.UniqueViolationError:
                 raise
+            except AttributeError as problem:
+                if not self._late:
+                    raise
+                # The answer and the deadline met after the event loop stood still: the driver goes on with a connection that is closed.
+                raise translate(TimeoutError("no answer in time"), Verdict.UNAVAILABLE, self._address.place) from problem
             except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError) as problem:
                 verdict = Verdict.UNAVAILABLE if self._late else judge(problem)
                 if verdict in LOST_SESSION and not _bounded_by_server(problem):
