@@ -38,7 +38,7 @@ async def lifespan(web: Any) -> AsyncIterator[None]:
 async def respond(method: str, path: str) -> tuple[int, dict[str, Any]]:
     match [method, *path.strip("/").split("/")]:
         case ["POST", "welcome", user]:
-            job = await send_welcome.submit(user=user, delay="1s", unique_key=f"welcome/{user}")
+            job = await send_welcome.submit(user=user, delay="3s", unique_key=f"welcome/{user}")
             return 202, {"job": str(job.id), "new": job.created}
         case ["GET", "jobs", job_id]:
             try:

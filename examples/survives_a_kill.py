@@ -22,7 +22,7 @@ app = dt.App(URL)
 async def import_pages(ctx: dt.Context, pages: int) -> int:
     for page in range(ctx.last_checkpoint or 0, pages):
         print(f"attempt {ctx.attempt}: page {page}", flush=True)
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.5)
         await ctx.checkpoint(page + 1)
     return ctx.attempt
 

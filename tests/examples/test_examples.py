@@ -24,7 +24,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @contextmanager
 def program(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, str(EXAMPLES / name), *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # In the background of a script a process is born deaf to SIGINT, and its children are, too.
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509  it starts no thread
+    )
     try:
         yield process
     finally:
