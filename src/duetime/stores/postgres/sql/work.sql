@@ -133,7 +133,7 @@ INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_a
     checkpoint, progress, created_at, claimed_at, error, started_at, finished_at, result)
 SELECT d.id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
     target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'succeeded', attempt, failures, losses, node, cancel_requested,
-    checkpoint, progress, created_at, claimed_at, NULL, to_timestamp(s.started / 1e6), to_timestamp(s.finished / 1e6),
+    checkpoint, progress, created_at, claimed_at, NULL, to_timestamp(s.started / 1e6::float8), to_timestamp(s.finished / 1e6::float8),
     CASE WHEN d.awaited THEN duetime.told(d.id, s.result) ELSE s.result END
 FROM d JOIN s ON s.id = d.id;
 
