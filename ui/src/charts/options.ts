@@ -40,7 +40,7 @@ export function optionsFor({ series, kind, format, zone, width, height, onPoint 
   return {
     width,
     height,
-    padding: [8, 12, 0, 0],
+    padding: [8, 20, 0, 0], // half a label at the right edge
     legend: { show: false },
     cursor: { y: false, points: { show: kind === 'lines' }, drag: { x: false, y: false } },
     scales: { ...(kind === 'bars' && { x: { range: withHalfSteps } }), y: { range: (_, __, high) => [0, Math.max(high * 1.1, 1)] } },
