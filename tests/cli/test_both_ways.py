@@ -205,7 +205,7 @@ SCRIPTS = {
         job retry --all --yes
     """,
     "fleet": """
-        job submit send --queue mail
+        job submit send --queue mail --at 2001-01-01T00:00:00Z
         queue list
         queue list --json
         queue pause mail --note 'server moves'
