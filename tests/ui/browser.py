@@ -13,7 +13,7 @@ from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 from tests.servers.debian import program
 
 ZONE = "Europe/Berlin"
-PATIENCE = 15_000  # milliseconds: two busy cores
+PATIENCE = 60_000  # milliseconds: two busy cores
 FAULTS = ("Content Security Policy", "Uncaught", "Each child in a list", "Maximum update depth")
 
 
