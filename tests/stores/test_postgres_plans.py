@@ -65,6 +65,12 @@ async def plan(line: Line, statement: str, *arguments: Any) -> dict[str, Any]:
     return top
 
 
+async def fewest_blocks(line: Line, statement: str, *arguments: Any) -> int:
+    """Of some looks: one that comes after autovacuum, or after much was written, reads catalogues again and cleans up."""
+    tops = [await plan(line, statement, *arguments) for _ in range(4)]
+    return min(int(top["Shared Hit Blocks"] + top["Shared Read Blocks"]) for top in tops)
+
+
 def nodes(top: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield top
     for below in top.get("Plans", ()):
@@ -106,7 +112,7 @@ async def test_a_claim_does_not_touch_what_is_not_due(store: PostgresStore, stat
     top = await plan(store._lines.claim, statement, 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
     assert ways(top, "jobs") <= {"jobs_due", "jobs_exclusive", "jobs_schedule", "jobs_gated", "jobs_gated_due", "Tid Scan"}
     assert rows_looked_at(top, "jobs") <= 10
-    assert top["Shared Hit Blocks"] + top["Shared Read Blocks"] < 5 * FEW_BLOCKS
+    assert await fewest_blocks(store._lines.claim, statement, 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET]) < 5 * FEW_BLOCKS
 
 
 async def test_a_claim_reads_from_its_bound_on(store: PostgresStore) -> None:
@@ -119,11 +125,9 @@ async def test_a_claim_reads_from_its_bound_on(store: PostgresStore) -> None:
 
 
 async def blocks_of_gated_claim(store: PostgresStore, node: Any, ahead: int) -> int:
-    """How many blocks a claim in turns looks at, at most two of a gate running; the fewest of some looks, since the first one after much
-    was written cleans up, and autovacuum comes by when it likes."""
+    """How many blocks a claim in turns looks at, at most two of a gate running."""
     asked = (100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET], True, [TARGET], [2], [ahead], [None], [None], None)
-    tops = [await plan(store._lines.claim, "claim_in_turns", *asked, False, True, "", "", 1, [], [], [], []) for _ in range(3)]
-    return min(int(top["Shared Hit Blocks"] + top["Shared Read Blocks"]) for top in tops)
+    return await fewest_blocks(store._lines.claim, "claim_in_turns", *asked, False, True, "", "", 1, [], [], [], [])
 
 
 @pytest.mark.parametrize("ahead", [0, 8])
