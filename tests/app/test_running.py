@@ -345,3 +345,25 @@ async def test_run_async_ends_when_cancelled(memory_app: dt.App) -> None:
     life.cancel()
     with pytest.raises(asyncio.CancelledError):
         await life
+
+
+async def test_a_worker_knows_how_many_others_come_for_the_same_jobs(make_app: MakeApp) -> None:
+    """By its heartbeat, and its claims go by it: see the tests of the claimer."""
+    one, other = make_app(), make_app()
+
+    def peers(node: Any) -> int:
+        found: int = node._incarnation._claimer._peers()
+        return found
+
+    async with one.running(lease="2.5s") as here:
+
+        async def alone() -> bool:
+            return peers(here) == 0
+
+        async with other.running(lease="2.5s") as there:
+
+            async def in_company() -> bool:
+                return peers(here) == peers(there) == 1
+
+            await eventually(in_company)
+        await eventually(alone)
