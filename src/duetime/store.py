@@ -50,7 +50,7 @@ class ClaimRequest:
     targets: tuple[str, ...]  # what this node can run; everything else waits for a node that can
     room: int
     prefetch: Micros  # claim what falls due within this time, too
-    exclusive: bool = True  # also look at jobs whose schedule runs one at a time
+    exclusive: bool = True  # also look at jobs whose schedule runs one at a time; without is quicker
     sweep: bool = False  # a look at everything, on a connection of its own
     urgent: bool = False  # a sweep for the few jobs of these lanes: what else it sees to on the way can wait
     bounds: tuple[Bound, ...] = ()  # by target: how many jobs of one gate may run at once and start in a period
@@ -63,6 +63,7 @@ class JobHint(NamedTuple):
     queue: str
     priority: int
     due_at: Micros
+    exclusive: bool = True  # it may be of a schedule that runs one at a time
 
 
 class ScheduleHint(NamedTuple):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
-from duetime.store import Capabilities, Store
+from duetime.model.job import Claimed
+from duetime.store import Capabilities, ClaimRequest, JobHint, Store
 from duetime.stores.postgres import PostgresStore
 from duetime.testing.conformance import StoreConformance
 from duetime.testing.conformance.awaiting import AwaitConformance
-from duetime.testing.conformance.claiming import ClaimConformance
+from duetime.testing.conformance.claiming import ClaimantConformance, ClaimConformance
+from duetime.testing.conformance.drafts import PRIORITY, new_id, of_schedule
 from duetime.testing.conformance.events import EventConformance, EventOrderConformance
 from duetime.testing.conformance.exclusive import ExclusiveConformance
 from duetime.testing.conformance.firing import FireConformance
 from duetime.testing.conformance.gates import GateConformance, GatedExclusiveConformance, GateRaceConformance, TurnConformance
-from duetime.testing.conformance.hints import HintConformance
+from duetime.testing.conformance.hints import Ear, HintConformance
 from duetime.testing.conformance.leases import LeaseConformance
 from duetime.testing.conformance.nodes import BeatConformance, BuryConformance
 from duetime.testing.conformance.notes import MarkConformance, NoteConformance
@@ -60,6 +63,43 @@ class TestPostgres(Bound, StoreConformance):
     def test_it_can_do_everything(self) -> None:
         store = PostgresStore.from_url("postgresql://host/database")
         assert store.capabilities == Capabilities(durable=True, shared=True, hints=True, owner_gone=True, transactions=True)
+
+    async def test_the_news_of_a_job_tells_whether_others_of_its_schedule_matter(self, store: Store) -> None:
+        now, ear = await store.time(), Ear()
+        store.subscribe(ear)
+        for overlap in (None, "queue"):
+            told = JobHint(f"overlap {overlap}", PRIORITY, now, overlap is not None)
+
+            async def add_one(told: JobHint = told, overlap: str | None = overlap) -> None:
+                await store.add_jobs([of_schedule(new_id(0), now, overlap, queue=told.queue)])
+
+            assert await ear.hears(add_one, told.__eq__), ear.heard
+
+
+class NewsFirst(PostgresStore):
+    """Claims in two steps as a worker does that heard of a job: what needs no look at schedules that run one at a time, then the rest."""
+
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        news = await super().claim(replace(request, exclusive=False))
+        return news + await super().claim(replace(request, room=request.room - len(news)))
+
+
+class TestClaimsOfNews(
+    Bound,
+    ClaimConformance,
+    ClaimantConformance,
+    GateConformance,
+    TurnConformance,
+    QueuePauseConformance,
+    QueueLimitConformance,
+    QueueRateConformance,
+):
+    @pytest.fixture
+    async def store(self, url: str) -> AsyncIterator[Store]:
+        store = NewsFirst.from_url(url)
+        await store.open()
+        yield store
+        await store.close()
 
 
 class TestBehindPooler(

@@ -120,7 +120,7 @@ class TestAddress:
 
 
 class TestHints:
-    @given(st.builds(JobHint, QUEUES, st.integers(0, 9), st.integers(0, 1 << 60)))
+    @given(st.builds(JobHint, QUEUES, st.integers(0, 9), st.integers(0, 1 << 60), st.booleans()))
     def test_a_job_hint_arrives_as_it_was(self, hint: JobHint) -> None:
         """F4: short, whatever the queue is called."""
         assert decode(encode(hint)) == hint
@@ -147,12 +147,14 @@ class TestHints:
             JobHint("a", 5, 7),
             JobHint("a", 5, 200),
             JobHint("b", 5, 9),
+            JobHint("b", 5, 8, exclusive=False),
             ScheduleHint(5),
             ScheduleHint(3),
         ]
         bell.take_turn()
         bell.ring(hints)
-        assert sorted((encode(hint), moment) for hint, moment in bell._waiting.values()) == [("j 5 7 a", 7), ("j 5 9 b", 9), ("s 3", 0)]
+        gathered = sorted((encode(hint), moment) for hint, moment in bell._waiting.values())
+        assert gathered == [("b 5 8 b", 8), ("j 5 7 a", 7), ("j 5 9 b", 9), ("s 3", 0)]
         await bell.close()
 
     async def test_behind_a_pooler_a_process_tells_itself(self) -> None:

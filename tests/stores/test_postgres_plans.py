@@ -105,22 +105,29 @@ async def drained(store: PostgresStore, node: Any) -> None:
         await store.settle([success(row, now) for row in claimed])
 
 
-@pytest.mark.parametrize("statement", ["claim", "claim_with_exclusive"])
+def lane_of(statement: str, *lane: object) -> list[Any]:
+    """One lane as the statement takes it."""
+    return list(lane) if statement == "claim_lane" else [[value] for value in lane]
+
+
+@pytest.mark.parametrize("statement", ["claim", "claim_lane", "claim_with_exclusive"])
 async def test_a_claim_does_not_touch_what_is_not_due(store: PostgresStore, statement: str) -> None:
     node, now = await joined(store), await store.time()
     await store.add_jobs([*jobs(MANY, now + DAY), *jobs(MANY, now + DAY, overlap="queue", schedule_id=Ids().new(0)), *jobs(5, now - HOUR)])
-    top = await plan(store._lines.claim, statement, 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
+    asked = (100, node, *lane_of(statement, QUEUE, PRIORITY, 0), 0, [TARGET])
+    top = await plan(store._lines.claim, statement, *asked)
     assert ways(top, "jobs") <= {"jobs_due", "jobs_exclusive", "jobs_schedule", "jobs_gated", "jobs_gated_due", "Tid Scan"}
     assert rows_looked_at(top, "jobs") <= 10
-    assert await fewest_blocks(store._lines.claim, statement, 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET]) < 5 * FEW_BLOCKS
+    assert await fewest_blocks(store._lines.claim, statement, *asked) < 5 * FEW_BLOCKS
 
 
-async def test_a_claim_reads_from_its_bound_on(store: PostgresStore) -> None:
+@pytest.mark.parametrize("statement", ["claim", "claim_lane"])
+async def test_a_claim_reads_from_its_bound_on(store: PostgresStore, statement: str) -> None:
     """C15: dead entries below the bound cost nothing, even while somebody keeps them alive."""
     node, now = await joined(store), await store.time()
     await store.add_jobs([*jobs(MANY, now - HOUR), *jobs(3, now - SECOND)])
     lane = LANE._replace(low=now - 2 * SECOND)
-    top = await plan(store._lines.claim, "claim", 100, node, *([value] for value in lane), 0, [TARGET])
+    top = await plan(store._lines.claim, statement, 100, node, *lane_of(statement, *lane), 0, [TARGET])
     assert rows_looked_at(top, "jobs") == 6
 
 

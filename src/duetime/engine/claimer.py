@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
 from duetime.clock import Clock, pause
 from duetime.engine.brake import Brake
-from duetime.engine.lanes import ANY_QUEUE, Lanes
+from duetime.engine.lanes import ALL_LANES, ANY_QUEUE, Lanes, News
 from duetime.engine.worker import Worker
 from duetime.errors import StoreError
 from duetime.model.instant import SECOND, Micros
@@ -76,8 +77,8 @@ class Claimer:
         if room <= 0 or not self._worker.may_start():
             return AFTER_SWEEP if self._worker.sweeping else LOOK_AGAIN
         patient = self._full % PATIENT_EVERY == PATIENT_EVERY - 1
-        look_at, only = self._next_look()
-        request = self._patient_request(room) if patient else self._request(room, only)
+        look_at, news = self._next_look()
+        request = self._patient_request(room) if patient else self._request(room, news)
         jobs = await _claim(self._store, self._worker, request)
         if patient:
             self._lanes.had_turn(jobs)
@@ -95,7 +96,7 @@ class Claimer:
             self._lanes.exhausted(now, request.lanes)
         if jobs:
             await pause(0)  # they start before the store is asked what follows
-        return await self._until_next(look_at, only)
+        return await self._until_next(look_at, news)
 
     def _portion(self, room: int) -> int:
         """Before their time jobs wait anyway, here or there: whoever asks first leaves others their part, and they start at once on all."""
@@ -109,11 +110,11 @@ class Claimer:
             self._hurry_until = self._clock.monotonic() + HURRY
         return hint.queue == ANY_QUEUE or hint.due_at - LEAD < self.wake_at
 
-    def _next_look(self) -> tuple[Micros, frozenset[tuple[str, int]] | None]:
-        """Until when a look at some lanes will do, and at which; None for all. A turn that fails is followed by a look at all."""
+    def _next_look(self) -> tuple[Micros, News]:
+        """Until when a look at what is new will do, and at what. A turn that fails is followed by a look at all."""
         news, look_at = self._lanes.news(), self._look_at
         self._look_at, self.wake_at = 0, 1 << 62
-        return (look_at, news) if news and self._clock.now() < look_at else (1 << 62, None)
+        return (look_at, news) if news.lanes and self._clock.now() < look_at else (1 << 62, ALL_LANES)
 
     async def _recall(self) -> None:
         """Claimed, and the reply lost: the store knows what this node holds. While the sweeper waits for a reply of its own, the answer
@@ -123,16 +124,16 @@ class Claimer:
             self._worker.give_back_strangers(held)
             self._worker.doubtful = False
 
-    async def _until_next(self, look_at: Micros, only: frozenset[tuple[str, int]] | None) -> Micros:
-        next_due = await self._store.next_due(self._request(1, only))
+    async def _until_next(self, look_at: Micros, news: News) -> Micros:
+        next_due = await self._store.next_due(self._request(1, news))
         self._next_due = next_due or 0
         now = self._clock.now()
         look_at = min(look_at, now + LOOK_AGAIN, now + LOOK_AGAIN if next_due is None else _when_to_claim(next_due, now))
         self._look_at = self.wake_at = look_at
         return max(0, look_at - now)
 
-    def _request(self, room: int, only: frozenset[tuple[str, int]] | None) -> ClaimRequest:
-        return _request(self._asked, self._worker, self._lanes.bounded(only), room, PREFETCH)
+    def _request(self, room: int, news: News) -> ClaimRequest:
+        return _request(self._asked, self._worker, self._lanes.bounded(news.lanes), room, PREFETCH, exclusive=news.exclusive)
 
     def _patient_request(self, room: int) -> ClaimRequest:
         """A part of the room, for those who would never be first while more urgent ones keep coming."""
@@ -222,8 +223,9 @@ def _when_to_claim(next_due: Micros, now: Micros) -> Micros:
     return next_due if next_due <= now + PREFETCH else next_due - LEAD
 
 
-def _request(asked: Asked, worker: Worker, lanes: tuple[Lane, ...], room: int, prefetch: Micros) -> ClaimRequest:
-    return ClaimRequest(asked.node, lanes, asked.targets, room, prefetch, bounds=worker.bounds(asked.bounds), fresh=worker.fresh)
+def _request(asked: Asked, worker: Worker, lanes: tuple[Lane, ...], room: int, prefetch: Micros, *, exclusive: bool = True) -> ClaimRequest:
+    bounds = worker.bounds(asked.bounds)
+    return ClaimRequest(asked.node, lanes, asked.targets, room, prefetch, exclusive, bounds=bounds, fresh=worker.fresh)
 
 
 async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Claimed]:
@@ -237,6 +239,7 @@ async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Cl
         raise
     finally:
         worker.reserved -= request.room
+    lapse = worker.monotonic() - began
     worker.take(jobs, passing=request.urgent)
-    worker.on_claimed(jobs, worker.monotonic() - began)
+    asyncio.get_running_loop().call_soon(worker.on_claimed, jobs, lapse)  # the first of them starts before anybody is told
     return jobs

@@ -366,3 +366,18 @@ def test_one_urgent_job_after_the_other_passes_the_crowd() -> None:
             await sweeper.run_once()
 
     play(scene)
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_a_lane_with_news_is_asked_alone_and_for_what_the_news_was(exclusive: bool) -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(), rate=None)
+        await bench.claimer.run_once()
+        assert all(len(request.lanes) == 10 and request.exclusive for request in bench.store.requests)
+        bench.store.requests.clear()
+        bench.claimer.heard(JobHint("default", 5, 0, exclusive))
+        await bench.claimer.run_once()
+        asked = [([lane[:2] for lane in request.lanes], request.exclusive) for request in bench.store.requests]
+        assert asked == [([("default", 5)], exclusive)] * 2  # what to claim, and what is due next
+
+    play(scene)

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.engine.lanes import ANY_QUEUE, SLACK, Lanes
+from duetime.engine.lanes import ALL_LANES, ANY_QUEUE, SLACK, Lanes
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
 from duetime.store import JobHint
@@ -71,6 +71,29 @@ def test_a_hint_about_an_unknown_queue_is_ignored() -> None:
     lanes = Lanes(["default"])
     lanes.heard(JobHint("mail", 5, 0))
     assert "mail" not in lanes
+
+
+def test_news_is_where_something_came_and_what_it_may_be() -> None:
+    lanes = Lanes(["default", "mail"])
+    assert lanes.news() == ALL_LANES
+    lanes.heard(JobHint("default", 5, NOW, exclusive=False))
+    lanes.heard(JobHint("default", 9, NOW, exclusive=False))
+    assert lanes.news() == (frozenset({("default", 5), ("default", 9)}), False)
+    lanes.heard(JobHint("default", 5, NOW, exclusive=False))
+    lanes.heard(JobHint("mail", 5, NOW))
+    assert lanes.news() == (frozenset({("default", 5), ("mail", 5)}), True)
+    lanes.heard(JobHint("default", 5, NOW, exclusive=False))
+    lanes.heard(JobHint(ANY_QUEUE, 0, 0))
+    assert lanes.news() == ALL_LANES
+    assert lanes.news() == (frozenset(), False)
+
+
+def test_lanes_with_news_come_most_urgent_first() -> None:
+    lanes = Lanes(["b", "a"])
+    lanes.news()
+    for queue, priority in (("a", 3), ("b", 9), ("b", 3), ("a", 9)):
+        lanes.heard(JobHint(queue, priority, NOW))
+    assert [lane[:2] for lane in lanes.bounded(lanes.news().lanes)] == [("a", 9), ("b", 9), ("a", 3), ("b", 3)]
 
 
 def test_the_sweep_reads_from_the_beginning() -> None:

@@ -146,8 +146,8 @@ class Bell:
 def encode(hint: Hint) -> str:
     """Short whatever it is about; the queue comes last because its name may hold anything."""
     match hint:
-        case JobHint(queue, priority, due_at):
-            return f"j {priority} {due_at} {queue}"
+        case JobHint(queue, priority, due_at, exclusive):
+            return f"{'j' if exclusive else 'b'} {priority} {due_at} {queue}"
         case ScheduleHint(moment):
             return f"s {moment}"
         case CancelHint(node, job_id):
@@ -162,8 +162,8 @@ def decode(payload: str) -> Hint | None:
     """None for what this version does not know."""
     try:
         match payload.split(" ", 3):
-            case ["j", priority, due_at, queue]:
-                return JobHint(queue, int(priority), int(due_at))
+            case ["j" | "b" as kind, priority, due_at, queue]:
+                return JobHint(queue, int(priority), int(due_at), kind == "j")
             case ["s", moment]:
                 return ScheduleHint(int(moment))
             case ["c", node, job_id]:
@@ -179,8 +179,8 @@ def decode(payload: str) -> Hint | None:
 
 def _key(hint: Hint) -> tuple[object, ...]:
     match hint:
-        case JobHint(queue, priority, _):
-            return ("j", queue, priority)
+        case JobHint(queue, priority, _, exclusive):
+            return ("j", queue, priority, exclusive)
         case ScheduleHint():
             return ("s",)
         case CancelHint(node, job_id):
@@ -194,7 +194,7 @@ def _key(hint: Hint) -> tuple[object, ...]:
 def _instant(hint: Hint) -> Micros:
     """Of two hints with the same key the one about the earlier instant says all; of two about events, the later id."""
     match hint:
-        case JobHint(_, _, due_at):
+        case JobHint(due_at=due_at):
             return due_at
         case ScheduleHint(moment):
             return moment

@@ -15,7 +15,7 @@ from duetime.model.job import CancelReply, Job, JobDraft, JobFilter
 from duetime.model.lease import NodeId
 from duetime.store import CancelHint, DoneHint, JobHint, QueueCount
 from duetime.stores.postgres import listing
-from duetime.stores.postgres.bell import Bell
+from duetime.stores.postgres.bell import Bell, encode
 from duetime.stores.postgres.line import PATIENCE, Work
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.outside import Outside
@@ -62,20 +62,17 @@ class Jobs:
 
     async def store(self, draft: JobDraft, again: bool) -> bool:
         """False when its id is known or its key is taken."""
-        notify = self._bell.take_turn()
+        hint = JobHint(draft.queue, draft.priority, draft.due_at, draft.overlap is not None)
+        told = encode(hint) if self._bell.take_turn() else None
         statements = iter((SQL["add_job"],) if not again else ())
 
         async def work(connection: Any) -> Any:
             """Run a second time, the line lost the reply of the first."""
-            return await connection.fetchrow(next(statements, SQL["add_job_again"]), *draft, notify)
+            return await connection.fetchrow(next(statements, SQL["add_job_again"]), *draft, told)
 
         stored = await self._lines.submit.run(work)
         if stored is not None and stored["soon"]:
-            hints = [JobHint(draft.queue, draft.priority, draft.due_at)]
-            if notify:
-                self._bell.tell_here(hints)
-            else:
-                self._bell.ring(hints)
+            (self._bell.ring if told is None else self._bell.tell_here)([hint])
         return stored is not None
 
     async def _insert(self, drafts: Sequence[JobDraft]) -> None:

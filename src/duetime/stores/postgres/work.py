@@ -68,7 +68,8 @@ class Work:
 
     async def _take(self, line: Line, request: ClaimRequest) -> list[Claimed]:
         if not request.exclusive:
-            return _in_order(request, await _run_claim(line, "claim", request))
+            one_lane = len(request.lanes) == 1
+            return _in_order(request, await (_claim_lane(line, request) if one_lane else _run_claim(line, "claim", request)))
         try:
             rows = await _run_claim(line, "claim_with_exclusive", request)
         except asyncpg.UniqueViolationError:
@@ -79,7 +80,7 @@ class Work:
     async def _take_in_turns(self, line: Line, request: ClaimRequest) -> list[Claimed]:
         turns = self._turns[request.sweep]
         try:
-            return await turns.take(line, request, request.exclusive)
+            return await turns.take(line, request, exclusive=True)  # nothing is saved by leaving them out here
         except asyncpg.UniqueViolationError:
             return await turns.take(line, request, exclusive=False)
 
@@ -128,6 +129,12 @@ async def _run_claim(line: Line, statement: str, request: ClaimRequest) -> list[
     # Not repeated after a lost reply: nobody would know what the first try has claimed.
     values = (request.room, request.node, *_columns(request), request.prefetch, request.targets)
     rows: list[Any] = await line.run(lambda connection: connection.fetch(SQL[statement], *values), repeat=False)
+    return rows
+
+
+async def _claim_lane(line: Line, request: ClaimRequest) -> list[Any]:
+    values = (request.room, request.node, *request.lanes[0], request.prefetch, request.targets)
+    rows: list[Any] = await line.run(lambda connection: connection.fetch(SQL["claim_lane"], *values), repeat=False)
     return rows
 
 

@@ -6,15 +6,14 @@
 -- OFFSET 0 keeps the planner from reading a whole table in order to hash it.
 
 -- name: add_job
--- $1..$18 the draft, $19 whether to notify. Answers a row if it was stored; `soon` says whether listeners want to know.
+-- $1..$18 the draft, $19 what to tell listeners, if anything. Answers a row if it was stored; `soon` says whether they want to know.
 INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
     target, target_spec, payload, policies, owner, labels, unique_key, retry_of, gate)
 SELECT $1::uuid, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz, $7::text, $8::smallint, $9::text,
     $10::text, $11::bytea, $12::bytea, $13::bytea, $14::text, $15::bytea, $16::text, $17::uuid, $18::text
 ON CONFLICT DO NOTHING
 RETURNING due_at < clock_timestamp() + interval '2 seconds' AS soon,
-    CASE WHEN $19::boolean AND due_at < clock_timestamp() + interval '2 seconds' THEN
-        pg_notify('duetime', format('j %s %s %s', priority, (extract(epoch FROM due_at) * 1000000)::bigint, queue)) END;
+    CASE WHEN $19::text IS NOT NULL AND due_at < clock_timestamp() + interval '2 seconds' THEN pg_notify('duetime', $19) END;
 
 -- name: add_job_again
 -- The same when an earlier reply was lost: the job may have finished since.
@@ -26,8 +25,7 @@ WHERE NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = $1
     AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour')
 ON CONFLICT DO NOTHING
 RETURNING due_at < clock_timestamp() + interval '2 seconds' AS soon,
-    CASE WHEN $19::boolean AND due_at < clock_timestamp() + interval '2 seconds' THEN
-        pg_notify('duetime', format('j %s %s %s', priority, (extract(epoch FROM due_at) * 1000000)::bigint, queue)) END;
+    CASE WHEN $19::text IS NOT NULL AND due_at < clock_timestamp() + interval '2 seconds' THEN pg_notify('duetime', $19) END;
 
 -- name: add_jobs
 -- $1..$18 the drafts, column by column; $19, $20 the least and the greatest of their ids. Answers the ids that were stored.

@@ -24,8 +24,23 @@ WHERE ctid = ANY (ARRAY(
 RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
     overlap, policies, target_spec, checkpoint, tenant, begun, gate;
 
+-- name: claim_lane
+-- The same in one lane, $3 and $4, from $5 on: what an idle worker asks when it hears of a job, and how long that takes is its pick-up time.
+UPDATE duetime.jobs SET state = 'running', attempt = attempt + 1, node = $2, claimed_at = statement_timestamp()
+WHERE ctid = ANY (ARRAY(
+    SELECT j.ctid FROM duetime.jobs j
+    WHERE j.state = 'pending' AND j.overlap IS NULL AND j.gate IS NULL AND j.queue = $3 AND j.priority = $4
+        AND j.due_at >= $5 AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
+        AND EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
+        AND NOT EXISTS (SELECT FROM duetime.queues q WHERE q.paused AND q.name = $3)
+        AND NOT (((SELECT EXISTS (SELECT FROM duetime.jobs g WHERE g.state = 'pending' AND g.gate IS NOT NULL))
+            OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.goes_in_turns(ARRAY[$3], ARRAY[$4], $6)))
+    ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED))
+RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
+    overlap, policies, target_spec, checkpoint, tenant, begun, gate;
+
 -- name: claim_with_exclusive
--- The same, and in each lane also jobs that run one at a time per schedule: those in whose way no started job of their schedule is, the
+-- As `claim`, and in each lane also jobs that run one at a time per schedule: those in whose way no started job of their schedule is, the
 -- oldest fire first. A unique index refuses what two claims at the same moment might both believe.
 UPDATE duetime.jobs SET state = 'running', attempt = attempt + 1, node = $2, claimed_at = statement_timestamp()
 WHERE ctid = ANY (ARRAY(
