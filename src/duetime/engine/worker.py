@@ -32,6 +32,8 @@ from duetime.model.limit import Bound
 from duetime.model.settle import Settlement
 
 _PENDING = State.PENDING
+MOST_STARTS = 64  # in one turn of the event loop: what is due together leaves together, before the answers to the first come in
+LONG_TURN = SECOND // 50  # then fewer: other things than starts have to be seen to
 Begin = Callable[[UUID, int], Awaitable[bool]]
 
 
@@ -56,6 +58,10 @@ class Worker:
         self._idle: list[asyncio.Future[None]] = []
         self._slots: dict[Slot, None] = {}  # each with its runner; a dict keeps their order
         self._armed = False
+        self._armed_at: Micros = 0
+        self._starts = 1  # runners to wake in one turn
+        self._woken = 0
+        self._found = 0  # of those that were woken, how many found something to do
         self._closed = False
         self._emptied: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
@@ -209,19 +215,33 @@ class Worker:
         """Have a runner start what is ready, if one is free."""
         if not self._armed and self._ready and (self._idle or len(self._slots) < self._most_slots):
             self._armed = True
-            self._loop.call_soon(self._kick)
+            self._armed_at = self.monotonic()
+            self._loop.call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        """Tasks that never suspend are all performed by the first runner: more would find nothing to do."""
+        more = self._found >= self._woken and self.monotonic() - self._armed_at < LONG_TURN
+        self._starts = min(2 * self._starts, MOST_STARTS) if more else max(1, self._starts // 2)
+        self._kick()
 
     def _kick(self) -> None:
         self._armed = False
         if not self._ready or self._closed:
             return
-        if self._idle:
-            self._idle.pop().set_result(None)
-        elif len(self._slots) < self._most_slots:
-            slot = Slot()
-            self._slots[slot] = None
-            slot.runner = self._loop.create_task(self._run_jobs(slot))
-            slot.runner.add_done_callback(lambda _: self._retire(slot))
+        self._woken, self._found = min(self._starts, len(self._ready)), 0
+        for _ in range(self._woken):
+            if self._idle:
+                self._idle.pop().set_result(None)
+            elif len(self._slots) < self._most_slots:
+                self._add_runner()
+            else:
+                break
+
+    def _add_runner(self) -> None:
+        slot = Slot()
+        self._slots[slot] = None
+        slot.runner = self._loop.create_task(self._run_jobs(slot))
+        slot.runner.add_done_callback(lambda _: self._retire(slot))
 
     def _retire(self, slot: Slot) -> None:
         self._slots.pop(slot, None)
@@ -232,6 +252,7 @@ class Worker:
         assert me is not None
         base = copy_context()
         while True:
+            self._found += bool(self._ready)
             while self._ready and self.may_start():
                 slot.job = job = self._ready.popleft()
                 if not self._armed:

@@ -12,7 +12,7 @@ import pytest
 
 from duetime.engine.alarm import LoopAlarm
 from duetime.engine.clock import NodeClock
-from duetime.engine.worker import Worker
+from duetime.engine.worker import LONG_TURN, MOST_STARTS, Worker
 from duetime.invoker import Context, Policies
 from duetime.model.attempt import Ending
 from duetime.model.job import Claimed, Delivery, State
@@ -233,3 +233,52 @@ def test_fencing_an_attempt_leaves_the_next_one_of_the_same_job_alone(virtual: S
         assert [running.attempt for running in worker.running] == [2]
 
     virtual.run_until_complete(scene())
+
+
+class Waiting(Handler):
+    """Starts, and waits for an answer. A start takes some microseconds of its clock."""
+
+    def __init__(self, takes: int = 0) -> None:
+        super().__init__()
+        self.now = 1_000
+        self._takes = takes
+
+    async def invoke(self, context: Context, payload: bytes) -> Any:
+        self.now += self._takes
+        await super().invoke(context, payload)
+        await asyncio.sleep(3_600)
+
+
+async def most_starts_in_a_turn(handler: Waiting, count: int) -> tuple[int, int]:
+    """Of `count` jobs that are due together; and how many turns of the event loop it takes to start them all."""
+    clock = NodeClock(lambda: handler.now, LoopAlarm, lambda: 0.0)
+    worker = Worker({"task": handler}, clock, count, lambda: None, accept, make_desk(PaperStore(), clock=clock))
+    worker.take([numbered(number) for number in range(count)])
+    turns, most, begun = 0, 0, 0
+    while begun < count:
+        await asyncio.sleep(0)
+        turns, most, begun = turns + 1, max(most, len(handler.started) - begun), len(handler.started)
+    worker.dismiss()
+    return most, turns
+
+
+async def test_what_is_due_together_starts_in_a_few_turns() -> None:
+    most, turns = await most_starts_in_a_turn(Waiting(), 500)
+    assert most <= MOST_STARTS
+    assert turns < 30
+
+
+async def test_slow_starts_leave_others_their_turns() -> None:
+    most, _ = await most_starts_in_a_turn(Waiting(takes=LONG_TURN), 100)
+    assert most <= 2
+
+
+async def test_tasks_that_never_suspend_need_no_more_than_a_runner_or_two() -> None:
+    handler = Handler()
+    worker = make(handler, slots=500)
+    for batch in range(5):
+        worker.take([numbered(500 * batch + number) for number in range(100)])
+        await asyncio.sleep(0.01)
+    assert len(handler.started) == 500
+    assert len(worker._slots) <= 2
+    worker.dismiss()
