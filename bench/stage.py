@@ -42,8 +42,8 @@ class PostgresStage:
         self.server = server
 
     @contextmanager
-    def ground(self) -> Iterator[Ground]:
-        with self.database(DATABASE) as url, _folder() as folder:
+    def ground(self, name: str = DATABASE) -> Iterator[Ground]:
+        with self.database(name) as url, _folder() as folder:
             ground = Ground(url, folder)
             ground.client("migrate")
             yield ground

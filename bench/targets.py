@@ -57,9 +57,9 @@ def _beside_millions(factor: float) -> tuple[Limit, ...]:
         limit
         for size in ("1m", "10m")
         for limit in (
-            most(f"postgres.punctual_{size}.p99", factor, "postgres.punctual.p99"),
-            most(f"postgres.herd_{size}.last", factor, "postgres.herd.last"),
-            least(f"postgres.drain_{size}.rate", 1 / factor, "postgres.drain.rate"),
+            most(f"postgres.punctual_{size}.p99", factor, f"postgres.punctual_{size}.empty"),
+            most(f"postgres.herd_{size}.last", factor, f"postgres.herd_{size}.empty"),
+            least(f"postgres.drain_{size}.rate", 1 / factor, f"postgres.drain_{size}.empty"),
             most(f"postgres.punctual_{size}.early", 0),
         )
     )
