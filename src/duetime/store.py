@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from duetime.model.attempt import Attempt
+from duetime.model.hint import Hint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
@@ -57,41 +58,6 @@ class ClaimRequest:
     fresh: int | None = None  # about how many to take at most of gates the node has no job of; a wish: not every store goes by it
 
 
-class JobHint(NamedTuple):
-    """A job of this lane is due at this instant. Queue "*" means: look at all of them; the priority then says how urgent it may be."""
-
-    queue: str
-    priority: int
-    due_at: Micros
-    exclusive: bool = True  # it may be of a schedule that runs one at a time
-
-
-class ScheduleHint(NamedTuple):
-    """A schedule's cursor was set to this instant."""
-
-    next_fire_time: Micros
-
-
-class CancelHint(NamedTuple):
-    """Somebody wants this running job of this node stopped."""
-
-    node: NodeId
-    job_id: UUID
-
-
-class DoneHint(NamedTuple):
-    """A job somebody waits for has reached its final state."""
-
-    job_id: UUID
-
-
-class EventHint(NamedTuple):
-    """The log of events has grown to this id."""
-
-    last: int
-
-
-Hint = JobHint | ScheduleHint | CancelHint | DoneHint | EventHint
 Unsubscribe = Callable[[], None]
 
 EVENTS_KEPT = 100_000

@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import settings
 
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, JobDraft, JobFilter
 from duetime.model.limit import Rate
-from duetime.store import EVENTS_KEPT_FOR, JobHint, Store
+from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores.memory import MemoryStore
 from duetime.stores.memory.heap import FEW_STALE, DueHeap
 from duetime.stores.memory.row import Row

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from duetime.model.hint import JobHint
 from duetime.model.job import Claimed
-from duetime.store import Capabilities, ClaimRequest, JobHint, Store
+from duetime.store import Capabilities, ClaimRequest, Store
 from duetime.stores.postgres import PostgresStore
 from duetime.testing.conformance import StoreConformance
 from duetime.testing.conformance.awaiting import AwaitConformance

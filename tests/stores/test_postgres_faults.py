@@ -14,10 +14,11 @@ import pytest
 from duetime.clock import monotonic_micros
 from duetime.errors import ConfigError, NotOpen, SchemaMissing, SchemaTooNew, StoreError, StoreUnavailable
 from duetime.model.attempt import Ending
+from duetime.model.hint import Hint, JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import JobFilter, State
 from duetime.model.schedule import ScheduleFilter
-from duetime.store import Hint, JobHint, Migration
+from duetime.store import Migration
 from duetime.stores.postgres import PostgresStore, upkeep
 from duetime.testing.conformance.drafts import (
     HOUR,

@@ -17,8 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session, async_ses
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from duetime.errors import InvalidInput
+from duetime.model.hint import JobHint
 from duetime.model.job import JobDraft, JobFilter, State
-from duetime.store import JobHint, Store
+from duetime.store import Store
 from duetime.stores.postgres import PostgresStore
 from duetime.testing.conformance.drafts import HOUR, PRIORITY, QUEUE, TENANT, add, job, jobs, joined, new_id, request, stored
 from duetime.testing.conformance.hints import Ear, calls_for

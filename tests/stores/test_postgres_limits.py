@@ -10,11 +10,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from duetime.model.hint import DoneHint, Hint
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, JobFilter, State
 from duetime.model.limit import Queue, Rate
 from duetime.model.unique import LIVE, Admission, OnConflict, Rule
-from duetime.store import DoneHint, Hint, Lane, MarkReply, Note
+from duetime.store import Lane, MarkReply, Note
 from duetime.stores.postgres import PostgresStore, upkeep
 from duetime.stores.postgres.notes import merged
 from duetime.stores.postgres.turns import in_order

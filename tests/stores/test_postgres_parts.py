@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.errors import ConfigError, SchemaMissing, StoreError, StoreFull, StoreUnavailable
+from duetime.model.hint import CancelHint, DoneHint, Hint, JobHint, ScheduleHint
 from duetime.model.ids import Ids
-from duetime.store import CancelHint, DoneHint, Hint, JobHint, ScheduleHint
 from duetime.stores import postgres, statements
 from duetime.stores.postgres import PostgresStore
 from duetime.stores.postgres.address import parse

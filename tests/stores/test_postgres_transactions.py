@@ -13,8 +13,8 @@ import pytest
 
 from duetime.errors import StoreError, StoreUnavailable
 from duetime.model.attempt import Ending
+from duetime.model.hint import DoneHint, Hint, JobHint
 from duetime.model.job import State
-from duetime.store import DoneHint, Hint, JobHint
 from duetime.stores.postgres import PostgresStore, transactions
 from duetime.testing.conformance.drafts import HOUR, ended, job, joined, started, stored, success
 from tests.servers.proxy import Proxy

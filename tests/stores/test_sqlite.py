@@ -14,9 +14,10 @@ import pytest
 from hypothesis import settings
 
 from duetime.errors import ConfigError, NotOpen, SchemaTooNew, StoreError, StoreFull, StoreUnavailable
+from duetime.model.hint import CancelHint, EventHint
 from duetime.model.instant import SECOND
 from duetime.model.job import JobFilter, State
-from duetime.store import EVENTS_KEPT_FOR, CancelHint, EventHint, Store
+from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores import from_url
 from duetime.stores.sqlite import SqliteStore, faults, location, schema, upkeep, writer
 from duetime.stores.sqlite.connection import connect

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from duetime.model.hint import Hint, JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, JobFilter, State
 from duetime.model.lease import NodeId
 from duetime.model.limit import Queue, Rate
-from duetime.store import Hint, JobHint, Lane, QueueCount
+from duetime.store import Lane, QueueCount
 from duetime.stores.sqlite import SqliteStore, gates
 from duetime.stores.sqlite.session import Transaction
 from duetime.testing.conformance.drafts import (

@@ -17,8 +17,9 @@ import sqlalchemy
 from sqlalchemy import orm
 
 from duetime.errors import InvalidInput, StoreUnavailable
+from duetime.model.hint import Hint, JobHint
 from duetime.model.job import HIGHEST_PRIORITY, JobFilter, State
-from duetime.store import Guest, Hint, JobHint
+from duetime.store import Guest
 from duetime.stores.sqlite import SqliteStore
 from duetime.testing.conformance.drafts import HOUR, QUEUE, TENANT, add, claim_one, job, jobs, joined, stored
 

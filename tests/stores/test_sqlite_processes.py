@@ -17,9 +17,9 @@ from uuid import UUID
 
 import pytest
 
+from duetime.model.hint import DoneHint, Hint, JobHint
 from duetime.model.job import HIGHEST_PRIORITY, Claimed, JobFilter, State
 from duetime.model.lease import NodeId
-from duetime.store import DoneHint, Hint, JobHint
 from duetime.stores.sqlite import SqliteStore
 from duetime.stores.sqlite.connection import connect
 from duetime.testing.conformance.drafts import TENANT, add, job, jobs, joined, loss, started

@@ -13,11 +13,12 @@ import pytest
 from duetime.engine.clock import NodeClock
 from duetime.engine.heart import ThreadedHeart
 from duetime.errors import InvalidInput, NotOpen, StoreError, StoreUnavailable
+from duetime.model.hint import DoneHint, Hint
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, State
 from duetime.model.lease import NodeDraft
 from duetime.observer import Observers
-from duetime.store import DoneHint, Hint, Transaction
+from duetime.store import Transaction
 from duetime.stores.sqlite import SqliteStore, holding, task_connection
 from duetime.stores.sqlite.turnstile import turnstile_of
 from duetime.testing.conformance.drafts import HOUR, add, claim_one, job, joined, request, retry, started, stored, success

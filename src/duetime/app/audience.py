@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from duetime.clock import Clock
 from duetime.errors import StoreError
+from duetime.model.hint import EventHint, Hint
 from duetime.model.instant import SECOND, Micros, to_datetime
 from duetime.observers.entries import GAP, KINDS, MANY, Entry, gap
 from duetime.observers.journal import AUDIENCE
-from duetime.store import EventHint, Hint, Store, Unsubscribe
+from duetime.store import Store, Unsubscribe
 
 RESET = "reset"
 PAGE = 500

@@ -12,10 +12,11 @@ from duetime.invoker import Policies
 from duetime.model.attempt import Ending, Outcome
 from duetime.model.codec import encode_payload
 from duetime.model.events import AttemptsSettled
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Job, State
 from duetime.observer import Observer
-from duetime.store import JobHint, Note, Store
+from duetime.store import Note, Store
 
 LONGEST_ERROR = 8_000
 REPORT_WITHIN = 3_600 * SECOND  # for jobs without a timeout of their own

@@ -14,9 +14,10 @@ from duetime.clock import Clock
 from duetime.errors import WaitTimeout
 from duetime.model import duration
 from duetime.model.duration import Duration
+from duetime.model.hint import DoneHint, Hint, JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Job
-from duetime.store import DoneHint, Hint, JobHint, Store, Unsubscribe
+from duetime.store import Store, Unsubscribe
 
 SAFETY_LOOK = 5 * SECOND
 FIRST_LOOK, LONGEST_LOOK = SECOND // 100, SECOND // 2  # without hints

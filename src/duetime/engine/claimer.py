@@ -12,11 +12,12 @@ from duetime.engine.brake import Brake
 from duetime.engine.lanes import ALL_LANES, ANY_QUEUE, Lanes, News
 from duetime.engine.worker import Worker
 from duetime.errors import StoreError
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
 from duetime.model.lease import NodeId
 from duetime.model.limit import Bound, Queue
-from duetime.store import ClaimRequest, JobHint, Lane, Store
+from duetime.store import ClaimRequest, Lane, Store
 
 BATCH = 1_000
 SMALL_BATCH = 200  # while urgent jobs keep coming: one that is claimed among a crowd waits until all of them are

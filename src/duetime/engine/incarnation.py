@@ -24,6 +24,7 @@ from duetime.engine.settler import Settler
 from duetime.engine.worker import Worker
 from duetime.invoker import Handler
 from duetime.model.events import JobsClaimed
+from duetime.model.hint import CancelHint, Hint, JobHint, ScheduleHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
 from duetime.model.lease import NodeId
@@ -31,7 +32,7 @@ from duetime.model.limit import Bound
 from duetime.model.profile import Profile
 from duetime.model.settle import Settlement
 from duetime.observer import Observers
-from duetime.store import CancelHint, Hint, JobHint, ScheduleHint, Store
+from duetime.store import Store
 
 FLUSH_WITHIN = 5 * SECOND
 

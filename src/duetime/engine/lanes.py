@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY, Claimed
-from duetime.store import JobHint, Lane
+from duetime.store import Lane
 
 SLACK = 5 * SECOND  # how far behind now an exhausted lane is still read: transactions take a while to commit
 ANY_QUEUE = "*"

@@ -13,13 +13,14 @@ from duetime.invoker import Handler, Policies
 from duetime.model.attempt import Ending, Outcome
 from duetime.model.codec import decode
 from duetime.model.events import AttemptsSettled, JobsRecovered, NodesBuried
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Delivery
 from duetime.model.lease import NodeId
 from duetime.model.retry import Retry
 from duetime.model.settle import Settlement, settle
 from duetime.observer import Observers
-from duetime.store import JobHint, Store
+from duetime.store import Store
 
 TURN = SECOND * 3 // 10
 BATCH = 500

@@ -8,11 +8,12 @@ from uuid import UUID
 from duetime.engine.failpoint import failpoint
 from duetime.engine.worker import Worker
 from duetime.model.events import AttemptsSettled, SettlementsRefused
+from duetime.model.hint import JobHint
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed
 from duetime.model.settle import Settlement
 from duetime.observer import Observers
-from duetime.store import JobHint, Store
+from duetime.store import Store
 
 BATCH = 2_000
 

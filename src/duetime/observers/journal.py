@@ -14,10 +14,11 @@ from contextlib import suppress
 from duetime.clock import Clock
 from duetime.errors import StoreError
 from duetime.model.events import Event
+from duetime.model.hint import EventHint, Hint
 from duetime.model.instant import SECOND, Micros
 from duetime.observers.entries import FEW, TOLD, Entry, entries_of, gap, many, tenants_of
 from duetime.observers.errand import Errand
-from duetime.store import EventHint, Hint, Store, Unsubscribe
+from duetime.store import Store, Unsubscribe
 
 AUDIENCE = ("audience", "", "events")  # kind, tenant and key of the record
 MOMENT = SECOND // 5

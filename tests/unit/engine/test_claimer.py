@@ -26,12 +26,13 @@ from duetime.engine.claimer import (
 from duetime.engine.lanes import Lanes
 from duetime.engine.worker import Worker
 from duetime.invoker import Context, Policies
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Delivery
 from duetime.model.lease import NodeId
 from duetime.model.limit import Bound, Queue, Rate
 from duetime.model.retry import Retry
-from duetime.store import ClaimRequest, JobHint, Lane, Store
+from duetime.store import ClaimRequest, Lane, Store
 from tests.unit.engine.paper import PaperStore, job, make_desk, play, virtual_clock
 
 ASKED = Asked(NodeId(1), ("task",), (Bound("task", 2, Rate(5, 1_000)),))

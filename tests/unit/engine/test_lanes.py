@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.engine.lanes import ALL_LANES, ANY_QUEUE, SLACK, Lanes
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
-from duetime.store import JobHint
 
 NOW: Micros = 1_000 * SECOND
 

@@ -15,6 +15,7 @@ from duetime.invoker import Context, Policies
 from duetime.model.attempt import Ending
 from duetime.model.codec import encode
 from duetime.model.events import AttemptsSettled, Event
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Delivery, State
 from duetime.model.lease import NodeId
@@ -23,7 +24,7 @@ from duetime.model.retry import Retry
 from duetime.model.settle import Settlement
 from duetime.model.verdict import Failed, GiveUp, HandOver, Verdict
 from duetime.observer import Observers
-from duetime.store import JobHint, Store
+from duetime.store import Store
 
 NOW: Micros = 1_000 * SECOND
 

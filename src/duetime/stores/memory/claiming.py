@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
+from duetime.model.hint import CancelHint, Hint
 from duetime.model.instant import Micros
 from duetime.model.job import Overlap, State
-from duetime.store import CancelHint, ClaimRequest, Hint, Lane
+from duetime.store import ClaimRequest, Lane
 from duetime.stores.memory.jobs import Jobs
 from duetime.stores.memory.row import Row
 from duetime.stores.memory.turns import Gates, Turn

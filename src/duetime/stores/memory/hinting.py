@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from duetime.model.hint import Hint, JobHint, ScheduleHint
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
 from duetime.model.schedule import Schedule
-from duetime.store import Hint, JobHint, ScheduleHint
 
 LOOK_AT_EVERYTHING = JobHint("*", 0, 0)
 

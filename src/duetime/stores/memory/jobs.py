@@ -7,11 +7,11 @@ from typing import TypeVar
 from uuid import UUID
 
 from duetime.model.attempt import Attempt, Ending
+from duetime.model.hint import DoneHint, Hint, JobHint
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft, State
 from duetime.model.lease import NodeId
 from duetime.model.settle import Settlement
-from duetime.store import DoneHint, Hint, JobHint
 from duetime.stores.memory.lanes import Lanes
 from duetime.stores.memory.quotas import Quotas
 from duetime.stores.memory.row import Row

@@ -13,6 +13,7 @@ from uuid import UUID
 from duetime.clock import wall_micros
 from duetime.errors import ConfigError, Conflict, InvalidInput
 from duetime.model.attempt import Attempt
+from duetime.model.hint import CancelHint, EventHint, Hint
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter, State
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
@@ -20,19 +21,7 @@ from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import (
-    CancelHint,
-    Capabilities,
-    ClaimRequest,
-    EventHint,
-    Hint,
-    MarkReply,
-    Migration,
-    Note,
-    QueueCount,
-    Record,
-    Unsubscribe,
-)
+from duetime.store import Capabilities, ClaimRequest, MarkReply, Migration, Note, QueueCount, Record, Unsubscribe
 from duetime.stores.handover import cancellation
 from duetime.stores.memory import noting
 from duetime.stores.memory.admitting import admit

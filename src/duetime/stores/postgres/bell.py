@@ -14,9 +14,10 @@ from uuid import UUID
 
 from duetime.clock import monotonic_micros, noise, pause
 from duetime.errors import DuetimeError
+from duetime.model.hint import CancelHint, DoneHint, EventHint, Hint, JobHint, ScheduleHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import NodeId
-from duetime.store import CancelHint, DoneHint, EventHint, Hint, JobHint, ScheduleHint, Unsubscribe
+from duetime.store import Unsubscribe
 from duetime.stores.postgres.lines import SQL, Lines
 
 CHANNEL = "duetime"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from duetime.errors import StoreUnavailable
-from duetime.store import EVENTS_KEPT, EVENTS_KEPT_FOR, EventHint, Record
+from duetime.model.hint import EventHint
+from duetime.store import EVENTS_KEPT, EVENTS_KEPT_FOR, Record
 from duetime.stores.postgres.bell import Bell
 from duetime.stores.postgres.line import Line
 from duetime.stores.postgres.lines import SQL, Lines

@@ -10,10 +10,11 @@ import asyncpg
 
 from duetime.errors import Conflict, StoreUnavailable
 from duetime.model.attempt import Attempt
+from duetime.model.hint import CancelHint, DoneHint, JobHint
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Job, JobDraft, JobFilter
 from duetime.model.lease import NodeId
-from duetime.store import CancelHint, DoneHint, JobHint, QueueCount
+from duetime.store import QueueCount
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.bell import Bell, encode
 from duetime.stores.postgres.line import PATIENCE, Work

@@ -10,10 +10,10 @@ from uuid import UUID
 import asyncpg
 
 from duetime.errors import StoreUnavailable
+from duetime.model.hint import Hint, JobHint, ScheduleHint
 from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
 from duetime.model.schedule import Change, Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
-from duetime.store import Hint, JobHint, ScheduleHint
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.bell import Bell
 from duetime.stores.postgres.editing import Creation, Editing, if_committed, withdraw

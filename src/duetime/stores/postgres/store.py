@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from duetime.model.attempt import Attempt
+from duetime.model.hint import Hint
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
@@ -14,19 +15,7 @@ from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import (
-    Capabilities,
-    ClaimRequest,
-    Guest,
-    Hint,
-    MarkReply,
-    Migration,
-    Note,
-    QueueCount,
-    Record,
-    Transaction,
-    Unsubscribe,
-)
+from duetime.store import Capabilities, ClaimRequest, Guest, MarkReply, Migration, Note, QueueCount, Record, Transaction, Unsubscribe
 from duetime.stores.postgres import upkeep
 from duetime.stores.postgres.address import Address, parse
 from duetime.stores.postgres.bell import Bell

@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from duetime.errors import StoreUnavailable
+from duetime.model.hint import DoneHint, Hint, JobHint
 from duetime.model.job import FINAL, JobDraft, State
 from duetime.model.unique import Admission, OnConflict, Rule
-from duetime.store import DoneHint, Hint, JobHint
 from duetime.stores.postgres.bell import Bell
 from duetime.stores.postgres.jobs import Jobs, columns, lane_hints
 from duetime.stores.postgres.lines import SQL, Lines

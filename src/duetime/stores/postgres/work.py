@@ -10,10 +10,11 @@ from uuid import UUID
 import asyncpg
 
 from duetime.model.attempt import Ending
+from duetime.model.hint import CancelHint, DoneHint, Hint, JobHint
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed
 from duetime.model.settle import Settlement
-from duetime.store import CancelHint, ClaimRequest, DoneHint, Hint, JobHint
+from duetime.store import ClaimRequest
 from duetime.stores.postgres.bell import Bell
 from duetime.stores.postgres.line import Line
 from duetime.stores.postgres.lines import SQL, Lines

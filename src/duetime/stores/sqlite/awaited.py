@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from threading import Lock
 from uuid import UUID
 
-from duetime.store import DoneHint
+from duetime.model.hint import DoneHint
 from duetime.stores.sqlite.rows import uuid_of
 from duetime.stores.sqlite.session import Row, Session
 

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from operator import itemgetter
 
+from duetime.model.hint import CancelHint
 from duetime.model.instant import Micros
 from duetime.model.job import Overlap
 from duetime.model.lease import NodeId
-from duetime.store import CancelHint, ClaimRequest, Lane
+from duetime.store import ClaimRequest, Lane
 from duetime.stores.sqlite import gates
 from duetime.stores.sqlite.gates import UNLIMITED, Cursors, LaneKey, Waiting, due_at_of, gate_of, lane_of
 from duetime.stores.sqlite.jobs import end_unstarted

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from duetime.model.hint import EventHint
 from duetime.model.instant import Micros
-from duetime.store import EVENTS_KEPT, EVENTS_KEPT_FOR, EventHint, Record
+from duetime.store import EVENTS_KEPT, EVENTS_KEPT_FOR, Record
 from duetime.stores.sqlite.session import Session, Transaction
 
 TRIM_EVERY = 1_000  # events

@@ -8,10 +8,11 @@ from heapq import merge
 from itertools import islice
 from operator import itemgetter
 
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import NodeId
 from duetime.model.limit import Bound
-from duetime.store import ClaimRequest, JobHint, Lane
+from duetime.store import ClaimRequest, Lane
 from duetime.stores.sqlite.rows import text_of
 from duetime.stores.sqlite.session import Row, Session, Transaction
 

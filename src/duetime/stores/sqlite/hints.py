@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
+from duetime.model.hint import CancelHint, EventHint, Hint, JobHint, ScheduleHint
 from duetime.model.job import HIGHEST_PRIORITY
 from duetime.model.lease import NodeId
-from duetime.store import CancelHint, EventHint, Hint, JobHint, ScheduleHint, Unsubscribe
+from duetime.store import Unsubscribe
 from duetime.stores.sqlite.awaited import Awaited
 from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.rows import uuid_of

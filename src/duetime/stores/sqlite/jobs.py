@@ -10,10 +10,11 @@ from uuid import UUID
 
 from duetime.errors import Conflict
 from duetime.model.attempt import Attempt
+from duetime.model.hint import CancelHint, Hint, JobHint
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Job, JobDraft
 from duetime.model.lease import NodeId
-from duetime.store import CancelHint, Hint, JobHint, QueueCount
+from duetime.store import QueueCount
 from duetime.stores.sqlite import outside, settling
 from duetime.stores.sqlite.rows import attempt_of, draft_rows, gated_rows, job_of, uuid_of
 from duetime.stores.sqlite.session import Row, Session, Transaction

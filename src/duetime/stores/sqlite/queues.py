@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.limit import Queue, Rate
-from duetime.store import ClaimRequest, JobHint, Lane
+from duetime.store import ClaimRequest, Lane
 from duetime.stores.sqlite.gates import UNLIMITED
 from duetime.stores.sqlite.rows import text_of
 from duetime.stores.sqlite.session import Row, Session, Transaction

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
+from duetime.model.hint import Hint, JobHint, ScheduleHint
 from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
 from duetime.model.schedule import Change, Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
-from duetime.store import Hint, JobHint, ScheduleHint
 from duetime.stores.sqlite.jobs import note_queues
 from duetime.stores.sqlite.rows import schedule_of, schedule_row, text_of, version_of
 from duetime.stores.sqlite.session import STATEMENTS, Row, Session, Transaction

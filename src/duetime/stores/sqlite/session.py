@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from duetime.model.hint import EventHint, Hint, JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.store import EventHint, Hint, JobHint
 from duetime.stores.sqlite.batch import pieces
 from duetime.stores.statements import load
 

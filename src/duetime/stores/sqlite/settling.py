@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from duetime.model.attempt import Ending
+from duetime.model.hint import JobHint
 from duetime.model.job import State
 from duetime.model.settle import Settlement
-from duetime.store import JobHint
 from duetime.stores.sqlite import gates, outside, queues
 from duetime.stores.sqlite.session import SOON, Row, Transaction
 

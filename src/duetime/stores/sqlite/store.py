@@ -12,6 +12,7 @@ from uuid import UUID
 from duetime.clock import monotonic_micros, wall_micros
 from duetime.errors import NotOpen
 from duetime.model.attempt import Attempt
+from duetime.model.hint import Hint, JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
@@ -19,7 +20,7 @@ from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import Capabilities, ClaimRequest, Guest, Hint, JobHint, MarkReply, Migration, Note, QueueCount, Record, Unsubscribe
+from duetime.store import Capabilities, ClaimRequest, Guest, MarkReply, Migration, Note, QueueCount, Record, Unsubscribe
 from duetime.store import Transaction as TransactionOfTask
 from duetime.stores.sqlite import (
     claiming,

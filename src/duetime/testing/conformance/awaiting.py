@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
+from duetime.model.hint import DoneHint
 from duetime.model.job import State
 from duetime.model.unique import LIVE, OnConflict, Rule
-from duetime.store import DoneHint, Store
+from duetime.store import Store
 from duetime.testing.conformance.drafts import (
     TENANT,
     add,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from duetime.store import EVENTS_KEPT, EventHint, Hint, Store
+from duetime.model.hint import EventHint, Hint
+from duetime.store import EVENTS_KEPT, Store
 from duetime.testing.conformance.drafts import DAY
 from duetime.testing.conformance.hints import Ear
 

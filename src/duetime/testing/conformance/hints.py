@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
 
-from duetime.store import CancelHint, Hint, JobHint, ScheduleHint, Store
+from duetime.model.hint import CancelHint, Hint, JobHint, ScheduleHint
+from duetime.store import Store
 from duetime.testing.conformance.drafts import (
     DAY,
     HOUR,

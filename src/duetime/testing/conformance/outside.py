@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from duetime.model.attempt import Attempt, Ending
+from duetime.model.hint import DoneHint
 from duetime.model.job import CancelReply, JobFilter, State
 from duetime.model.limit import Queue
-from duetime.store import DoneHint, MarkReply, Note, QueueCount, Store
+from duetime.store import MarkReply, Note, QueueCount, Store
 from duetime.testing.conformance.drafts import (
     DAY,
     HOUR,

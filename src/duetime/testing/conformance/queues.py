@@ -6,10 +6,11 @@ import asyncio
 
 import pytest
 
+from duetime.model.hint import Hint, JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import State
 from duetime.model.limit import Queue, Rate
-from duetime.store import Hint, JobHint, Lane, Store
+from duetime.store import Lane, Store
 from duetime.testing.conformance.drafts import (
     DAY,
     HOUR,

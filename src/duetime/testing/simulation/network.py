@@ -10,6 +10,7 @@ from uuid import UUID
 
 from duetime.errors import InvalidInput, StoreUnavailable
 from duetime.model.attempt import Attempt
+from duetime.model.hint import Hint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
@@ -17,7 +18,7 @@ from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import Capabilities, ClaimRequest, Hint, MarkReply, Migration, Note, QueueCount, Record, Store, Unsubscribe
+from duetime.store import Capabilities, ClaimRequest, MarkReply, Migration, Note, QueueCount, Record, Store, Unsubscribe
 from duetime.testing.simulation.effects import RemoteTransaction, Write
 from duetime.testing.simulation.loop import NOBODY, SimulationLoop
 from duetime.testing.simulation.processes import Host
