@@ -43,6 +43,9 @@ FEW_BLOCKS = 60
 
 @pytest.fixture
 async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        # What earlier tests left dead in the indexes is not to be counted as read by these.
+        connection.execute("VACUUM (INDEX_CLEANUP ON) duetime.jobs, duetime.queues, duetime.nodes")
     store = PostgresStore.from_url(postgres_database)
     await store.open()
     yield store
@@ -118,7 +121,7 @@ async def test_a_claim_does_not_touch_what_is_not_due(store: PostgresStore, stat
     top = await plan(store._lines.claim, statement, *asked)
     assert ways(top, "jobs") <= {"jobs_due", "jobs_exclusive", "jobs_schedule", "jobs_gated", "jobs_gated_due", "Tid Scan"}
     assert rows_looked_at(top, "jobs") <= 10
-    assert await fewest_blocks(store._lines.claim, statement, *asked) < 5 * FEW_BLOCKS
+    assert await fewest_blocks(store._lines.claim, statement, *asked) < MANY // 3  # one for each that is not due, if they were touched
 
 
 @pytest.mark.parametrize("statement", ["claim", "claim_lane"])
