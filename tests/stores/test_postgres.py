@@ -41,13 +41,15 @@ from tests.stores.conftest import NAME
 class Bound:
     """Two handles on one database."""
 
+    kind = PostgresStore
+
     @pytest.fixture
     def url(self, postgres_database: str) -> str:
         return postgres_database
 
     @pytest.fixture
     async def store(self, url: str) -> AsyncIterator[Store]:
-        store = PostgresStore.from_url(url)
+        store = self.kind.from_url(url)
         await store.open()
         yield store
         await store.close()
@@ -95,12 +97,7 @@ class TestClaimsOfNews(
     QueueLimitConformance,
     QueueRateConformance,
 ):
-    @pytest.fixture
-    async def store(self, url: str) -> AsyncIterator[Store]:
-        store = NewsFirst.from_url(url)
-        await store.open()
-        yield store
-        await store.close()
+    kind = NewsFirst
 
 
 class TestBehindPooler(
