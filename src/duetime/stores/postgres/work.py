@@ -69,8 +69,8 @@ class Work:
 
     async def _take(self, line: Line, request: ClaimRequest) -> list[Claimed]:
         if not request.exclusive:
-            one_lane = len(request.lanes) == 1
-            return _in_order(request, await (_claim_lane(line, request) if one_lane else _run_claim(line, "claim", request)))
+            statement = "claim_lane" if len(request.lanes) == 1 else "claim"
+            return _in_order(request, await _run_claim(line, statement, request))
         try:
             rows = await _run_claim(line, "claim_with_exclusive", request)
         except asyncpg.UniqueViolationError:
@@ -128,14 +128,9 @@ def hints_of(settled: Iterable[Any]) -> list[Hint]:
 
 async def _run_claim(line: Line, statement: str, request: ClaimRequest) -> list[Any]:
     # Not repeated after a lost reply: nobody would know what the first try has claimed.
-    values = (request.room, request.node, *_columns(request), request.prefetch, request.targets)
+    lanes = request.lanes[0] if statement == "claim_lane" else _columns(request)
+    values = (request.room, request.node, *lanes, request.prefetch, request.targets)
     rows: list[Any] = await line.run(lambda connection: connection.fetch(SQL[statement], *values), repeat=False)
-    return rows
-
-
-async def _claim_lane(line: Line, request: ClaimRequest) -> list[Any]:
-    values = (request.room, request.node, *request.lanes[0], request.prefetch, request.targets)
-    rows: list[Any] = await line.run(lambda connection: connection.fetch(SQL["claim_lane"], *values), repeat=False)
     return rows
 
 
