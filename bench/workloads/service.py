@@ -23,6 +23,7 @@ from tests.servers.service import Service
 CONNECTIONS = 64
 BATCH = 1_000
 AT_ONCE = 50
+BARE_SECONDS, CONNECTING_SECONDS = 20, 3
 JOB = '{"target":{"type":"task","name":"noop"},"payload":{"n":1},"delay":"1h"}'
 
 
@@ -61,9 +62,24 @@ def agents(setting: Setting) -> Iterator[Figure]:
     count, seconds = setting.scale.agents, setting.scale.agent_seconds
     for killed in (False, True):
         with setting.stage.ground() as ground, Agent(ground.folder) as agent:
+            bare = _bare_bursts(agent, count)
             begin = _run_agents(ground, agent, count, seconds, killed)
             seen = [call for call in agent.calls() if begin <= call.fire_time < begin + seconds]
-        yield from _agent_figures("agents_killed" if killed else "agents", seen, count * seconds, begin + seconds / 2 if killed else None)
+        key = "agents_killed" if killed else "agents"
+        yield from _agent_figures(key, seen, count * seconds, begin + seconds / 2 if killed else None, bare)
+
+
+def _bare_bursts(agent: Agent, count: int) -> float:
+    """How late the same calls are, in ms at p99, when two processes do nothing but send them. They connect with the first bursts."""
+    first = int(time.time()) + 3
+    command = (sys.executable, "-m", "bench.raw.bursts", agent.url)
+    numbers = [str(number) for number in (count // 2, first, BARE_SECONDS)]
+    senders = [subprocess.Popen([*command, name, *numbers], cwd=ROOT) for name in ("one", "two")]
+    if {sender.wait() for sender in senders} != {0}:
+        raise BenchFailed("the bare client failed")
+    late = [call.late * 1e3 for call in agent.calls() if call.fire_time >= first + CONNECTING_SECONDS]
+    agent.clear()
+    return quantile(late, 0.99)
 
 
 def _run_agents(ground: Ground, agent: Agent, count: int, seconds: int, killed: bool) -> int:
@@ -80,7 +96,7 @@ def _run_agents(ground: Ground, agent: Agent, count: int, seconds: int, killed: 
     return begin
 
 
-def _agent_figures(key: str, seen: list[Call], expected: int, killed_at: float | None) -> Iterator[Figure]:
+def _agent_figures(key: str, seen: list[Call], expected: int, killed_at: float | None, bare: float) -> Iterator[Figure]:
     fires = {(call.schedule, call.fire_time) for call in seen}
     late = [call.late * 1e3 for call in seen if killed_at is None or not killed_at - 1 <= call.fire_time <= killed_at + 5]
     name = "agents called by two services" + ("" if killed_at is None else ", one killed halfway")
@@ -90,7 +106,7 @@ def _agent_figures(key: str, seen: list[Call], expected: int, killed_at: float |
     yield Figure(f"{key}.fired", f"{name}, fired", len(fires) / expected * 100, " %", None, remark)
     yield Figure(f"{key}.doubled", f"{name}, fired twice", len(again), "")
     yield Figure(f"{key}.early", f"{name}, early", sum(moment < -2 for moment in late), "", None, f"earliest {min(late):.2f} ms")
-    yield Figure(f"{key}.p99", f"{name}, p99", quantile(late, 0.99), " ms", None, f"p50 {median(late):.1f}, max {max(late):.1f}")
+    yield Figure(f"{key}.p99", f"{name}, p99", quantile(late, 0.99), " ms", bare, f"p50 {median(late):.1f}, max {max(late):.1f}")
 
 
 def _load(address: str, count: int) -> dict[str, float]:
