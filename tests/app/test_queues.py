@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -34,6 +35,19 @@ async def test_each_change_leaves_the_others_alone(app: dt.App) -> None:
     assert (resumed.paused, resumed.paused_at, resumed.pause_note, resumed.most) == (False, None, None, 3)
     assert (await app.limit_queue("mail")).most is None
     assert await app.queues() == [dt.Queue("mail")]
+
+
+async def test_a_worker_that_starts_takes_up_every_queue_at_once(app: dt.App) -> None:
+    @app.task("work")
+    async def work() -> None: ...
+
+    await app.open()
+    waiting = [await work.submit(), await work.submit(queue="mail")]
+    async with app.running():
+        plain, mail = [await job.wait(timeout="30s") for job in waiting]
+    assert plain.started_at is not None
+    assert mail.started_at is not None
+    assert abs(mail.started_at - plain.started_at) < timedelta(seconds=0.5)
 
 
 async def test_nothing_of_a_paused_queue_starts_on_any_node(make_app: MakeApp) -> None:

@@ -147,7 +147,17 @@ class Sweeper:
 
     name = "sweeper"
 
-    def __init__(self, store: Store, clock: Clock, worker: Worker, lanes: Lanes, brake: Brake, asked: Asked, only: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        worker: Worker,
+        lanes: Lanes,
+        brake: Brake,
+        asked: Asked,
+        only: tuple[str, ...],
+        on_more: Callable[[], None],
+    ) -> None:
         self._store = store
         self._clock = clock
         self._worker = worker
@@ -155,6 +165,7 @@ class Sweeper:
         self._brake = brake
         self._asked = asked
         self._only = only
+        self._on_more = on_more  # there may be more to claim than the claimer knows of
         self._urgent: dict[tuple[str, int], Micros] = {}  # lane -> from where on to read it
         self._next_sweep: Micros = 0
 
@@ -188,28 +199,33 @@ class Sweeper:
         """How long to wait for the next look."""
         began = self._clock.monotonic()
         self._urgent.clear()
-        self._meet(await self._store.queues())
+        met = self._meet(await self._store.queues())
         room = self._brake.allow(min(BATCH, self._worker.room))
-        if room <= 0:
-            self._lanes.heard(EVERYTHING)  # then the next claim there is room for shall look at everything
+        if met or room <= 0:  # the claimer takes more at once, now or when there is room
+            self._lanes.heard(EVERYTHING)
+            self._on_more()
         elif self._worker.may_start():
             await self._sweep(min(room, SWEPT))
         if self._clock.sample_age > FRESH_CLOCK:
             await self._clock.follow(self._store.time)
         return min(max(SECOND, 20 * (self._clock.monotonic() - began)), LONGEST_BETWEEN_SWEEPS)
 
-    def _meet(self, queues: list[Queue]) -> None:
-        if not self._only:
-            self._lanes.add(queue.name for queue in queues if queue.name not in self._lanes)
+    def _meet(self, queues: list[Queue]) -> bool:
+        """Whether some of them were unknown here."""
         limited = frozenset(queue.name for queue in queues if queue.most is not None or queue.rate is not None)
         self._lanes.limited = self._worker.limited = limited
+        strange = [] if self._only else [queue.name for queue in queues if queue.name not in self._lanes]
+        self._lanes.add(strange)
+        return bool(strange)
 
     async def _sweep(self, room: int) -> None:
         """A few: whoever is urgent waits behind this. If there are more like them, the next claim shall find those, too."""
         request = _request(self._asked, self._worker, self._lanes.unbounded(), room, prefetch=0)
         jobs = await self._claim(replace(request, sweep=True))
-        for job in jobs if len(jobs) >= room else ():
-            self._lanes.heard(JobHint(job.queue, job.priority, job.due_at))
+        if len(jobs) >= room:
+            for job in jobs:
+                self._lanes.heard(JobHint(job.queue, job.priority, job.due_at))
+            self._on_more()
 
     async def _claim(self, request: ClaimRequest) -> list[Claimed]:
         self._worker.sweeping = True

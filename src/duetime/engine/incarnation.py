@@ -148,7 +148,7 @@ class Incarnation:
         claimer = Claimer(self._store, self._clock, worker, lanes, brake, asked, lambda: heart.peers)
         self._worker, self._claimer, self._lanes = worker, claimer, lanes
         self._claiming = self._add(claimer)
-        self._sweeper = Sweeper(self._store, self._clock, worker, lanes, brake, asked, only)
+        self._sweeper = Sweeper(self._store, self._clock, worker, lanes, brake, asked, only, self._claiming.wake)
         self._sweeping = self._add(self._sweeper)
         self._settling = self._add(Settler(self._store, worker, self._observers, self._settled))
 

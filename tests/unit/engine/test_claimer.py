@@ -93,9 +93,13 @@ class Bench:
         asked = ASKED._replace(bounds=(Bound("task", 2, rate),))
         self.peers = 0
         self.claimer = Claimer(cast(Store, store), self.clock, self.worker, self.lanes, self.brake, asked, lambda: self.peers)
+        self.called = 0  # times a sweeper told the claimer that there is more
 
     def sweeper(self, *only: str) -> Sweeper:
-        return Sweeper(cast(Store, self.store), self.clock, self.worker, self.lanes, self.brake, ASKED, only)
+        return Sweeper(cast(Store, self.store), self.clock, self.worker, self.lanes, self.brake, ASKED, only, self._call)
+
+    def _call(self) -> None:
+        self.called += 1
 
     async def turns(self, count: int) -> list[list[int]]:
         """The priorities that each turn brought."""
@@ -206,15 +210,49 @@ def test_a_sweep_takes_a_few_and_lets_the_next_claim_find_the_others() -> None:
         [request] = bench.store.requests
         assert (request.room, request.sweep, request.urgent) == (SWEPT, True, False)
         assert {lane.priority for lane in bench.lanes.bounded() if lane.low == 0} == {5}
+        assert bench.called == 1
 
     play(scene)
 
 
-def test_queues_that_are_new_are_met_by_name() -> None:
+def test_a_sweep_that_took_all_there_was_calls_nobody() -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(p5=SLOTS - 1))
+        bench.worker.may_start = lambda: True
+        await bench.sweeper("default").run_once()
+        assert (len(bench.store.requests), bench.called) == (1, 0)
+
+    play(scene)
+
+
+def test_queues_that_are_new_are_met_by_name_and_left_to_the_claimer() -> None:
+    """It takes more at once than a sweep does."""
+
+    async def scene() -> None:
+        await asyncio.sleep(1_000)
+        bench = Bench(Backlog())
+        bench.worker.may_start = lambda: True
+        bench.lanes.exhausted(bench.clock.now(), bench.lanes.bounded())
+        sweeper = bench.sweeper()
+        await sweeper.run_once()
+        assert "mail" in bench.lanes
+        assert (bench.store.requests, bench.called) == ([], 1)
+        assert {lane.low for lane in bench.lanes.bounded()} == {0}
+        await asyncio.sleep(2)
+        await sweeper.run_once()
+        assert (len(bench.store.requests), bench.called) == (1, 1)
+
+    play(scene)
+
+
+def test_a_sweep_without_room_calls_the_claimer() -> None:
+    """What is on its way may bring nothing, and then the claimer would sleep."""
+
     async def scene() -> None:
         bench = Bench(Backlog())
-        await bench.sweeper().run_once()
-        assert "mail" in bench.lanes
+        bench.worker.reserved = SLOTS
+        await bench.sweeper("default").run_once()
+        assert (bench.store.requests, bench.called) == ([], 1)
 
     play(scene)
 
