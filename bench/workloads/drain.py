@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
@@ -40,12 +40,12 @@ def two_workers(setting: Setting) -> Iterator[Figure]:
 
 def long(setting: Setting) -> Iterator[Figure]:
     count = setting.scale.drain_long
-    yield from _repeated(setting, "drain_long", f"drain {count:,}, one worker", "bulk", count, 1, repeats=1)
+    yield from _beside_plain(setting, "drain_long", f"drain {count:,}, one worker", "bulk", count)
 
 
 def lanes(setting: Setting) -> Iterator[Figure]:
     count = setting.scale.drain
-    yield from _repeated(setting, "drain_lanes", f"drain {count:,}, 5 queues x 10 priorities", "lanes", count, 1)
+    yield from _beside_plain(setting, "drain_lanes", f"drain {count:,}, 5 queues x 10 priorities", "lanes", count)
 
 
 def drain(stage: Stage, ground: Ground, fill: str, count: int, workers: int = 1) -> Drained:
@@ -73,26 +73,45 @@ def _drained(ground: Ground, crew: Crew, count: int, ended: float, costs: tuple[
     return Drained(count / (ended - first), count / (last - first), worker_cpu, server_cpu, crew.resident_megabytes())
 
 
-def _repeated(setting: Setting, key: str, name: str, fill: str, count: int, workers: int, repeats: int | None = None) -> Iterator[Figure]:
+def _repeated(setting: Setting, key: str, name: str, fill: str, count: int, workers: int) -> Iterator[Figure]:
     drains: list[Drained] = []
     bare: list[BareDrain] = []
-    for repeat in range(repeats or setting.scale.repeats):
+    for repeat in range(setting.scale.repeats):
         bare.append(setting.ceiling.drain(count, workers))
-        with setting.stage.ground() as ground:
-            drains.append(drain(setting.stage, ground, fill, count, workers))
+        drains.append(_on_new_ground(setting, fill, count, workers))
         setting.say(f"repeat {repeat + 1}: {drains[-1].rate:,.0f}/s, bare {bare[-1].rate:,.0f}/s")
     yield drain_figure(f"{key}.rate", name, drains, bare)
 
 
-def drain_figure(key: str, name: str, drains: list[Drained], bare: list[BareDrain]) -> Figure:
-    rates = [drained.rate for drained in drains]
-    middle, bare_middle = _middle(drains), _middle(bare)
-    best = f"best {max(rates):,.0f}, " if len(rates) > 1 else ""
-    ours = f"CPU us/job {middle.worker_cpu:.0f} + {middle.server_cpu:.0f} server"
-    remark = f"{best}{ours} (bare {bare_middle.client_cpu:.0f} + {bare_middle.server_cpu:.0f})"
+def _beside_plain(setting: Setting, key: str, name: str, fill: str, count: int) -> Iterator[Figure]:
+    """In turns with the plain drain: the machine is not the same a minute later, and the limit is a multiple of that."""
+    plain_count = setting.scale.drain
+    plain: list[Drained] = []
+    drains: list[Drained] = []
+    for repeat in range(setting.scale.turns):
+        plain.append(_on_new_ground(setting, "bulk", plain_count))
+        drains.append(_on_new_ground(setting, fill, count))
+        setting.say(f"repeat {repeat + 1}: {drains[-1].rate:,.0f}/s, plain {plain[-1].rate:,.0f}/s")
+    beside = drain_figure(f"{key}.plain", f"drain {plain_count:,}, in turns with the next", plain)
+    yield beside
+    yield drain_figure(f"{key}.rate", name, drains, beside=beside.value)
+
+
+def _on_new_ground(setting: Setting, fill: str, count: int, workers: int = 1) -> Drained:
+    with setting.stage.ground() as ground:
+        return drain(setting.stage, ground, fill, count, workers)
+
+
+def drain_figure(key: str, name: str, drains: list[Drained], bare: Sequence[BareDrain] = (), beside: float | None = None) -> Figure:
+    """The middle one; with what the bare store reached, or how it compares with the figure `beside` it."""
+    middle, bare_middle = _middle(drains), _middle(bare) if bare else None
+    told = [f"{middle.rate / beside:.2f} x the plain drain"] if beside else []
+    told.append(f"best {max(drained.rate for drained in drains):,.0f}")
+    cpu = f"CPU us/job {middle.worker_cpu:.0f} + {middle.server_cpu:.0f} server"
+    told.append(f"{cpu} (bare {bare_middle.client_cpu:.0f} + {bare_middle.server_cpu:.0f})" if bare_middle else cpu)
     detail = {"repeats": [asdict(drained) for drained in drains], "bare": [asdict(drained) for drained in bare]}
-    return Figure(key, name, middle.rate, "/s", bare_middle.rate, remark, detail)
+    return Figure(key, name, middle.rate, "/s", bare_middle.rate if bare_middle else None, ", ".join(told), detail)
 
 
-def _middle(drains: list[Result]) -> Result:
+def _middle(drains: Sequence[Result]) -> Result:
     return sorted(drains, key=lambda drained: drained.rate)[len(drains) // 2]

@@ -59,7 +59,7 @@ def _on_time(setting: Setting, pair: Pair, key: str, name: str) -> Iterator[Figu
         late, empty = pair.in_turns(scale.repeats, punctual)
         yield from _beside(f"punctual_{key}.p99", "punctual, {}, p99", name, " ms", [run.p99 for run in late], [run.p99 for run in empty])
         yield Figure(f"punctual_{key}.early", f"punctual, {name}, started early", sum(run.early for run in late), "")
-        late, empty = pair.in_turns(scale.herds_in_turns, herd)
+        late, empty = pair.in_turns(scale.turns, herd)
         yield from _beside(f"herd_{key}.last", "herd, {}, last start", name, " ms", [run.last for run in late], [run.last for run in empty])
 
 
