@@ -24,8 +24,8 @@ import django, json
 django.setup()
 from django.test import Client
 from duetime.frameworks.django import app
-client = Client(raise_request_exception=False)
-assert client.post("/orders?fail").status_code == 500
+assert Client(raise_request_exception=False).post("/orders?fail").status_code == 500
+client = Client()
 jobs = [client.post(path).json()["job"] for path in ("/orders", "/orders-later")]
 results = [app.sync.get_job(job).wait("60s").result for job in jobs]
 print(json.dumps([*results, app.sync.submit("shop.count").wait("60s", raise_on_failure=True).result]))

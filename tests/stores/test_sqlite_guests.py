@@ -132,6 +132,38 @@ class TestStandardLibrary:
         assert store.guest(connection).add_jobs_now([job(now, unique_key="key")]) == [holder.id]
         assert connection.row_factory is factory
 
+    async def test_others_that_write_do_not_come_in_between(self, store: SqliteStore, path: Path) -> None:
+        """SQLite refuses a transaction that writes after others did so behind its first look."""
+        other, opened = (sqlite3.connect(path, timeout=0, isolation_level=None) for _ in range(2))
+        kept_out = 0
+
+        def write_too(_: str) -> None:
+            nonlocal kept_out
+            try:
+                other.execute("INSERT INTO orders VALUES (hex(randomblob(8)))")
+            except sqlite3.OperationalError:
+                kept_out += 1
+
+        opened.execute("BEGIN")
+        opened.set_trace_callback(write_too)
+        draft = job(await store.time())
+        store.guest(opened).add_jobs_now([draft])
+        opened.set_trace_callback(None)
+        opened.execute("COMMIT")
+        assert await pending(store) == {draft.id}
+        assert kept_out, "nobody tried to write in between"
+        other.close()
+        opened.close()
+
+    async def test_a_transaction_that_has_read_what_is_past(self, store: SqliteStore, path: Path) -> None:
+        opened = sqlite3.connect(path, isolation_level=None)
+        opened.execute("BEGIN")
+        opened.execute("SELECT * FROM orders").fetchall()
+        await add(store, job(await store.time()))
+        with pytest.raises(StoreUnavailable, match=r"roll back and repeat.*BEGIN IMMEDIATE"):
+            store.guest(opened).add_jobs_now([job(0)])
+        opened.close()
+
     async def test_a_locked_file(self, store: SqliteStore, path: Path) -> None:
         opened = sqlite3.connect(path, timeout=0)
         transaction = await store.transact()

@@ -24,6 +24,11 @@ def is_busy(error: BaseException) -> bool:
     return code_of(error) in _BUSY
 
 
+def has_read_the_past(error: BaseException) -> bool:
+    """Others wrote after this transaction had begun to read; no patience helps, only another transaction."""
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY_SNAPSHOT
+
+
 def breaks_connection(error: BaseException) -> bool:
     """Whether to begin again with a fresh connection: what this one believes of the file may be wrong."""
     return code_of(error) in _OUT_OF_REACH | _DAMAGED

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from duetime.clock import wall_micros
-from duetime.errors import InvalidInput
+from duetime.errors import InvalidInput, StoreUnavailable
 from duetime.model.job import JobDraft
 from duetime.stores.sqlite import faults, jobs
 from duetime.stores.sqlite.session import Transaction
@@ -21,6 +21,10 @@ from duetime.stores.sqlite.task_connection import TaskConnection
 FIELD = "connection"
 KINDS = "sqlite3.Connection, aiosqlite.Connection, django.db.connection, or a Connection or Session of SQLAlchemy over one of the first two"
 AUTOCOMMIT = 'it is in autocommit mode and has no open transaction: execute "BEGIN" first, or use transaction.atomic() in Django'
+READ_THE_PAST = (
+    "was written by others since this transaction read it, so SQLite lets it write no more: roll back and repeat; "
+    'transactions that read first should begin with BEGIN IMMEDIATE (Django: OPTIONS = {"transaction_mode": "IMMEDIATE"})'
+)
 LEGACY = -1  # sqlite3.LEGACY_TRANSACTION_CONTROL, from Python 3.12 on: a transaction is begun by the first write
 
 
@@ -91,11 +95,14 @@ def _add(raw: sqlite3.Connection, path: Path, drafts: Sequence[JobDraft], known_
         _check_file(raw, path)
         _check_transaction(raw)
         transaction = Transaction(_PlainRows(raw), wall_micros())
+        transaction.change("begin_to_write")
         ids = jobs.add(transaction, drafts, known_queues)
         if transaction.pulse:
             # Seen by everybody, this process included, when the caller commits.
             transaction.change("raise_pulse")
     except sqlite3.Error as problem:
+        if faults.has_read_the_past(problem):
+            raise StoreUnavailable(f"{path} {READ_THE_PAST}") from problem
         raise faults.translate(problem, path) from problem
     return ids
 

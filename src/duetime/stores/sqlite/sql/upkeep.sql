@@ -37,6 +37,10 @@ DELETE FROM nodes WHERE dead = 1 AND lease_until < ?1 AND NOT EXISTS (SELECT 1 F
 -- name: raise_pulse
 UPDATE pulse SET count = count + 1;
 
+-- name: begin_to_write
+-- Changes nothing, but waits its turn to write: a transaction that reads first is refused when others write in between.
+UPDATE pulse SET count = count WHERE FALSE;
+
 -- name: read_pulse
 SELECT count FROM pulse;
 
