@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,15 +24,12 @@ TASK = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'duetime 
 END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'duetime task'"
 
 
-@pytest.fixture
-async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
+@pytest.fixture(autouse=True)
+def effects(postgres_database: str) -> None:
+    """An empty table of the tasks themselves."""
     with psycopg.connect(postgres_database, autocommit=True) as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS effects (amount bigint)")
         connection.execute("DELETE FROM effects")
-    store = PostgresStore.from_url(postgres_database)
-    await store.open()
-    yield store
-    await store.close()
 
 
 def total(url: str) -> int:
