@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -21,8 +23,14 @@ from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.rows import claimed_of
 from duetime.stores.postgres.turns import Turns, rates
 
-_due_at, _lane, _ending = itemgetter(4), itemgetter(5, 6), itemgetter(6)
-_ONLY_SUCCESSES = {Ending.SUCCEEDED}
+_due_at, _lane = itemgetter(4), itemgetter(5, 6)  # of a row
+_id, _kind = itemgetter(0), itemgetter(1, 6)  # of a settlement
+WORTH_A_STATEMENT = 200  # settlements
+
+
+class Batch(NamedTuple):
+    alike: Sequence[Settlement]  # successes, all of the same attempt number
+    others: Sequence[Settlement]
 
 
 class Work:
@@ -56,15 +64,14 @@ class Work:
         return await self._lines.claim.count(SQL["begin"], job_id, attempt) == 1
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
-        if not settlements:
-            await self._lines.settle.value(SQL["time"])
+        if not settlements:  # the first ones need not wait until all that the statement concerns is known to the server
+            await self._lines.settle.count(SQL["settle_successes"], (), 0, (), (), (), None)
             return []
-        once = _each_job_once(settlements)
-        write = self._write_successes if set(map(_ending, once)) == _ONLY_SUCCESSES else self._write
-        written = await write(once)
-        if written < len(once):
-            # A row that was touched (asked to stop, say) between the statement's snapshot and its lock escapes it once.
-            written += await write(once)
+        batch = _split(_each_attempt_once(settlements))
+        written = await self._write_batch(batch)
+        if written < len(batch.alike) + len(batch.others):
+            # A row that was touched (asked to stop, say) between the statement's snapshot and its lock may escape it once.
+            written += await self._write_batch(batch)
         return [] if written == len(settlements) else await self._refused(settlements)
 
     async def _take(self, line: Line, request: ClaimRequest) -> list[Claimed]:
@@ -97,9 +104,17 @@ class Work:
             self._bell.ring(hints)
         return any(row["id"] is None for row in rows)
 
-    async def _write_successes(self, settlements: Sequence[Settlement]) -> int:
-        columns = list(zip(*settlements, strict=True))
-        written = await self._lines.settle.count(SQL["settle_successes"], columns[0], columns[1], columns[7], columns[8], columns[9])
+    async def _write_batch(self, batch: Batch) -> int:
+        written = await self._write_successes(batch.alike) if batch.alike else 0
+        return written + (await self._write(batch.others) if batch.others else 0)
+
+    async def _write_successes(self, alike: Sequence[Settlement]) -> int:
+        columns = list(zip(*alike, strict=True))
+        ids, results = columns[0], columns[9]
+        # Mostly there are none, and an array is the dearest thing to send.
+        of_each, of_all = ((), results[0]) if results.count(results[0]) == len(results) else (results, None)
+        values = (ids, alike[0].attempt, columns[7], columns[8], of_each, of_all)
+        written = await self._lines.settle.count(SQL["settle_successes"], *values)
         if self._lines.ended:
             ended, self._lines.ended = self._lines.ended, []
             self._bell.ring([DoneHint(job_id) for job_id in ended])
@@ -134,11 +149,21 @@ async def _run_claim(line: Line, statement: str, request: ClaimRequest) -> list[
     return rows
 
 
-def _each_job_once(settlements: Sequence[Settlement]) -> Sequence[Settlement]:
-    """The first decision about each job: one statement would write them all, since none sees what the others do."""
-    if len({settlement.id for settlement in settlements}) == len(settlements):
+def _split(settlements: Sequence[Settlement]) -> Batch:
+    """Successes take half the time if they are written by themselves; a few are not worth another wait for the disk."""
+    kind, count = Counter(map(_kind, settlements)).most_common(1)[0]
+    if kind[1] is not Ending.SUCCEEDED or count < min(WORTH_A_STATEMENT, len(settlements)):
+        return Batch((), settlements)
+    if count == len(settlements):
+        return Batch(settlements, ())
+    return Batch([one for one in settlements if _kind(one) == kind], [one for one in settlements if _kind(one) != kind])
+
+
+def _each_attempt_once(settlements: Sequence[Settlement]) -> Sequence[Settlement]:
+    """The first decision about each: one statement would write them all, since none sees what the others do."""
+    if len(set(map(_id, settlements))) == len(settlements):
         return settlements
-    return list({settlement.id: settlement for settlement in reversed(settlements)}.values())
+    return list({settlement[:2]: settlement for settlement in reversed(settlements)}.values())
 
 
 def _columns(request: ClaimRequest) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Micros, ...]]:
@@ -150,6 +175,8 @@ def _in_order(request: ClaimRequest, rows: list[Any]) -> list[Claimed]:
     """The server answers in the order of the heap. Most claims meet one lane only."""
     rows.sort(key=_due_at)
     if len(set(map(_lane, rows))) > 1:
-        rank = {(lane.queue, lane.priority): place for place, lane in enumerate(request.lanes)}
-        rows.sort(key=lambda row: rank[_lane(row)])
+        by_lane: dict[tuple[str, int], list[Any]] = {(lane.queue, lane.priority): [] for lane in request.lanes}
+        for row in rows:
+            by_lane[_lane(row)].append(row)
+        rows = list(chain.from_iterable(by_lane.values()))
     return [claimed_of(row) for row in rows]

@@ -83,6 +83,19 @@ class RaceConformance:
         waiting = await store.list_jobs(JobFilter(TENANT, states=frozenset({State.PENDING})), 200)
         assert sorted(found.id for found in waiting) == sorted(refusals[0])
 
+    async def test_a_success_counts_though_the_job_is_asked_to_stop_meanwhile(self, store: Store, second_store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        await store.add_jobs(jobs(40, now - DAY))
+        held = await store.claim(request(node))
+        refused, *replies = await asyncio.gather(
+            store.settle([success(row, now) for row in held]),
+            *(second_store.cancel_job(TENANT, row.id, "") for row in held[::-1]),
+        )
+        assert refused == []
+        assert set(replies) <= {CancelReply.REQUESTED, CancelReply.FINAL}
+        listed = await store.list_jobs(JobFilter(TENANT), 100)
+        assert Counter(found.state for found in listed) == {State.SUCCEEDED: 40}
+
     async def test_cancel_and_claim(self, store: Store, second_store: Store) -> None:
         """What was cancelled never runs; what runs was asked to stop."""
         node, now = await joined(store), await store.time()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from duetime.model.attempt import Attempt, Ending
@@ -123,6 +125,32 @@ class SettleConformance:
         assert await store.settle([success(row, now) for row in claimed]) == []
         assert await store.count_jobs() == []
         assert len(await store.list_jobs(JobFilter(TENANT, states=frozenset({State.SUCCEEDED})), 10_000)) == 5_000
+
+    async def test_a_large_batch_may_hold_every_kind_and_several_attempts(self, store: Store) -> None:
+        """Stores may write what is alike apart from the rest."""
+        node, now = await joined(store), await store.time()
+        await store.add_jobs(jobs(600, now - HOUR))
+        first = await store.claim(request(node, room=600))
+        assert await store.settle([retry(row, now - HOUR, now) for row in first[:50]]) == []
+        again = await store.claim(request(node, room=600))
+        late = first[:50]
+        batch = [
+            *(success(row, now) for row in late),
+            *(success(row, now, result=b"%d" % at) for at, row in enumerate(again)),
+            *(success(row, now) for row in first[50:500]),
+            *(death(row, now) for row in first[500:]),
+            success(first[50], now),  # told twice
+        ]
+        assert sorted(await store.settle(batch)) == sorted(row.id for row in late)
+        assert await store.count_jobs() == []
+        listed = await store.list_jobs(JobFilter(TENANT), 1_000)
+        assert Counter((found.state, found.attempt) for found in listed) == {
+            (State.SUCCEEDED, 1): 450,
+            (State.SUCCEEDED, 2): 50,
+            (State.DEAD, 1): 100,
+        }
+        results = {found.id: found.result for found in listed}
+        assert [results[row.id] for row in again] == [b"%d" % at for at in range(50)]
 
     async def test_a_dead_node_may_still_finish_what_nobody_took_over(self, store: Store) -> None:
         """The attempt number decides, not the lease."""

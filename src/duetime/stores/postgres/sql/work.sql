@@ -2,8 +2,9 @@
 --
 -- Autoanalyze may meet the live table when it is empty and believe that it stays so; the plan of a plain join of an array with the
 -- table then turns round and walks every dead entry of the primary key. So whatever joins an array to `jobs` does it as
--- CROSS JOIN LATERAL (... LIMIT 1), which cannot be turned round, and goes on by ctid. For the same reason a correlated EXISTS ends in
--- OFFSET 0: without it the planner may read the whole table once and hash it.
+-- CROSS JOIN LATERAL (... LIMIT 1), which cannot be turned round, and goes on by ctid; or it looks the array up in the primary key as
+-- id = ANY (...), with no other index to choose. For the same reason a correlated EXISTS ends in OFFSET 0: without it the planner may read
+-- the whole table once and hash it.
 
 -- name: claim
 -- $1 room, $2 node, $3 queues, $4 priorities, $5 lower bounds, $6 prefetch in microseconds, $7 targets. Jobs that may run side by side.
@@ -135,22 +136,18 @@ WHERE l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
 UPDATE duetime.jobs SET begun = true WHERE id = $1 AND attempt = $2 AND state = 'running';
 
 -- name: settle_successes
--- $1 ids, $2 attempts, $3 started, $4 finished (microseconds: they are always near now, where a double is exact), $5 results.
--- The number of rows inserted tells whether any was refused; who waits for one of them is told by a message.
-WITH s AS MATERIALIZED (
-        SELECT k.tid, x.id, x.started, x.finished, x.result
-        FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[]) AS x(id, attempt, started, finished, result)
-        CROSS JOIN LATERAL (
-            SELECT k.ctid AS tid FROM duetime.jobs k WHERE k.id = x.id AND k.attempt = x.attempt AND k.state = 'running' LIMIT 1 FOR UPDATE) k),
-    d AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM s)) RETURNING *)
+-- $1 ids, $2 the attempt of all, $3 started, $4 finished (microseconds: they are always near now, where a double is exact), $5 results, or $6
+-- the one of all. A job that is changed in this very moment is judged as it is then. The number of rows inserted tells whether any was
+-- refused; who waits for one of them is told by a message.
+WITH d AS (DELETE FROM duetime.jobs WHERE id = ANY ($1::uuid[]) AND attempt = $2 AND state = 'running' RETURNING *)
 INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
     target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
     checkpoint, progress, created_at, claimed_at, error, started_at, finished_at, result)
 SELECT d.id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
     target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'succeeded', attempt, failures, losses, node, cancel_requested,
     checkpoint, progress, created_at, claimed_at, NULL, to_timestamp(s.started / 1e6::float8), to_timestamp(s.finished / 1e6::float8),
-    CASE WHEN d.awaited THEN duetime.told(d.id, s.result) ELSE s.result END
-FROM d JOIN s ON s.id = d.id;
+    CASE WHEN d.awaited THEN duetime.told(d.id, coalesce($6, s.result)) ELSE coalesce($6, s.result) END
+FROM d JOIN unnest($1::uuid[], $3::bigint[], $4::bigint[], $5::bytea[]) AS s(id, started, finished, result) ON s.id = d.id;
 
 -- name: settle
 -- Every kind of ending. $1 ids, $2 attempts, $3 states, $4 due, $5 failures, $6 losses, $7 endings, $8 started, $9 finished, $10 results,
