@@ -17,6 +17,7 @@ from duetime.model.lease import NodeId
 from duetime.store import QueueCount
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.bell import Bell, encode
+from duetime.stores.postgres.copying import in_pieces
 from duetime.stores.postgres.line import PATIENCE, Work
 from duetime.stores.postgres.lines import SQL, Lines
 from duetime.stores.postgres.outside import Outside
@@ -64,16 +65,20 @@ class Jobs:
     async def store(self, draft: JobDraft, again: bool) -> bool:
         """False when its id is known or its key is taken."""
         hint = JobHint(draft.queue, draft.priority, draft.due_at, draft.overlap is not None)
-        told = encode(hint) if self._bell.take_turn() else None
+        told = self._bell.take_turn(hint)
+        message = None if told is None else encode(told)
         statements = iter((SQL["add_job"],) if not again else ())
 
         async def work(connection: Any) -> Any:
             """Run a second time, the line lost the reply of the first."""
-            return await connection.fetchrow(next(statements, SQL["add_job_again"]), *draft, told)
+            return await connection.fetchrow(next(statements, SQL["add_job_again"]), *draft, message)
 
         stored = await self._lines.submit.run(work)
         if stored is not None and stored["soon"]:
-            (self._bell.ring if told is None else self._bell.tell_here)([hint])
+            if told is None:
+                self._bell.ring([hint])
+            else:
+                self._bell.told(told)
         return stored is not None
 
     async def _insert(self, drafts: Sequence[JobDraft]) -> None:
@@ -87,7 +92,8 @@ class Jobs:
                 return False
             for at in range(0, len(drafts), COPY_AT_ONCE):
                 part = drafts[at : at + COPY_AT_ONCE] if len(drafts) > COPY_AT_ONCE else drafts
-                await connection.copy_records_to_table("jobs", schema_name="duetime", columns=JobDraft._fields, records=part)
+                rows = in_pieces(part)
+                await connection.copy_to_table("jobs", schema_name="duetime", columns=JobDraft._fields, source=rows, format="binary")
             return True
 
         patience = PATIENCE + len(drafts) / COPY_RATE
