@@ -22,6 +22,7 @@ from duetime.stores.postgres.lines import SQL, Lines
 
 CHANNEL = "duetime"
 REST = SECOND // 200
+GRACE = SECOND // 1_000  # a statement that notifies anyway may come in time to tell what waits
 SELF_CHECK = 15.0  # seconds: a connection that looks open may have been dead for long
 LAST_WORDS = 1.0  # seconds: a process that submits and ends at once still tells
 LOOK_AT_ALL = JobHint("*", 0, 0)
@@ -36,17 +37,26 @@ class Bell:
         self._ear: Any = None
         self._lost = asyncio.Event()
         self._waiting: dict[tuple[object, ...], tuple[Hint, Micros]] = {}
+        self._waiting_since: Micros = 0
         self._flushing: asyncio.Task[None] | None = None
         self._last_rung = 0
 
     # -- telling ------------------------------------------------------------------------------------------------------
-    def take_turn(self) -> bool:
-        """Whether a statement may notify by itself now; if so, this was its turn."""
+    def take_turn(self, hint: JobHint) -> JobHint | None:
+        """What a statement is to tell by itself, if that is its turn: of its own job, and of what waits to be told of the same lane."""
         now = monotonic_micros()
         if now - self._last_rung < REST:
-            return False
+            return None
         self._last_rung = now
-        return True
+        waiting, _ = self._waiting.get(_key(hint), (None, 0)) if self._waiting else (None, 0)
+        return waiting if isinstance(waiting, JobHint) and waiting.due_at < hint.due_at else hint
+
+    def told(self, hint: Hint) -> None:
+        """By the statement that took its turn."""
+        waiting, _ = self._waiting.get(_key(hint), (None, 0)) if self._waiting else (None, 0)
+        if waiting is not None and _instant(hint) <= _instant(waiting):
+            del self._waiting[_key(hint)]
+        self.tell_here([hint])
 
     def tell_here(self, hints: Iterable[Hint]) -> None:
         """Behind a pooler nobody can listen to the server, so this process tells itself."""
@@ -57,6 +67,8 @@ class Bell:
         """Tell everybody soon, without waiting for it. Jobs that are not due soon are left out, except `whenever` they are due."""
         hints = list(hints)
         self.tell_here(hints)
+        if not self._waiting:
+            self._waiting_since = monotonic_micros()
         for hint in hints:
             self._gather(hint, whenever)
         if self._waiting and self._flushing is None:
@@ -72,9 +84,10 @@ class Bell:
     async def _flush(self) -> None:
         try:
             while self._waiting:
-                rest = self._last_rung + REST - monotonic_micros()
+                rest = min(self._last_rung + REST + GRACE, self._waiting_since + 2 * REST) - monotonic_micros()
                 if rest > 0:
                     await pause(rest / SECOND)
+                    continue
                 batch, self._waiting = list(self._waiting.values()), {}
                 self._last_rung = monotonic_micros()
                 with contextlib.suppress(DuetimeError):  # a hint may be lost

@@ -16,6 +16,7 @@ import asyncpg
 from duetime.clock import noise, pause
 from duetime.errors import NotOpen, StoreUnavailable
 from duetime.stores.postgres.address import Address
+from duetime.stores.postgres.deadline import Deadline
 from duetime.stores.postgres.faults import Verdict, judge, translate
 
 Answer = TypeVar("Answer")
@@ -58,7 +59,7 @@ class Line:
         self._connection: Any = None
         self._lock = asyncio.Lock()
         self._outages = 0
-        self._deadline = 0.0
+        self._deadline = Deadline(self._give_up)
         self._late = False
         self._closed = False
         local = "".join(f"; SET LOCAL {setting} = {value}" for setting, value in self._settings.items())
@@ -85,11 +86,8 @@ class Line:
             if outages != self._outages:
                 # Whoever was before us has just waited in vain; the queue behind must not do so one by one.
                 raise StoreUnavailable(f"PostgreSQL at {self._address.place} cannot be reached now: it is safe to repeat")
-            # A timer of our own: asyncio.timeout costs four times as much, and every verb passes here.
-            loop = asyncio.get_running_loop()
-            self._deadline = loop.time() + (patience or self.patience)
             self._late = False
-            timer = loop.call_at(self._deadline, self._give_up)
+            self._deadline.begin(patience or self.patience)
             try:
                 return await self._insist(work, atomic, repeat)
             except StoreUnavailable:
@@ -99,10 +97,11 @@ class Line:
                 self._drop()  # whether the statement ran is unknown, and so is what the session is in the middle of
                 raise
             finally:
-                timer.cancel()
+                self._deadline.end()
 
     async def close(self) -> None:
         self._closed = True
+        self._deadline.forget()
         connection, self._connection = self._connection, None
         if connection is not None and not connection.is_closed():
             try:
@@ -157,7 +156,7 @@ class Line:
             raise NotOpen("the store was closed: call open() before using it again")
         if self._connection is None or self._connection.is_closed():
             self._connection = None
-            async with asyncio.timeout_at(self._deadline):
+            async with asyncio.timeout_at(self._deadline.at):
                 self._connection = await self._connect()
         return self._connection
 
