@@ -39,6 +39,15 @@ def postgres_database(postgres_schema: str) -> str:
 
 
 @pytest.fixture
+async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
+    """On that database; some modules prepare theirs further."""
+    store = PostgresStore.from_url(postgres_database)
+    await store.open()
+    yield store
+    await store.close()
+
+
+@pytest.fixture
 async def proxy(postgres_server: PostgresServer) -> AsyncIterator[Proxy]:
     async with Proxy(postgres_server.port) as proxy:
         yield proxy

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import asyncpg
-import pytest
 
 from duetime.stores.postgres import PostgresStore
 from duetime.stores.postgres.edges import EVENT_LOCK
 from duetime.stores.postgres.lines import SQL
 
 WAITS = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
-
-
-@pytest.fixture
-async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore.from_url(postgres_database)
-    await store.open()
-    yield store
-    await store.close()
 
 
 async def test_a_quick_writer_waits_for_a_slow_one(store: PostgresStore, postgres_database: str) -> None:

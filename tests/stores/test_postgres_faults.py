@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import asyncpg
@@ -44,14 +44,6 @@ from tests.stores.conftest import NAME
 Cut = Callable[[Proxy, bytes], None]
 BEFORE: Cut = lambda proxy, marker: proxy.drop_before(marker)  # noqa: E731
 AFTER: Cut = lambda proxy, marker: proxy.drop_after(marker)  # noqa: E731
-
-
-@pytest.fixture
-async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore.from_url(postgres_database)
-    await store.open()
-    yield store
-    await store.close()
 
 
 def terminate(url: str, line: str) -> int:

@@ -33,14 +33,6 @@ class Undone(Exception):
     """Raised by a caller who changes their mind."""
 
 
-@pytest.fixture
-async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore.from_url(postgres_database)
-    await store.open()
-    yield store
-    await store.close()
-
-
 # -- async drivers ----------------------------------------------------------------------------------------------------
 @asynccontextmanager
 async def asyncpg_connection(url: str) -> AsyncIterator[Any]:

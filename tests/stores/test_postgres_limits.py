@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -44,14 +44,6 @@ from tests.servers.proxy import Proxy
 ONE = (bound(most=1),)
 Cut = Callable[[Proxy, bytes], None]
 CUTS = {"before": lambda proxy, marker: proxy.drop_before(marker), "after": lambda proxy, marker: proxy.drop_after(marker)}
-
-
-@pytest.fixture
-async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore.from_url(postgres_database)
-    await store.open()
-    yield store
-    await store.close()
 
 
 def ask(url: str, statement: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
@@ -40,14 +39,6 @@ async def old_schema(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return postgres_url
 
 
-@pytest.fixture
-async def store(postgres_database: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore.from_url(postgres_database)
-    await store.open()
-    yield store
-    await store.close()
-
-
 class OldWorker:
     """The bare loop of a worker: it claims and settles by statements that schema 3 knows, and notes how long each round takes."""
 
@@ -78,10 +69,8 @@ class OldWorker:
     async def _round(self, node: NodeId) -> None:
         lines, now = self._store._lines, wall_micros()
         claimed = await lines.claim.fetch(SQL["claim"], TOGETHER, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
-        columns = ([row["id"] for row in claimed], [row["attempt"] for row in claimed])
-        self.settled += await lines.settle.count(
-            SQL["settle_successes"], *columns, [now] * len(claimed), [now] * len(claimed), [b"1"] * len(claimed)
-        )
+        ids, times = [row["id"] for row in claimed], [now] * len(claimed)
+        self.settled += await lines.settle.count(SQL["settle_successes"], ids, 1, times, times, (), b"1")
 
 
 @pytest.mark.slow

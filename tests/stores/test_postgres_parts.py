@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from duetime.model.ids import Ids
 from duetime.stores import postgres, statements
 from duetime.stores.postgres import PostgresStore
 from duetime.stores.postgres.address import parse
-from duetime.stores.postgres.bell import Bell, decode, encode
+from duetime.stores.postgres.bell import REST, Bell, decode, encode
+from duetime.stores.postgres.deadline import Deadline
 from duetime.stores.postgres.faults import Verdict, by_sqlstate, judge, translate
 from duetime.stores.postgres.lines import Lines
 
@@ -137,7 +139,8 @@ class TestHints:
     async def test_of_many_in_a_row_one_may_notify(self) -> None:
         """F3."""
         bell = Bell(Lines(parse("postgresql://host/database")))
-        assert [bell.take_turn() for _ in range(50)].count(True) == 1
+        hint = JobHint("a", 5, 30)
+        assert [bell.take_turn(hint) for _ in range(50)] == [hint] + [None] * 49
 
     async def test_what_waits_is_gathered_by_lane(self) -> None:
         """F3: the earliest due time of each lane says all."""
@@ -151,10 +154,45 @@ class TestHints:
             ScheduleHint(5),
             ScheduleHint(3),
         ]
-        bell.take_turn()
+        bell.take_turn(JobHint("a", 5, 30))
         bell.ring(hints)
         gathered = sorted((encode(hint), moment) for hint, moment in bell._waiting.values())
         assert gathered == [("b 5 8 b", 8), ("j 5 7 a", 7), ("j 5 9 b", 9), ("s 3", 0)]
+        await bell.close()
+
+    async def test_a_turn_tells_what_waits_of_its_lane(self) -> None:
+        bell = Bell(Lines(parse("postgresql://host/database")))
+        assert bell.take_turn(JobHint("a", 5, 1)) is not None
+        bell.ring([JobHint("a", 5, 7), JobHint("a", 6, 7), JobHint("b", 5, 7)])
+        bell._last_rung -= REST
+        assert bell.take_turn(JobHint("a", 5, 30)) == JobHint("a", 5, 7)
+        assert len(bell._waiting) == 3  # the statement may come to nothing
+        bell.told(JobHint("a", 5, 7))
+        assert sorted(encode(hint) for hint, _ in bell._waiting.values()) == ["j 5 7 b", "j 6 7 a"]
+        bell.ring([JobHint("a", 5, 6)])
+        bell.told(JobHint("a", 5, 7))  # an earlier one has come meanwhile
+        assert len(bell._waiting) == 3
+        await bell.close()
+
+    async def test_turns_of_one_lane_do_not_hold_up_the_hints_of_another(self) -> None:
+        bell = Bell(Lines(parse("postgresql://host/database")))
+        sent: list[str] = []
+
+        async def send(_statement: str, messages: list[str], _moments: list[int]) -> None:
+            sent.extend(messages)
+
+        bell._line.fetch = send  # type: ignore[assignment, method-assign]
+        assert bell.take_turn(JobHint("a", 5, 1)) is not None
+        bell.ring([JobHint("a", 5, 2), JobHint("b", 5, 2)])
+        turns = 0
+        async with asyncio.timeout(10):
+            while not sent:
+                if (told := bell.take_turn(JobHint("a", 5, 3))) is not None:
+                    turns += 1
+                    bell.told(told)
+                await asyncio.sleep(0.0005)
+        assert sent == ["j 5 2 b"]
+        assert turns > 0
         await bell.close()
 
     async def test_behind_a_pooler_a_process_tells_itself(self) -> None:
@@ -166,6 +204,68 @@ class TestHints:
         bell.ring([JobHint("b", 5, 30)])
         assert heard == [JobHint("a", 5, 30)]
         await bell.close()
+
+
+class TestDeadline:
+    async def test_one_timer_serves_all_that_are_answered_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loop, late, timers = asyncio.get_running_loop(), [], []
+        deadline = Deadline(lambda: late.append(True))
+        call_at = loop.call_at
+        monkeypatch.setattr(loop, "call_at", lambda *arguments: timers.append(timer := call_at(*arguments)) or timer)
+        for _ in range(1_000):
+            deadline.begin(5)
+            deadline.end()
+        assert len(timers) == 1
+        deadline.forget()
+        assert timers[0].cancelled()
+        assert not late
+
+    async def test_it_rings_once_when_an_answer_is_overdue(self) -> None:
+        rung: list[float] = []
+        loop = asyncio.get_running_loop()
+        deadline = Deadline(lambda: rung.append(loop.time()))
+        deadline.begin(0.02)
+        await asyncio.sleep(0.01)
+        deadline.end()
+        began = loop.time()
+        deadline.begin(0.05)  # the timer of the one before rings too early for this one
+        await asyncio.sleep(0.2)
+        assert len(rung) == 1
+        assert rung[0] - began >= 0.05
+
+    async def test_a_shorter_one_does_not_wait_for_the_timer_of_a_longer_one(self) -> None:
+        rung: list[bool] = []
+        deadline = Deadline(lambda: rung.append(True))
+        deadline.begin(60)
+        deadline.end()
+        deadline.begin(0.01)
+        await asyncio.sleep(0.1)
+        assert rung == [True]
+
+    async def test_nothing_rings_when_nothing_is_under_way(self) -> None:
+        rung: list[bool] = []
+        deadline = Deadline(lambda: rung.append(True))
+        deadline.begin(0.01)
+        deadline.end()
+        await asyncio.sleep(0.05)
+        assert rung == []
+        deadline.begin(0.01)  # and afterwards it is set anew
+        await asyncio.sleep(0.1)
+        assert rung == [True]
+
+    def test_the_next_event_loop_gets_a_timer_of_its_own(self) -> None:
+        rung: list[bool] = []
+        deadline = Deadline(lambda: rung.append(True))
+
+        async def ask(seconds: float, wait: float) -> None:
+            deadline.begin(seconds)
+            await asyncio.sleep(wait)
+
+        asyncio.run(ask(5, 0))
+        asyncio.run(ask(10, 0))
+        assert rung == []
+        asyncio.run(ask(0.01, 0.1))
+        assert rung == [True]
 
 
 class TestStatements:

@@ -113,6 +113,11 @@ def lane_of(statement: str, *lane: object) -> list[Any]:
     return list(lane) if statement == "claim_lane" else [[value] for value in lane]
 
 
+def successes(columns: list[Any]) -> list[Any]:
+    """Settlements, column by column, as the statement for successes takes them."""
+    return [columns[0], columns[1][0], columns[7], columns[8], columns[9], None]
+
+
 @pytest.mark.parametrize("statement", ["claim", "claim_lane", "claim_with_exclusive"])
 async def test_a_claim_does_not_touch_what_is_not_due(store: PostgresStore, statement: str) -> None:
     node, now = await joined(store), await store.time()
@@ -184,12 +189,12 @@ async def test_settling_gated_jobs_goes_by_the_primary_key_too(store: PostgresSt
     mislead(postgres_database)
     columns = list(zip(*decisions, strict=True))
     for statement, arguments in (
-        ("settle_successes", [columns[0], columns[1], columns[7], columns[8], columns[9]]),
+        ("settle_successes", successes(columns)),
         ("settle", columns),
         ("save_notes", [columns[0], columns[1], [b"x"] * 200, [None] * 200]),
     ):
         top = await plan(store._lines.note if statement == "save_notes" else store._lines.settle, statement, *arguments)
-        assert ways(top, "jobs") == {"jobs_pkey", "Tid Scan"}, statement
+        assert "jobs_pkey" in ways(top, "jobs") <= {"jobs_pkey", "Tid Scan"}, statement
         assert rows_looked_at(top, "jobs") <= 3 * len(decisions), statement
 
 
@@ -222,7 +227,7 @@ async def test_settling_goes_by_the_primary_key(store: PostgresStore, postgres_d
     await store.add_jobs(jobs(200, now - HOUR))
     decisions = [success(row, now) for row in await store.claim(request(node, room=200))]
     columns = list(zip(*decisions, strict=True))
-    arguments = [columns[0], columns[1], columns[7], columns[8], columns[9]] if statement == "settle_successes" else columns
+    arguments = successes(columns) if statement == "settle_successes" else columns
     top = await plan(store._lines.settle, statement, *arguments)
     assert ways(top, "jobs") <= {"jobs_pkey", "Tid Scan"}
     assert rows_looked_at(top, "jobs") <= 3 * len(decisions)
