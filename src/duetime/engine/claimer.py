@@ -10,6 +10,7 @@ from typing import NamedTuple
 from duetime.clock import Clock, pause
 from duetime.engine.brake import Brake
 from duetime.engine.lanes import ALL_LANES, ANY_QUEUE, Lanes, News
+from duetime.engine.loop import AT_ONCE
 from duetime.engine.worker import Worker
 from duetime.errors import StoreError
 from duetime.model.hint import JobHint
@@ -89,7 +90,7 @@ class Claimer:
         self._worker.more = min(2 * self._worker.more, BATCH) if full else 1
         if full:
             self._full += 1
-            return 0
+            return self._after_full_claim()
         self._full = 0
         if self._rated:
             self._lanes.heard(EVERYTHING)  # what a rate holds up stays behind, however long it has been due
@@ -98,6 +99,11 @@ class Claimer:
         if jobs:
             await pause(0)  # they start before the store is asked what follows
         return await self._until_next(look_at, news)
+
+    def _after_full_claim(self) -> Micros:
+        """There is more: the store looks for it while these run. Not without room, and not where gates play a part: what may be claimed
+        next depends on those that run first."""
+        return AT_ONCE if self._worker.room > 0 and self._worker.fresh is None else 0
 
     def _portion(self, room: int) -> int:
         """Before their time jobs wait anyway, here or there: whoever asks first leaves others their part, and they start at once on all."""

@@ -13,6 +13,7 @@ from duetime.observer import Observers
 
 FIRST_WAIT = SECOND // 20
 LONGEST_WAIT = 2 * SECOND
+AT_ONCE: Micros = -1  # instead of a wait: the next turn comes before anything else has its own
 
 
 class Part(Protocol):
@@ -40,7 +41,7 @@ class Loop:
     async def run(self) -> None:
         while not self._stopping:
             wait = await self._turn()
-            if not self._stopping:
+            if not self._stopping and wait != AT_ONCE:
                 await self._wait(wait)
 
     def wake(self) -> None:

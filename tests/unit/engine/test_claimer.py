@@ -19,96 +19,21 @@ from duetime.engine.claimer import (
     SMALL_BATCH,
     SMALLEST_PORTION,
     SWEPT,
-    Asked,
     Claimer,
     Sweeper,
 )
 from duetime.engine.lanes import Lanes
+from duetime.engine.loop import AT_ONCE, Loop
 from duetime.engine.worker import Worker
-from duetime.invoker import Context, Policies
+from duetime.invoker import Context
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND
-from duetime.model.job import Claimed, Delivery
-from duetime.model.lease import NodeId
-from duetime.model.limit import Bound, Queue, Rate
-from duetime.model.retry import Retry
+from duetime.model.job import Claimed
+from duetime.model.limit import Rate
+from duetime.observer import Observers
 from duetime.store import ClaimRequest, Lane, Store
+from tests.unit.engine.backlog import ASKED, SLOTS, Backlog, Bench, Never, accept
 from tests.unit.engine.paper import PaperStore, job, make_desk, play, virtual_clock
-
-ASKED = Asked(NodeId(1), ("task",), (Bound("task", 2, Rate(5, 1_000)),))
-SLOTS = 8
-
-
-class Never:
-    policies = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
-    limit = None
-
-    async def invoke(self, context: Context, payload: bytes) -> Any:
-        return None
-
-
-class Backlog:
-    """Jobs waiting in lanes by (queue, priority): more than anybody can take, or exactly so many."""
-
-    def __init__(self, **waiting: int) -> None:
-        self.waiting = {int(name[1:]): count for name, count in waiting.items()}
-        self.requests: list[ClaimRequest] = []
-        self.following: int | None = None
-        self._numbers = iter(range(1, 1_000_000))
-
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        self.requests.append(request)
-        jobs: list[Claimed] = []
-        for lane in request.lanes:
-            while len(jobs) < request.room and self.waiting.get(lane.priority, 0):
-                self.waiting[lane.priority] -= 1
-                jobs.append(job()._replace(id=UUID(int=next(self._numbers)), priority=lane.priority))
-        return jobs
-
-    async def next_due(self, request: ClaimRequest) -> int | None:
-        self.requests.append(request)
-        return self.following
-
-    async def time(self) -> int:
-        return 0
-
-    async def queues(self) -> list[Queue]:
-        return [Queue("default"), Queue("mail", paused=True), Queue("bulk", most=2), Queue("slow", rate=Rate(1, SECOND))]
-
-
-async def _accept(job_id: UUID, attempt: int) -> bool:
-    return True
-
-
-class Bench:
-    """A claimer whose worker starts nothing: the room is emptied by hand."""
-
-    def __init__(self, store: Backlog, load: float = 0.0, rate: Rate | None = ASKED.bounds[0].rate) -> None:
-        self.clock = virtual_clock()
-        self.store = store
-        self.worker = Worker({"task": Never()}, self.clock, SLOTS, lambda: None, _accept, make_desk(PaperStore(), clock=self.clock))
-        self.worker._kick = lambda: None  # type: ignore[method-assign]
-        self.lanes = Lanes(["default"])
-        self.brake = Brake(lambda: 0, lambda: load, 1.0)
-        asked = ASKED._replace(bounds=(Bound("task", 2, rate),))
-        self.peers = 0
-        self.claimer = Claimer(cast(Store, store), self.clock, self.worker, self.lanes, self.brake, asked, lambda: self.peers)
-        self.called = 0  # times a sweeper told the claimer that there is more
-
-    def sweeper(self, *only: str) -> Sweeper:
-        return Sweeper(cast(Store, self.store), self.clock, self.worker, self.lanes, self.brake, ASKED, only, self._call)
-
-    def _call(self) -> None:
-        self.called += 1
-
-    async def turns(self, count: int) -> list[list[int]]:
-        """The priorities that each turn brought."""
-        brought = []
-        for _ in range(count):
-            await self.claimer.run_once()
-            brought.append([taken.priority for taken in self.worker._withdraw(lambda _: True)])
-            self.worker.held = 0
-        return brought
 
 
 def test_under_a_flood_the_low_ones_have_a_part_of_every_eighth_claim() -> None:
@@ -118,6 +43,53 @@ def test_under_a_flood_the_low_ones_have_a_part_of_every_eighth_claim() -> None:
         assert len(brought[-1]) == SLOTS // 4
 
     play(scene)
+
+
+def test_while_there_is_more_and_room_for_it_the_next_claim_does_not_wait_for_those_just_taken_to_run() -> None:
+    async def scene() -> None:
+        bench = Bench(Backlog(p5=10_000))
+        assert await bench.claimer.run_once() == 0  # no room: something must run first
+        bench.worker.held = 0
+        bench.worker.pace.begin(0)
+        bench.worker.pace.starts = 1_000
+        bench.worker.pace.end(1_000)
+        assert await bench.claimer.run_once() == AT_ONCE
+        bench.worker._places.part = 0.5  # of what comes has a gate
+        bench.worker.held = 0
+        assert await bench.claimer.run_once() == 0
+
+    play(scene)
+
+
+@pytest.mark.parametrize(("slots", "claims_first"), [(3 * BATCH, 3), (BATCH, 1)])
+def test_jobs_just_taken_run_while_the_store_is_asked_for_more(slots: int, claims_first: int) -> None:
+    """In the loop it lives in, and with a worker that starts them: as many claims as there is room for come before the first start."""
+    seen: list[str] = []
+
+    class Telling(Backlog):
+        async def claim(self, request: ClaimRequest) -> list[Claimed]:
+            seen.append("claim")
+            return await super().claim(request)
+
+    class Running(Never):
+        async def invoke(self, context: Context, payload: bytes) -> Any:
+            seen.append("start")
+
+    async def scene() -> None:
+        clock, store = virtual_clock(), Telling(p5=5 * BATCH)
+        worker = Worker({"task": Running()}, clock, slots, lambda: None, accept, make_desk(PaperStore(), clock=clock))
+        brake = Brake(lambda: 0, lambda: 0.0, 1.0)
+        claimer = Claimer(cast(Store, store), clock, worker, Lanes(["default"]), brake, ASKED._replace(bounds=()), lambda: 0)
+        loop = Loop(claimer, clock, Observers([]))
+        running = asyncio.create_task(loop.run())
+        while "start" not in seen:
+            await asyncio.sleep(0)
+        assert seen.index("start") == claims_first
+        loop.stop()
+        await running
+        worker.dismiss()
+
+    asyncio.run(scene())
 
 
 def test_between_two_floods_the_one_in_the_middle_has_its_turn() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from duetime.engine.clock import NodeClock
-from duetime.engine.loop import FIRST_WAIT, LONGEST_WAIT, Loop
+from duetime.engine.loop import AT_ONCE, FIRST_WAIT, LONGEST_WAIT, Loop
 from duetime.errors import StoreUnavailable
 from duetime.model.events import Event, TurnFailed
 from duetime.model.instant import SECOND, Micros
@@ -60,6 +60,38 @@ def test_it_waits_as_told_and_then_until_woken(virtual: SimulationLoop) -> None:
     script = Script([SECOND, 2 * SECOND, None])
     play(virtual, script, asyncio.sleep(60), make(script))
     assert script.times == [0, 1, 3]
+
+
+@pytest.mark.parametrize(("wait", "others"), [(0, 1), (AT_ONCE, 0)])
+def test_a_turn_at_once_comes_before_whatever_waits_to_run(wait: Micros, others: int) -> None:
+    ran: list[str] = []
+
+    class Busy(Script):
+        async def run_once(self) -> Micros | None:
+            asyncio.get_running_loop().call_soon(ran.append, "other")
+            ran.append("turn")
+            return await super().run_once()
+
+    async def main() -> None:
+        loop = make(Busy([wait, None]))
+        running = asyncio.create_task(loop.run())
+        await asyncio.sleep(0.01)
+        loop.stop()
+        await running
+
+    asyncio.run(main())
+    assert ran[: ran.index("turn", 1)].count("other") == others
+
+
+def test_a_turn_at_once_can_be_the_last(virtual: SimulationLoop) -> None:
+    class Endless(Script):
+        async def run_once(self) -> Micros | None:
+            await asyncio.sleep(1)
+            return await super().run_once()
+
+    script = Endless([AT_ONCE] * 100)
+    play(virtual, script, asyncio.sleep(3.5), make(script))
+    assert script.times == [1, 2, 3, 4]
 
 
 def test_a_wake_ends_the_wait(virtual: SimulationLoop) -> None:
