@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -13,6 +13,7 @@ from duetime.app.audience import Audience
 from duetime.app.discovery import groups_in, import_all
 from duetime.app.statistics import Statistics
 from duetime.app.waiting import Waiting
+from duetime.engine.calm import without_collecting
 from duetime.engine.checks import check_count, check_id, check_name, check_note, check_priority, check_state
 from duetime.engine.clock import NodeClock
 from duetime.engine.commands import Commands
@@ -95,17 +96,9 @@ class Client(Tasks):
 
     async def draft_jobs(self, jobs: Iterable[NewJob]) -> list[JobDraft]:
         self._require_open()
-        wanted = []
-        for new in jobs:
-            if not isinstance(new, NewJob):
-                raise InvalidInput("jobs", f"{new!r} is not a NewJob: write dt.NewJob(task, payload)")
-            name, known = self._resolve(new.task)
-            defaults = defaults_of(known)
-            refuse_rule(rule_of(new, defaults))
-            if name is not new.task or new.payload is None:
-                new = new._replace(task=name, payload={} if new.payload is None else new.payload)  # noqa: PLW2901  # as if it had come so
-            wanted.append((new, defaults))
-        return job_drafts(self._ids, self._tenant, wanted, await self._commands.now())
+        now = await self._commands.now()
+        with without_collecting():
+            return job_drafts(self._ids, self._tenant, self._read_new(jobs), now)
 
     async def get_job(self, job_id: UUID | str) -> JobHandle:
         job = await self.read_job(check_id(job_id))
@@ -310,12 +303,31 @@ class Client(Tasks):
         known = self.tasks.get(task)
         return (task, known) if known is not None else (check_name(task, "task"), None)
 
+    def _read_new(self, jobs: Iterable[NewJob]) -> Iterator[tuple[NewJob, Defaults]]:
+        """Each with what its task says; there are few tasks and many jobs."""
+        tasks: dict[Any, tuple[str, Defaults]] = {}
+        for new in jobs:
+            if not isinstance(new, NewJob):
+                raise InvalidInput("jobs", f"{new!r} is not a NewJob: write dt.NewJob(task, payload)")
+            task, payload = new.task, new.payload
+            found = tasks.get(task) if isinstance(task, str | Task) else None
+            if found is None:
+                name, known = self._resolve(task)
+                found = tasks[task] = (name, defaults_of(known))
+            name, defaults = found
+            refuse_rule(rule_of(new, defaults))
+            if name is task and payload is not None:
+                yield new, defaults
+            else:
+                yield new._replace(task=name, payload={} if payload is None else payload), defaults  # as if it had come so
+
     def handles(self, drafts: Sequence[JobDraft], stored: Sequence[UUID]) -> list[JobHandle]:
         """One for each draft and the id under which it was stored, or that of the job that answers for it."""
-        return [
-            JobHandle(self, job_id, None, None if job_id is draft.id or job_id == draft.id else "skipped")
-            for job_id, draft in zip(stored, drafts, strict=True)
-        ]
+        with without_collecting():
+            return [
+                JobHandle(self, job_id, None, None if job_id is draft.id or job_id == draft.id else "skipped")
+                for job_id, draft in zip(stored, drafts, strict=True)
+            ]
 
     async def _view(self, schedule: Schedule) -> ScheduleView:
         return ScheduleView.of(schedule, await self._commands.now())

@@ -135,12 +135,11 @@ async def _load_the_rest() -> None:
     """What takes long to load and is needed by calls of HTTP targets alone, now that everything else answers."""
     from asyncio import to_thread
 
-    from duetime.engine.calm import collect_rarely, spare_the_collector
+    from duetime.engine.calm import spare_the_collector
     from duetime.invokers.http.late import is_installed, load
 
     if is_installed():
         await to_thread(load)
-        collect_rarely()
     spare_the_collector()
 
 

@@ -13,6 +13,7 @@ SEGMENTS = 64
 _RANDOM_VERSION = 7 << 76 | 2 << 62
 _FIRE_VERSION = 8 << 76 | 2 << 62
 _UNKNOWN_SAFETY = SafeUUID.unknown  # looking up a member of an enum costs more than the rest of making an id
+_set_number, _set_safety = vars(UUID)["int"].__set__, vars(UUID)["is_safe"].__set__  # an id is made once, then nobody may set anything
 _PAYLOAD_BITS = ~(0xF << 76 | 3 << 62) & (1 << 80) - 1
 
 
@@ -65,9 +66,8 @@ def segment_of(schedule_id: UUID) -> int:
 
 
 def _uuid(fire_time: Micros, version: int, tail: bytes) -> UUID:
-    # uuid.UUID(int=...) checks what is right by construction here and costs four times as much.
+    # uuid.UUID(int=...) checks what is right by construction here and costs five times as much.
     made = object.__new__(UUID)
-    number = fire_time // 1_000 << 80 | int.from_bytes(tail, "big") & _PAYLOAD_BITS | version
-    object.__setattr__(made, "int", number)
-    object.__setattr__(made, "is_safe", _UNKNOWN_SAFETY)
+    _set_number(made, fire_time // 1_000 << 80 | int.from_bytes(tail, "big") & _PAYLOAD_BITS | version)
+    _set_safety(made, _UNKNOWN_SAFETY)
     return made
