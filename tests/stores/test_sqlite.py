@@ -151,7 +151,8 @@ class TestFile:
         monkeypatch.undo()
         assert (await SqliteStore(path).migrate()).before == 0
 
-    async def test_many_open_a_new_file_at_once(self, path: Path) -> None:
+    @pytest.mark.parametrize("repeat", range(10))  # who is refused is a matter of microseconds
+    async def test_many_open_a_new_file_at_once(self, path: Path, repeat: int) -> None:
         stores = [SqliteStore(path) for _ in range(8)]
         await asyncio.gather(*(one.open() for one in stores))
         nodes = await asyncio.gather(*(joined(one) for one in stores))
