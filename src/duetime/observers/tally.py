@@ -152,12 +152,17 @@ class Tally:
 
     def _settled(self, settlements: Sequence[Settlement], jobs: Sequence[Claimed]) -> None:
         places = set(map(_place, jobs))
-        for tenant, queue in places:
-            if len(places) > 1:
-                mine = [pair for pair in zip(settlements, jobs, strict=True) if _place(pair[1]) == (tenant, queue)]
-                self._add(tenant, queue, [one for one, _ in mine], [job for _, job in mine])
-            else:
-                self._add(tenant, queue, settlements, jobs)
+        if len(places) == 1:
+            tenant, queue = places.pop()
+            self._add(tenant, queue, settlements, jobs)
+            return
+        groups: dict[tuple[str, str], tuple[list[Settlement], list[Claimed]]] = {place: ([], []) for place in places}
+        for one, job in zip(settlements, jobs, strict=True):
+            group = groups[_place(job)]
+            group[0].append(one)
+            group[1].append(job)
+        for (tenant, queue), group in groups.items():
+            self._add(tenant, queue, *group)
 
     def _add(self, tenant: str, queue: str, settlements: Sequence[Settlement], jobs: Sequence[Claimed]) -> None:
         """Nearly all succeed: they are counted together, the others one by one."""
