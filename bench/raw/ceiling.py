@@ -13,6 +13,8 @@ from typing import Any, Protocol
 from bench.processes import ROOT, BenchFailed
 from bench.raw import sqlite
 
+HAND_OVERS = 500
+
 
 @dataclass(frozen=True, slots=True)
 class BareDrain:
@@ -64,9 +66,12 @@ class PostgresCeiling:
         return float(self._run("round_trips", 2_000)["seconds"]) / 2_000
 
     def hand_over(self) -> list[float]:
-        """Seconds of each."""
+        """Seconds of each, from one process to another."""
         self._run("prepare", 0)
-        taken: list[float] = self._run("hand_overs", 500)["seconds"]
+        taker = self._begin("take", HAND_OVERS)
+        _expect_ready(taker)
+        self._run("send", HAND_OVERS)
+        taken: list[float] = _answer(taker)["seconds"]
         return taken
 
     def _run(self, command: str, *numbers: int) -> dict[str, Any]:

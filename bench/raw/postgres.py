@@ -105,28 +105,38 @@ async def round_trips(url: str, count: int) -> Answer:
     return {"seconds": seconds}
 
 
-async def hand_overs(url: str, count: int) -> Answer:
-    """From before an insert with NOTIFY until a listener has claimed the row: the shortest way from one process's job to another."""
-    sender, listener = await connect(url), await connect(url)
-    claim = await listener.prepare(CLAIM)
-    insert = await sender.prepare(f"WITH new AS ({INSERT} RETURNING 1) SELECT pg_notify('bench', 'x') FROM new")
-    heard = asyncio.Event()
-    await listener.add_listener("bench", lambda *_: heard.set())
-    taken = []
+async def send(url: str, count: int) -> Answer:
+    """One row after the other with NOTIFY, for `take` in another process."""
+    connection = await connect(url)
+    insert = await connection.prepare(f"WITH new AS ({INSERT} RETURNING 1) SELECT pg_notify('bench', 'x') FROM new")
     for id in identifiers(count):
         await asyncio.sleep(0.02)  # the pace of the workload: what has slept is slower
-        heard.clear()
-        began = time.perf_counter()
         await insert.fetch([id], now(), [PAYLOAD])
+    await connection.close()
+    return {}
+
+
+async def take(url: str, count: int) -> Answer:
+    """From before each row was sent until it is claimed here: the shortest way from one process's job to another."""
+    connection = await connect(url)
+    claim = await connection.prepare(CLAIM)
+    heard = asyncio.Event()
+    await connection.add_listener("bench", lambda *_: heard.set())
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    taken: list[float] = []
+    while len(taken) < count:
         await heard.wait()
-        await claim.fetch(BATCH, now())
-        taken.append(time.perf_counter() - began)
-    await asyncio.gather(sender.close(), listener.close())
+        heard.clear()
+        rows = await claim.fetch(BATCH, now())
+        moment = now()
+        taken.extend((moment - row["due_at"]) / 1e6 for row in rows)
+    await connection.close()
     return {"seconds": taken}
 
 
 COMMANDS: dict[str, Callable[..., Awaitable[Answer]]] = {
-    command.__name__: command for command in (prepare, drain, inserts, round_trips, hand_overs)
+    command.__name__: command for command in (prepare, drain, inserts, round_trips, send, take)
 }
 
 
