@@ -1,25 +1,31 @@
 """Named SQL statements, read from the `.sql` files beside a store's code.
 
-A statement begins with `-- name: its_name`; the comment lines right below the name describe it and are not sent to the server.
+A statement begins with `-- name: its_name`; the comment lines right below the name describe it and are not sent to the server. Columns that
+several statements list together begin with `-- columns: their_name`, and `{their_name}` stands for them, `{j.their_name}` for `j.id, ...`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 
-_NAME = re.compile(r"^-- name: *(\S+) *$", re.MULTILINE)
+_HEAD = re.compile(r"^-- (name|columns): *(\S+) *$", re.MULTILINE)
+_COLUMNS = re.compile(r"\{(?:(\w+)\.)?(\w+)\}")
 
 
 def load(package: str, directory: str) -> dict[str, str]:
     """Every statement in `package`/`directory`/*.sql, by name."""
-    statements: dict[str, str] = {}
-    for name, text in scripts(package, directory).items():
-        for statement, body in _parse(name, text).items():
-            if statement in statements:
-                raise ValueError(f"{package}/{directory}: the statement {statement!r} is defined twice")
-            statements[statement] = body
-    return statements
+    found: dict[str, dict[str, str]] = {"name": {}, "columns": {}}
+    for file, text in scripts(package, directory).items():
+        for kind, name, body in _parse(file, text):
+            if name in found[kind]:
+                raise ValueError(f"{file}: {name!r} is defined twice")
+            found[kind][name] = body
+    columns: dict[str, str] = {}
+    for name, body in found["columns"].items():
+        columns[name] = " ".join(_fill(body, columns).split())
+    return {name: _fill(body, columns) for name, body in found["name"].items()}
 
 
 def scripts(package: str, directory: str) -> dict[str, str]:
@@ -30,14 +36,12 @@ def scripts(package: str, directory: str) -> dict[str, str]:
     return {entry.name: entry.read_text("utf-8") for entry in found}
 
 
-def _parse(file: str, text: str) -> dict[str, str]:
-    head, *rest = _NAME.split(text)
-    if any(line and not line.startswith("--") for line in head.splitlines()):
+def _parse(file: str, text: str) -> list[tuple[str, str, str]]:
+    """Kind, name and text of each."""
+    top, *rest = _HEAD.split(text)
+    if any(line and not line.startswith("--") for line in top.splitlines()):
         raise ValueError(f"{file}: text before the first '-- name:' line")
-    names = rest[::2]
-    if len(names) != len(set(names)):
-        raise ValueError(f"{file}: a statement is defined twice")
-    return {name: _body(file, name, body) for name, body in zip(names, rest[1::2], strict=True)}
+    return [(kind, name, _body(file, name, body)) for kind, name, body in zip(rest[::3], rest[1::3], rest[2::3], strict=True)]
 
 
 def _body(file: str, name: str, text: str) -> str:
@@ -46,5 +50,15 @@ def _body(file: str, name: str, text: str) -> str:
         lines.pop(0)
     body = "\n".join(lines).strip().removesuffix(";")
     if not body:
-        raise ValueError(f"{file}: the statement {name!r} is empty")
+        raise ValueError(f"{file}: {name!r} is empty")
     return body
+
+
+def _fill(text: str, columns: Mapping[str, str]) -> str:
+    def listed(found: re.Match[str]) -> str:
+        table, name = found.groups()
+        if name not in columns:
+            raise ValueError(f"no columns are called {name!r} in: {text}")
+        return columns[name] if table is None else ", ".join(f"{table}.{column}" for column in columns[name].split(", "))
+
+    return _COLUMNS.sub(listed, text)

@@ -7,8 +7,7 @@
 
 -- name: add_job
 -- $1..$18 the draft, $19 what to tell listeners, if anything. Answers a row if it was stored; `soon` says whether they want to know.
-INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
-    target, target_spec, payload, policies, owner, labels, unique_key, retry_of, gate)
+INSERT INTO duetime.jobs ({draft})
 SELECT $1::uuid, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz, $7::text, $8::smallint, $9::text,
     $10::text, $11::bytea, $12::bytea, $13::bytea, $14::text, $15::bytea, $16::text, $17::uuid, $18::text
 ON CONFLICT DO NOTHING
@@ -17,8 +16,7 @@ RETURNING due_at < clock_timestamp() + interval '2 seconds' AS soon,
 
 -- name: add_job_again
 -- The same when an earlier reply was lost: the job may have finished since.
-INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
-    target, target_spec, payload, policies, owner, labels, unique_key, retry_of, gate)
+INSERT INTO duetime.jobs ({draft})
 SELECT $1::uuid, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz, $7::text, $8::smallint, $9::text,
     $10::text, $11::bytea, $12::bytea, $13::bytea, $14::text, $15::bytea, $16::text, $17::uuid, $18::text
 WHERE NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = $1
@@ -29,8 +27,7 @@ RETURNING due_at < clock_timestamp() + interval '2 seconds' AS soon,
 
 -- name: add_jobs
 -- $1..$18 the drafts, column by column; $19, $20 the least and the greatest of their ids. Answers the ids that were stored.
-INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
-    target, target_spec, payload, policies, owner, labels, unique_key, retry_of, gate)
+INSERT INTO duetime.jobs ({draft})
 SELECT x.* FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::smallint[],
     $9::text[], $10::text[], $11::bytea[], $12::bytea[], $13::bytea[], $14::text[], $15::bytea[], $16::text[], $17::uuid[], $18::text[]) AS x(id)
 WHERE CASE WHEN (SELECT EXISTS (SELECT FROM duetime.history h WHERE h.id >= $19::uuid AND h.id <= $20::uuid
@@ -55,14 +52,12 @@ FROM unnest($1::uuid[], $2::text[], $3::text[]) AS x(id, tenant, unique_key);
 
 -- name: live_jobs
 -- The columns of a job in the order of its fields; to be followed by a condition.
-SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner,
-    labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+SELECT {draft}, state, attempt, failures, losses, {lived},
     NULL::timestamptz AS started_at, NULL::timestamptz AS finished_at, NULL::bytea AS result, error, NULL::text AS disposition
 FROM duetime.jobs;
 
 -- name: past_jobs
-SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner,
-    labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
+SELECT {draft}, state, attempt, failures, losses, {lived},
     started_at, finished_at, result, error, disposition
 FROM duetime.history;
 
@@ -82,12 +77,8 @@ WITH found AS MATERIALIZED (
         FROM unnest($1::text[], $2::uuid[], $3::text[]) AS x(tenant, id, reason)
         CROSS JOIN LATERAL (SELECT j.ctid AS tid, j.state, j.node FROM duetime.jobs j WHERE j.id = x.id AND j.tenant = x.tenant LIMIT 1 FOR UPDATE) j),
     ended AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state <> 'running')) RETURNING *),
-    kept AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
-            checkpoint, progress, created_at, claimed_at, error, finished_at)
-        SELECT e.id, e.tenant, e.schedule_id, e.schedule, e.fire_time, e.due_at, e.queue, e.priority, e.overlap, e.target,
-            e.target_spec, e.payload, e.policies, e.owner, e.labels, e.unique_key, e.retry_of, e.gate, 'cancelled', e.attempt, e.failures,
-            e.losses, e.node, e.cancel_requested, e.checkpoint, e.progress, e.created_at, e.claimed_at, f.reason, clock_timestamp()
+    kept AS (INSERT INTO duetime.history ({draft}, state, attempt, failures, losses, {lived}, error, finished_at)
+        SELECT {e.draft}, 'cancelled', e.attempt, e.failures, e.losses, {e.lived}, f.reason, clock_timestamp()
         FROM ended e JOIN found f ON f.id = e.id),
     asked AS (UPDATE duetime.jobs SET cancel_requested = true
         WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state = 'running' AND node <> 0)) RETURNING tenant, id, node)

@@ -44,13 +44,11 @@ WHERE NOT dead AND ((id = ANY ($1::bigint[]) AND lease_until <= clock_timestamp(
 
 -- name: orphans
 SELECT j.* FROM (SELECT id FROM duetime.nodes WHERE dead ORDER BY id) n CROSS JOIN LATERAL (
-    SELECT id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
-        overlap, policies, target_spec, checkpoint, tenant, begun, gate
+    SELECT {claimed}
     FROM duetime.jobs WHERE node = n.id AND state = 'running' LIMIT $1) j LIMIT $1;
 
 -- name: held
-SELECT id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
-    overlap, policies, target_spec, checkpoint, tenant, begun, gate
+SELECT {claimed}
 FROM duetime.jobs WHERE node = $1 AND state = 'running';
 
 -- name: take_leases

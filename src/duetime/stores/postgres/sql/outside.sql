@@ -4,8 +4,7 @@
 UPDATE duetime.jobs SET due_at = $3 WHERE id = $1 AND attempt = $2 AND state = 'running' AND node = 0;
 
 -- name: overdue
-SELECT id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
-    overlap, policies, target_spec, checkpoint, tenant, begun, gate
+SELECT {claimed}
 FROM duetime.jobs WHERE coalesce(node, 1) = 0 AND due_at <= statement_timestamp() ORDER BY due_at LIMIT $1;
 
 -- name: outside_job

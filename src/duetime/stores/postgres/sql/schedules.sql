@@ -110,15 +110,11 @@ WITH s AS MATERIALIZED (
             THEN NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = y.id
                 AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour' OFFSET 0)
             ELSE true END),
-    n AS (INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
-            payload, policies, owner, labels, gate)
-        SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
-            payload, policies, owner, labels, gate FROM f WHERE reason IS NULL
+    n AS (INSERT INTO duetime.jobs ({planned}, gate)
+        SELECT {planned}, gate FROM f WHERE reason IS NULL
         ON CONFLICT DO NOTHING RETURNING queue, priority, due_at),
-    k AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
-            payload, policies, owner, labels, gate, state, error, finished_at)
-        SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec,
-            payload, policies, owner, labels, gate, 'skipped', reason, clock_timestamp() FROM f
+    k AS (INSERT INTO duetime.history ({planned}, gate, state, error, finished_at)
+        SELECT {planned}, gate, 'skipped', reason, clock_timestamp() FROM f
         WHERE reason IS NOT NULL AND NOT EXISTS (SELECT FROM duetime.jobs j WHERE j.id = f.id OFFSET 0)),
     q AS (INSERT INTO duetime.queues (name) SELECT DISTINCT queue FROM f
         WHERE NOT EXISTS (SELECT FROM duetime.queues q WHERE q.name = f.queue) ON CONFLICT DO NOTHING)

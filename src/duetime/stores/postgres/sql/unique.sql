@@ -28,12 +28,8 @@ UPDATE duetime.jobs SET due_at = $2 WHERE id = $1;
 -- name: replace_job
 -- $1 the job that waits, $2 why it ends.
 WITH ended AS (DELETE FROM duetime.jobs WHERE id = $1 RETURNING *),
-    kept AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
-            checkpoint, progress, created_at, claimed_at, error, finished_at)
-        SELECT id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'cancelled', attempt, failures, losses, node, cancel_requested,
-            checkpoint, progress, created_at, claimed_at, $2::text, clock_timestamp() FROM ended)
+    kept AS (INSERT INTO duetime.history ({draft}, state, attempt, failures, losses, {lived}, error, finished_at)
+        SELECT {draft}, 'cancelled', attempt, failures, losses, {lived}, $2::text, clock_timestamp() FROM ended)
 SELECT awaited FROM ended;
 
 -- name: withdraw_draft

@@ -22,8 +22,7 @@ WHERE ctid = ANY (ARRAY(
         AND NOT (((SELECT EXISTS (SELECT FROM duetime.jobs g WHERE g.state = 'pending' AND g.gate IS NOT NULL))
             OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.goes_in_turns($3, $4, $6)))
     LIMIT $1))
-RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
-    overlap, policies, target_spec, checkpoint, tenant, begun, gate;
+RETURNING {claimed};
 
 -- name: claim_lane
 -- The same in one lane, $3 and $4, from $5 on: what an idle worker asks when it hears of a job, and how long that takes is its pick-up time.
@@ -37,8 +36,7 @@ WHERE ctid = ANY (ARRAY(
         AND NOT (((SELECT EXISTS (SELECT FROM duetime.jobs g WHERE g.state = 'pending' AND g.gate IS NOT NULL))
             OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.goes_in_turns(ARRAY[$3], ARRAY[$4], $6)))
     ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED))
-RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
-    overlap, policies, target_spec, checkpoint, tenant, begun, gate;
+RETURNING {claimed};
 
 -- name: claim_with_exclusive
 -- As `claim`, and in each lane also jobs that run one at a time per schedule: those in whose way no started job of their schedule is, the
@@ -71,8 +69,7 @@ WHERE ctid = ANY (ARRAY(
         AND NOT (((SELECT EXISTS (SELECT FROM duetime.jobs g WHERE g.state = 'pending' AND g.gate IS NOT NULL))
             OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.goes_in_turns($3, $4, $6)))
     LIMIT $1))
-RETURNING id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule,
-    overlap, policies, target_spec, checkpoint, tenant, begun, gate;
+RETURNING {claimed};
 
 -- name: claim_in_turns
 -- The same with gates and limited queues: see the function.
@@ -94,12 +91,8 @@ WITH blocked AS MATERIALIZED (
         WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $1 AND NOT dead AND lease_until > statement_timestamp())
             AND l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))),
     skipped AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM blocked WHERE overlap = 'skip')) RETURNING *),
-    kept AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
-            checkpoint, progress, created_at, claimed_at, error, finished_at)
-        SELECT k.id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, k.overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'skipped', attempt, failures, losses, node, cancel_requested,
-            checkpoint, progress, created_at, claimed_at,
+    kept AS (INSERT INTO duetime.history ({draft}, state, attempt, failures, losses, {lived}, error, finished_at)
+        SELECT {k.draft}, 'skipped', attempt, failures, losses, {lived},
             format('overlap: job %s has started and not finished', b.in_the_way), clock_timestamp()
         FROM skipped k JOIN blocked b ON b.id = k.id),
     asked AS (UPDATE duetime.jobs SET cancel_requested = true
@@ -140,12 +133,9 @@ UPDATE duetime.jobs SET begun = true WHERE id = $1 AND attempt = $2 AND state = 
 -- the one of all. A job that is changed in this very moment is judged as it is then. The number of rows inserted tells whether any was
 -- refused; who waits for one of them is told by a message.
 WITH d AS (DELETE FROM duetime.jobs WHERE id = ANY ($1::uuid[]) AND attempt = $2 AND state = 'running' RETURNING *)
-INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-    target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
-    checkpoint, progress, created_at, claimed_at, error, started_at, finished_at, result)
-SELECT d.id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-    target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, 'succeeded', attempt, failures, losses, node, cancel_requested,
-    checkpoint, progress, created_at, claimed_at, NULL, to_timestamp(s.started / 1e6::float8), to_timestamp(s.finished / 1e6::float8),
+INSERT INTO duetime.history ({draft}, state, attempt, failures, losses, {lived}, error, started_at, finished_at, result)
+SELECT {d.draft}, 'succeeded', attempt, failures, losses, {lived}, NULL,
+    to_timestamp(s.started / 1e6::float8), to_timestamp(s.finished / 1e6::float8),
     CASE WHEN d.awaited THEN duetime.told(d.id, coalesce($6, s.result)) ELSE coalesce($6, s.result) END
 FROM d JOIN unnest($1::uuid[], $3::bigint[], $4::bigint[], $5::bytea[]) AS s(id, started, finished, result) ON s.id = d.id;
 
@@ -166,12 +156,8 @@ WITH s AS MATERIALIZED (
             losses = s.losses, error = coalesce(s.error, j.error), begun = false
         FROM s WHERE j.ctid = ANY (ARRAY(SELECT tid FROM s WHERE state IN ('pending', 'running'))) AND j.id = s.id
         RETURNING j.id, CASE WHEN j.state = 'pending' THEN j.queue END AS queue, j.priority, j.due_at),
-    h AS (INSERT INTO duetime.history (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested,
-            checkpoint, progress, created_at, claimed_at, error, started_at, finished_at, result)
-        SELECT d.id, tenant, schedule_id, schedule, fire_time, d.due_at, queue, priority, overlap, target,
-            target_spec, payload, policies, owner, labels, unique_key, retry_of, gate, s.state, d.attempt, s.failures, s.losses, d.node,
-            cancel_requested, checkpoint, progress, created_at, claimed_at, s.error, s.started_at, s.finished_at, s.result
+    h AS (INSERT INTO duetime.history ({draft}, state, attempt, failures, losses, {lived}, error, started_at, finished_at, result)
+        SELECT {d.draft}, s.state, d.attempt, s.failures, s.losses, {d.lived}, s.error, s.started_at, s.finished_at, s.result
         FROM d JOIN s ON s.id = d.id RETURNING id),
     w AS (SELECT id, NULL::text AS queue, NULL::smallint AS priority, NULL::timestamptz AS due_at FROM h
         UNION ALL SELECT id, queue, priority, due_at FROM p),

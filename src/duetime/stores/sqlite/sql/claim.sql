@@ -13,9 +13,7 @@ SELECT
 -- name: claimable
 -- CROSS JOIN keeps the loops in this order: lane by lane, each from its oldest due row, and the LIMIT stops both.
 -- Parameters: lanes, targets, until, room.
-SELECT
-  j.rowid, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
-  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun, NULL
+SELECT j.rowid, j.id, j.attempt + 1, {j.claimed}, NULL
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_due
 WHERE j.state = 'pending' AND j.overlap IS NULL
   AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]')
@@ -29,9 +27,7 @@ SELECT EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_exclusive WHERE state = 'pendi
 -- name: claimable_exclusive
 -- Those nobody stands in the way of, with or without a gate. Several may be of one schedule: the caller takes its oldest fire.
 -- Parameters: lanes, targets, until, limit, whether with a gate.
-SELECT
-  j.rowid, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
-  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun, j.gate
+SELECT j.rowid, j.id, j.attempt + 1, {j.claimed}, j.gate
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_exclusive
 WHERE j.state = 'pending' AND j.overlap IS NOT NULL
   AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at <= ?3

@@ -45,18 +45,14 @@ SELECT gate FROM found WHERE gate IS NOT NULL;
 
 -- name: waiting_jobs
 -- Behind one gate, oldest due first. Parameters: queue, priority, target, gate, until, limit, how many to leave out.
-SELECT
-  j.rowid, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
-  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun, j.gate
+SELECT j.rowid, j.id, j.attempt + 1, {j.claimed}, j.gate
 FROM jobs AS j INDEXED BY jobs_waiting
 WHERE j.state = 'waiting' AND j.queue = ?1 AND j.priority = ?2 AND j.target = ?3 AND j.gate = ?4 AND j.due_at <= ?5
 ORDER BY j.due_at LIMIT ?6 OFFSET ?7;
 
 -- name: first_waiting_jobs
 -- The first few behind each of these gates. Parameters: queue, priority, target, JSON list of gates, until, how many of each.
-SELECT
-  j.rowid, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
-  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun, j.gate
+SELECT j.rowid, j.id, j.attempt + 1, {j.claimed}, j.gate
 FROM json_each(?4) AS g CROSS JOIN jobs AS j WHERE j.rowid IN (
   SELECT n.rowid FROM jobs AS n INDEXED BY jobs_waiting
   WHERE n.state = 'waiting' AND n.queue = ?1 AND n.priority = ?2 AND n.target = ?3 AND n.gate = g.value AND n.due_at <= ?5
@@ -65,9 +61,7 @@ FROM json_each(?4) AS g CROSS JOIN jobs AS j WHERE j.rowid IN (
 
 -- name: upcoming_gated
 -- Not due yet, but within the prefetch. Parameters: lanes, targets, until, limit.
-SELECT
-  j.rowid, j.id, j.attempt + 1, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses,
-  j.cancel_requested, j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun, j.gate
+SELECT j.rowid, j.id, j.attempt + 1, {j.claimed}, j.gate
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_gated
 WHERE j.state = 'gated'
   AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at <= ?3

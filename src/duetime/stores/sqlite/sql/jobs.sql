@@ -2,19 +2,13 @@
 
 -- name: add_job
 -- Rows: a draft without a gate in its own order, then now. A repeated id and a held unique key are left alone; the row count tells.
-INSERT INTO jobs (
-  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, created_at
-) VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO jobs ({draft}, created_at) VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING
 ON CONFLICT (tenant, unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
 
 -- name: add_gated_job
 -- Rows: as add_job, then gate and state.
-INSERT INTO jobs (
-  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, created_at, gate, state
-) VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO jobs ({draft}, created_at, gate, state) VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING
 ON CONFLICT (tenant, unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
 
@@ -32,17 +26,11 @@ SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1) OR EXISTS (SELECT 1 FROM histor
 SELECT id FROM jobs WHERE tenant = ?1 AND unique_key = ?2;
 
 -- name: get_live
-SELECT
-  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
-  NULL, NULL, NULL, error, NULL
-FROM jobs WHERE tenant = ?1 AND id = ?2;
+SELECT {draft}, gate, state, attempt, failures, losses, {lived}, NULL, NULL, NULL, error, NULL FROM jobs WHERE tenant = ?1 AND id = ?2;
 
 -- name: get_past
-SELECT
-  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, (SELECT g.gate FROM past_gates AS g WHERE g.job_id = history.id), state, attempt, failures, losses, node, cancel_requested,
-  checkpoint, progress, created_at, claimed_at, started_at, finished_at, result, error, disposition
+SELECT {draft}, (SELECT g.gate FROM past_gates AS g WHERE g.job_id = history.id), state, attempt, failures, losses, {lived},
+  started_at, finished_at, result, error, disposition
 FROM history WHERE tenant = ?1 AND id = ?2;
 
 -- name: list_attempts
@@ -69,11 +57,7 @@ SELECT state, node FROM jobs WHERE tenant = ?1 AND id = ?2;
 
 -- name: end_unstarted
 -- Into the past without an attempt: cancelled or skipped. Parameters: id, state, now, reason.
-INSERT INTO history SELECT
-  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, ?2, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
-  NULL, ?3, NULL, ?4, NULL
-FROM jobs WHERE id = ?1 AND state <> 'running';
+INSERT INTO history SELECT {draft}, ?2, attempt, failures, losses, {lived}, NULL, ?3, NULL, ?4, NULL FROM jobs WHERE id = ?1 AND state <> 'running';
 
 -- name: delete_unstarted
 DELETE FROM jobs WHERE id = ?1 AND state <> 'running';

@@ -1,11 +1,7 @@
 -- One listing is `list_live` or `list_past`, then the conditions that apply, then `list_order`. Counting is the same with `count_`.
 
 -- name: list_live
-SELECT
-  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, gate, state, attempt, failures, losses, node, cancel_requested, checkpoint, progress, created_at, claimed_at,
-  NULL, NULL, NULL, error, NULL
-FROM jobs WHERE tenant = :tenant;
+SELECT {draft}, gate, state, attempt, failures, losses, {lived}, NULL, NULL, NULL, error, NULL FROM jobs WHERE tenant = :tenant;
 
 -- name: count_live
 SELECT count(*) FROM (SELECT 1 FROM jobs WHERE tenant = :tenant;
@@ -17,10 +13,8 @@ SELECT count(*) FROM (SELECT 1 FROM history WHERE tenant = :tenant;
 LIMIT :limit);
 
 -- name: list_past
-SELECT
-  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  unique_key, retry_of, (SELECT g.gate FROM past_gates AS g WHERE g.job_id = history.id), state, attempt, failures, losses, node, cancel_requested,
-  checkpoint, progress, created_at, claimed_at, started_at, finished_at, result, error, disposition
+SELECT {draft}, (SELECT g.gate FROM past_gates AS g WHERE g.job_id = history.id), state, attempt, failures, losses, {lived},
+  started_at, finished_at, result, error, disposition
 FROM history WHERE tenant = :tenant;
 
 -- name: list_if_states

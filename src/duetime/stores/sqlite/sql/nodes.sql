@@ -31,15 +31,11 @@ SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead, (S
 FROM nodes AS n ORDER BY n.id;
 
 -- name: orphans
-SELECT
-  j.id, j.attempt, j.target, j.payload, j.due_at, j.queue, j.priority, j.fire_time, j.failures, j.losses, j.cancel_requested,
-  j.schedule_id, j.schedule, j.overlap, j.policies, j.target_spec, j.checkpoint, j.tenant, j.begun, j.gate
+SELECT j.id, j.attempt, {j.claimed}, j.gate
 FROM nodes AS n CROSS JOIN jobs AS j WHERE n.dead = 1 AND j.node = n.id LIMIT ?1;
 
 -- name: held
-SELECT
-  id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested,
-  schedule_id, schedule, overlap, policies, target_spec, checkpoint, tenant, begun, gate
+SELECT id, attempt, {claimed}, gate
 FROM jobs WHERE node = ?1;
 
 -- name: is_alive

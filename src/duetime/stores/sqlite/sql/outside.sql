@@ -12,9 +12,7 @@ SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND attempt = ?2 AND node = 0);
 UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND attempt = ?2 AND node = 0;
 
 -- name: overdue
-SELECT
-  id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested,
-  schedule_id, schedule, overlap, policies, target_spec, checkpoint, tenant, begun, gate
+SELECT id, attempt, {claimed}, gate
 FROM jobs INDEXED BY jobs_outside WHERE node = 0 AND due_at <= ?1 ORDER BY due_at LIMIT ?2;
 
 -- name: outside_job

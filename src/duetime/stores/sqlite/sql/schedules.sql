@@ -99,10 +99,7 @@ RETURNING queue, priority;
 
 -- name: store_fire
 -- The schedule's own row gives the job everything but its instants.
-INSERT INTO jobs (
-  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  created_at, gate, state
-)
+INSERT INTO jobs ({planned}, created_at, gate, state)
 WITH fires (schedule_id, id, fire_time, due_at, now) AS (VALUES /* rows */ (?, ?, ?, ?, ?))
 SELECT
   f.id, s.tenant, s.id, s.name, f.fire_time, f.due_at, s.queue, s.priority, s.overlap, s.target, s.target_spec, s.payload, s.policies,
@@ -112,10 +109,7 @@ WHERE s.id = f.schedule_id AND NOT EXISTS (SELECT 1 FROM history AS h WHERE h.id
 ON CONFLICT (id) DO NOTHING;
 
 -- name: store_skipped
-INSERT INTO history (
-  id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels,
-  created_at, finished_at, error, state, attempt, failures, losses, cancel_requested
-)
+INSERT INTO history ({planned}, created_at, finished_at, error, state, attempt, failures, losses, cancel_requested)
 WITH fires (schedule_id, id, fire_time, due_at, now, reason) AS (VALUES /* rows */ (?, ?, ?, ?, ?, ?))
 SELECT
   f.id, s.tenant, s.id, s.name, f.fire_time, f.due_at, s.queue, s.priority, s.overlap, s.target, s.target_spec, s.payload, s.policies,

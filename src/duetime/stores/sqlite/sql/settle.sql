@@ -15,10 +15,7 @@ SELECT
 -- A decision sent twice in one batch is written once; the row count tells how many were.
 INSERT INTO history
 WITH decided (id, attempt, state, failures, losses, started_at, finished_at, result, error) AS (VALUES /* rows */ (?, ?, ?, ?, ?, ?, ?, ?, ?))
-SELECT
-  j.id, j.tenant, j.schedule_id, j.schedule, j.fire_time, j.due_at, j.queue, j.priority, j.overlap, j.target, j.target_spec, j.payload,
-  j.policies, j.owner, j.labels, j.unique_key, j.retry_of, d.state, j.attempt, d.failures, d.losses, j.node, j.cancel_requested,
-  j.checkpoint, j.progress, j.created_at, j.claimed_at, d.started_at, d.finished_at, d.result, d.error, NULL
+SELECT {j.draft}, d.state, j.attempt, d.failures, d.losses, {j.lived}, d.started_at, d.finished_at, d.result, d.error, NULL
 FROM decided AS d CROSS JOIN jobs AS j WHERE j.id = d.id AND j.attempt = d.attempt AND j.state = 'running'
 ON CONFLICT (id) DO NOTHING;
 

@@ -1,0 +1,18 @@
+-- Columns that go together. In a statement {draft} stands for all of them, {j.draft} for those of the table called j there.
+
+-- columns: planned
+-- What a schedule and a caller alike say of a job.
+id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap, target, target_spec, payload, policies, owner, labels
+
+-- columns: draft
+-- In the order of the fields of model.job.JobDraft, but for the gate.
+{planned}, unique_key, retry_of
+
+-- columns: lived
+-- What comes about while it lives.
+node, cancel_requested, checkpoint, progress, created_at, claimed_at
+
+-- columns: claimed
+-- In the order of the fields of model.job.Claimed, between the attempt and the gate.
+target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested, schedule_id, schedule, overlap, policies, target_spec,
+checkpoint, tenant, begun
