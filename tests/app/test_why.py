@@ -340,6 +340,14 @@ async def test_when_a_schedule_fires(opened: dt.App) -> None:
     assert await opened.why_schedule(str(stored.id)) == found
 
 
+async def test_instants_on_the_clocks_of_the_schedules_zone(opened: dt.App) -> None:
+    await joined(opened, "planner")
+    made = await opened.schedule("nightly", "work", dt.Cron("0 3 * * *", tz="Asia/Kathmandu"))
+    assert made.next_fire_time is not None
+    found = await opened.why_schedule("nightly")
+    assert re.match(r"fires next at (\d{4}-\d\d-\d\d )?03:00(:00)? Asia/Kathmandu: ", found.why), found.why
+
+
 async def test_a_paused_schedule(opened: dt.App) -> None:
     await opened.schedule("nightly", "work", dt.Every("2h"))
     await opened.store.pause_schedule("default", "nightly", "too loud", "ann")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from duetime.model import duration
@@ -131,11 +132,11 @@ class Scene:
         return at(moment, self.now)
 
 
-def at(moment: Micros, now: Micros) -> str:
-    """To the second what is near, with its day what is not today's."""
-    when = to_datetime(moment)
-    day = "" if moment // DAY == now // DAY else f"{when:%Y-%m-%d} "
-    return f"{day}{when:%H:%M:%S} UTC" if abs(moment - now) < HOUR else f"{day}{when:%H:%M} UTC"
+def at(moment: Micros, now: Micros, local: Callable[[Micros], datetime] = to_datetime, zone: str = "UTC") -> str:
+    """On the clocks of that zone: to the second what is near, with its day what is not today's."""
+    when = local(moment)
+    day = "" if when.date() == local(now).date() else f"{when:%Y-%m-%d} "
+    return f"{day}{when:%H:%M:%S} {zone}" if abs(moment - now) < HOUR else f"{day}{when:%H:%M} {zone}"
 
 
 def explain(scene: Scene) -> Why:
