@@ -160,7 +160,7 @@ def test_the_echo_agent_answers_as_its_path_says(service: Client, port: int) -> 
     assert ask("/hello") == (200, {"method": "POST", "path": "/hello", "body": '{"n": 1}'})
     assert ask("/status/418")[0] == 418
     assert ask("/slow/0.01")[0] == 200
-    assert ask("/later")[0] == 202
+    assert (ask("/later")[0], ask("/status/202")[0]) == (202, 202)
     unlucky, lucky = ({"Duetime-Job-Id": str(UUID(int=number)), "Duetime-Attempt": "1"} for number in (3, 4))
     assert (ask("/flaky", **unlucky)[0], ask("/flaky", **lucky)[0]) == (503, 200)
     assert ask("/flaky", **{**unlucky, "Duetime-Attempt": "2"})[0] == 200

@@ -1,6 +1,6 @@
 """/demo/echo: an agent to try things with, in local mode only. It answers as its path says; what is left for later it reports by itself.
 
-/anything         200 with what was sent       /status/503      that status
+/anything         200 with what was sent       /status/503      that status, and 202 for good: no report follows
 /flaky            503 at times, on a job's first attempt
 /slow/1.5         200 after so many seconds    /later/10        202, then a report each second and, after ten, the end
 """
@@ -39,8 +39,9 @@ async def echo(request: Request, path: str) -> Response:
     status, wait = told_by(f"/{path}")
     if path == "flaky" and _unlucky(request):
         return answer({**said, "note": "this attempt is an unlucky one: the next will do"}, 503)
-    if status == 202:
-        _report_later(request, path)
+    kind, _, seconds = path.partition("/")
+    if kind == "later":
+        _report_later(request, seconds)
     if wait:
         await pause(min(wait, LONGEST_SLOW))
     return answer(said, status)
@@ -59,13 +60,12 @@ def _job_id(request: Request) -> UUID | None:
         return None
 
 
-def _report_later(request: Request, path: str) -> None:
+def _report_later(request: Request, seconds: str) -> None:
     """Only for who comes with the token of an attempt, as every report."""
     edge, job_id = edge_of(request), _job_id(request)
     spoken = None if job_id is None else spoken_for(edge.ring, job_id, request.headers.get("duetime-report-token", ""))
     if job_id is None or spoken is None:
         return
-    _, _, seconds = path.partition("/")
     steps = min(int(seconds), LONGEST_LATER) if seconds.isascii() and seconds.isdigit() else 10
     task = asyncio.create_task(_work(edge.app.for_tenant(spoken.tenant), job_id, spoken.attempt, steps), name="duetime-demo")
     _reporting.add(task)
