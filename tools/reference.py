@@ -71,7 +71,7 @@ same as on a store: see [clients](../client.md).
 Times are shown in the zone of this machine with their offset, ids in full. `--json` writes the same for programs, as the HTTP API shows
 it: instants in UTC, fields that stay. Colours appear only on a terminal, and not when `NO_COLOR` is set. Errors are one line on stderr,
 `error: <message> [code]`; the codes are in [errors](errors.md). `duetime --install-completion` teaches the shell to complete commands,
-names of schedules, queues and tasks, states and zones.
+names of schedules, queues and tasks, states and zones. Where the script is not on the path, `python -m duetime` is the same.
 
 Your App is named `module:app`; or by its module alone, when that holds one App only; or by a package whose module `app` or `tasks` has it.
 

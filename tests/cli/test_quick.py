@@ -35,6 +35,12 @@ def test_help_imports_nothing_heavy() -> None:
     assert imported.isdisjoint({"rich", "rich.console", "asyncio", "sqlite3", "msgspec", "zoneinfo", "duetime.app", "duetime.store"})
 
 
+def test_the_package_can_be_run() -> None:
+    done = subprocess.run([sys.executable, "-m", "duetime", "job", "lis"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Did you mean 'list'?: see `python -m duetime job --help`" in done.stderr
+
+
 def test_completion_offers_what_is_there(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
     """What bash is offered when TAB is pressed after these words."""
 
