@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-ONE_DAY = timedelta(days=1)
+ONE_DAY, TWO_DAYS = timedelta(days=1), timedelta(days=2)
 # No name is both a month and a weekday, so one table serves both.
 NAMES = {
     name: number for number, name in enumerate(("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"), 1)
@@ -135,22 +136,26 @@ def offset_at(zone: ZoneInfo, instant: int) -> int:
     return offset.days * 86_400 + offset.seconds
 
 
+@cache
+def looks(first_year: int, last_year: int) -> list[datetime]:
+    """Every second day: no two changes are that close."""
+    start, end = datetime(first_year, 1, 1, tzinfo=UTC), datetime(last_year + 1, 1, 1, tzinfo=UTC)
+    return [start + number * TWO_DAYS for number in range((end - start) // TWO_DAYS + 2)]
+
+
 def transitions(zone: ZoneInfo, first_year: int, last_year: int) -> list[int]:
-    """Every instant at which the offset from UTC changes, found by looking every second day (no two are that close) and closing in."""
+    """Every instant at which the offset from UTC changes: between looks that differ, closing in on it."""
     found = []
-    step = 2 * 86_400
-    instant = int(datetime(first_year, 1, 1, tzinfo=UTC).timestamp())
-    end = int(datetime(last_year + 1, 1, 1, tzinfo=UTC).timestamp())
-    before = offset_at(zone, instant)
-    while instant < end:
-        after = offset_at(zone, instant + step)
-        if after != before:
-            low, high = instant, instant + step
+    seen = looks(first_year, last_year)
+    offsets = [moment.astimezone(zone).utcoffset() for moment in seen]
+    for number, (before, after) in enumerate(pairwise(offsets)):
+        if before != after:
+            low, high = int(seen[number].timestamp()), int(seen[number + 1].timestamp())
+            offset = offset_at(zone, low)
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (middle, high) if offset_at(zone, middle) == before else (low, middle)
+                low, high = (middle, high) if offset_at(zone, middle) == offset else (low, middle)
             found.append(high)
-        instant, before = instant + step, after
     return found
 
 
