@@ -104,6 +104,16 @@ async def test_a_snooze_comes_through(memory_app: dt.App) -> None:
         assert (job.state, job.error) == ("cancelled", "done already")
 
 
+@pytest.mark.parametrize(("how", "state"), [("half a character", "cancelled"), ("unwritable", "dead")])
+async def test_what_was_said_comes_through_even_if_it_cannot_be_written(memory_app: dt.App, how: str, state: str) -> None:
+    work = memory_app.task("work", isolate=True, retry=ONCE)(chores.ending)
+    async with memory_app.running():
+        job = await work.submit(how=how)
+        await job.wait("60s")
+        assert job.state == state
+        assert "no file ?.csv" in (job.error or "")
+
+
 def test_what_a_fresh_process_cannot_find_is_refused_at_registration(memory_app: dt.App) -> None:
     def local() -> None: ...
 

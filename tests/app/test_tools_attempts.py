@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -53,6 +54,36 @@ async def test_retry_after_waits_as_told_and_counts(app: dt.App) -> None:
 
     job = await ended(app, work)
     assert (job.state, job.attempt, job.failures, job.error) == ("dead", 2, 2, "429")
+
+
+@pytest.mark.parametrize("verdict", [Cancel, partial(RetryAfter, "10ms"), partial(Snooze, "10ms")], ids=["cancel", "retry", "snooze"])
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [("no file \udcff.csv", "no file ?.csv"), ("nul \0 inside", "nul \ufffd inside"), (ValueError("gone"), "gone")],
+    ids=["surrogate", "nul", "error"],
+)
+async def test_a_reason_that_no_store_could_hold_is_made_storable(app: dt.App, verdict: Any, reason: Any, kept: str) -> None:
+    """Names of files come with such halves of characters. A settlement that cannot be written would hold up all others of its node."""
+
+    @app.task("work", retry=dt.Retry(max_attempts=2))
+    async def work(ctx: dt.Context) -> Any:
+        return verdict(reason=reason) if ctx.attempt == 1 else None
+
+    async with app.running():
+        job = await (await work.submit()).wait("60s")
+        endings = [attempt.error for attempt in await job.attempts()]
+    assert endings == [kept]
+
+
+async def test_a_long_reason_is_cut(memory_app: dt.App) -> None:
+    @memory_app.task("work")
+    async def work() -> Any:
+        return Cancel("x" * 1_000_000 + " end")
+
+    job = await ended(memory_app, work)
+    assert job.error is not None
+    assert len(job.error) < 10_000
+    assert job.error.endswith(" end")
 
 
 async def test_a_task_can_cancel_its_job(app: dt.App) -> None:

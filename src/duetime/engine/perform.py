@@ -15,7 +15,7 @@ from duetime.engine.failpoint import failpoint
 from duetime.errors import DuetimeError, Fenced, InvalidInput, InvalidPayload, StoreUnavailable
 from duetime.invoker import Context, Handler, Policies
 from duetime.model import duration
-from duetime.model.attempt import Ending, Outcome
+from duetime.model.attempt import Ending, Outcome, error_text
 from duetime.model.codec import decode, encode
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, State
@@ -23,7 +23,6 @@ from duetime.model.retry import Retry
 from duetime.model.settle import Settlement, settle
 from duetime.model.verdict import Cancel, Failed, GiveUp, HandOver, RetryAfter, Snooze, Verdict
 
-LONGEST_ERROR = 8_000
 LARGEST_RESULT = 256 * 1024
 NULL = b"null"
 # Looked up once: a member of an enum is found by a descriptor, and these are needed for every job.
@@ -104,17 +103,17 @@ def classify(problem: BaseException, stop: Stop | None) -> Outcome:
 def _judge(problem: BaseException) -> Outcome:
     match problem:
         case Snooze():
-            return Outcome(Ending.SNOOZED, error=str(problem), delay=problem.delay)
+            return Outcome(Ending.SNOOZED, error=error_text(problem), delay=problem.delay)
         case RetryAfter():
-            return Outcome(Ending.FAILED, error=str(problem), problem=problem, delay=problem.delay)
+            return Outcome(Ending.FAILED, error=error_text(problem), problem=problem, delay=problem.delay)
         case Failed():
-            return Outcome(Ending.FAILED, _kept(problem.result), problem.reason, problem, wish=problem.wish)
+            return Outcome(Ending.FAILED, _kept(problem.result), error_text(problem), problem, wish=problem.wish)
         case GiveUp():
-            return Outcome(Ending.FAILED, _kept(problem.result), problem.reason, hopeless=True)
+            return Outcome(Ending.FAILED, _kept(problem.result), error_text(problem), hopeless=True)
         case HandOver():
             return Outcome(Ending.HANDED_OVER, delay=problem.within)
         case Cancel():
-            return Outcome(Ending.CANCELLED, error=problem.reason)
+            return Outcome(Ending.CANCELLED, error=error_text(problem))
         case Fenced():
             return Outcome(Ending.LOST, error=problem.message)
         case InvalidPayload() if not _has_task_frames(problem):
@@ -143,11 +142,8 @@ def effective(job: Claimed, defaults: Policies) -> Policies:
 def describe(problem: BaseException) -> str:
     """The error as its reader wants it: what, then where; bounded, and without the engine's own frames."""
     if isinstance(problem, DuetimeError):
-        return f"{type(problem).__name__}: {problem}"[:LONGEST_ERROR]
-    lines = traceback.format_exception(type(problem), problem, _task_frames(problem))
-    text = "".join(lines).rstrip().replace("\0", "�")
-    text = text.encode("utf-8", "replace").decode()
-    return text if len(text) <= LONGEST_ERROR else f"{text[: LONGEST_ERROR // 2]}\n... truncated ...\n{text[-LONGEST_ERROR // 2 :]}"
+        return error_text(f"{type(problem).__name__}: {problem}")
+    return error_text("".join(traceback.format_exception(type(problem), problem, _task_frames(problem))).rstrip())
 
 
 def _task_frames(problem: BaseException) -> TracebackType | None:

@@ -26,6 +26,7 @@ from duetime.invokers.line import ChildDesk, Line
 from duetime.invokers.signature import Signature
 from duetime.invokers.threads import Interrupted
 from duetime.invokers.wire import Message
+from duetime.model.attempt import error_text
 from duetime.model.codec import reader
 from duetime.model.job import Claimed
 from duetime.model.verdict import Verdict
@@ -152,11 +153,12 @@ async def _awaited(result: Any) -> Any:
 
 
 def _verdict(verdict: Verdict) -> Message:
+    reason = getattr(verdict, "reason", None)
     return {
         "kind": "verdict",
         "name": type(verdict).__name__,
         "delay": getattr(verdict, "delay", None),
-        "reason": getattr(verdict, "reason", None),
+        "reason": None if reason is None else error_text(reason),
     }
 
 
@@ -167,7 +169,8 @@ def describe(problem: BaseException) -> Message:
         frames = frames.tb_next
     trace = "".join(traceback.format_exception(kind, problem, frames or problem.__traceback__)).rstrip()
     text = str(problem) or ("the task reached its memory limit" if kind is MemoryError else "")
-    return {"kind": "failed", "module": kind.__module__, "name": kind.__qualname__, "text": text, "trace": trace}
+    said = {"text": error_text(text), "trace": error_text(trace)}
+    return {"kind": "failed", "module": kind.__module__, "name": kind.__qualname__, **said}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from duetime.model.instant import Micros
 
+LONGEST_ERROR = 8_000
+
 
 class Ending(StrEnum):
     SUCCEEDED = "succeeded"
@@ -44,3 +46,9 @@ class Attempt:
     started_at: Micros | None
     finished_at: Micros
     error: str | None
+
+
+def error_text(said: object) -> str:
+    """What a task says went wrong, as every store can hold it: whole characters, no NUL, and of a long text the beginning and the end."""
+    text = str(said).replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return text if len(text) <= LONGEST_ERROR else f"{text[: LONGEST_ERROR // 2]}\n... truncated ...\n{text[-LONGEST_ERROR // 2 :]}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from duetime.model import duration
-from duetime.model.attempt import Ending, Outcome
+from duetime.model.attempt import Ending, Outcome, error_text
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, State
 from duetime.model.retry import Retry
@@ -82,7 +82,7 @@ def _wait(outcome: Outcome, retry: Retry, failures: int, noise: float) -> tuple[
     try:
         return retry.wait(failures, noise, outcome.problem), outcome
     except Exception as problem:  # the user's own function: its fault must not cost the job
-        return replace(retry, delay=None).wait(failures, noise), _noted(outcome, f"retry.delay failed with {problem!r}")
+        return replace(retry, delay=None).wait(failures, noise), _noted(outcome, error_text(f"retry.delay failed with {problem!r}"))
 
 
 def _noted(outcome: Outcome, note: str) -> Outcome:

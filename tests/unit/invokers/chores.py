@@ -61,6 +61,10 @@ def ending(how: str) -> Any:
             return RetryAfter("7s", "busy")
         case "cancel":
             return Cancel("done already")
+        case "half a character":
+            return Cancel("no file \udcff.csv")
+        case "unwritable":
+            raise ValueError("no file \udcff.csv")
         case "exit":
             sys.exit(4)
         case "no json":
