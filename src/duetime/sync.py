@@ -236,37 +236,34 @@ class SyncApp:
             self._loop = self._app = None
 
     def _call(self, work: Callable[[App], Coroutine[Any, Any, Answer]], opened: bool = True) -> Answer:
-        app, loop = self._ready()
-
-        async def carry_out() -> Answer:
-            if opened and not app.is_open:
-                await app.open()
-            return await work(app)
-
+        with self._lock:  # nothing is handed in behind the end of the loop: it would never be carried out
+            app, loop = self._ready()
+            under_way = asyncio.run_coroutine_threadsafe(_carried_out(app, work, opened), loop)
         try:
-            return asyncio.run_coroutine_threadsafe(carry_out(), loop).result()
+            return under_way.result()
         except CancelledError:
             raise NotOpen("the app was closed while this call was under way") from None
 
     def _within(self, connection: Any, drafts: Callable[[App], Coroutine[Any, Any, list[JobDraft]]]) -> list[SyncJob]:
         """The jobs are made ready in the background and stored right here: the connection belongs to this thread."""
         made = self._call(drafts)
-        app, _ = self._ready()
+        with self._lock:
+            app, _ = self._ready()
         guest = app.store.guest(connection)
         if not guest.blocking:
             raise InvalidInput("connection", "works with await: use `await app.submit(...)`, or a connection without async here")
         return [self._job(job) for job in app.handles(made, guest.add_jobs_now(made))]
 
     def _ready(self) -> tuple[App, asyncio.AbstractEventLoop]:
-        with self._lock:
-            # A server that forks leaves the thread behind in its parent: each child begins anew.
-            if self._loop is None or self._app is None or self._process != os.getpid():
-                self._process = os.getpid()
-                self._app = self._make_twin()
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="duetime-sync", daemon=True)
-                self._thread.start()
-            return self._app, self._loop
+        """To be called by whoever has the lock."""
+        # A server that forks leaves the thread behind in its parent: each child begins anew.
+        if self._loop is None or self._app is None or self._process != os.getpid():
+            self._process = os.getpid()
+            self._app = self._make_twin()
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="duetime-sync", daemon=True)
+            self._thread.start()
+        return self._app, self._loop
 
     def _job(self, job: JobHandle) -> SyncJob:
         return SyncJob(self, job)
@@ -316,6 +313,12 @@ async def _alone(app: App, task: Task[..., Any] | str, arguments: dict[str, Any]
 
 async def _nothing(app: App) -> None:
     return None
+
+
+async def _carried_out(app: App, work: Callable[[App], Coroutine[Any, Any, Answer]], opened: bool) -> Answer:
+    if opened and not app.is_open:
+        await app.open()
+    return await work(app)
 
 
 async def _end(app: App) -> None:

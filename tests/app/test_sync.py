@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,26 @@ def test_closing_ends_calls_that_are_under_way() -> None:
         assert time.monotonic() < end
     app.sync.close()
     assert ended.wait(60)
+
+
+def test_a_call_that_comes_while_it_is_being_closed_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = dt.App("memory://")
+    app.sync.open()
+    usual, closer = asyncio.run_coroutine_threadsafe, threading.Thread(target=app.sync.close)
+
+    def hand_in(work: Any, loop: asyncio.AbstractEventLoop) -> Any:
+        if threading.current_thread() is not closer and not closer.is_alive():
+            closer.start()
+            closer.join(0.2)  # it may have to wait for us
+        return usual(work, loop)
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", hand_in)
+    with suppress(dt.NotOpen):  # it is carried out, or told that it was not
+        app.sync.submit("work")
+    closer.join(60)
+    assert not closer.is_alive()
+    monkeypatch.undo()
+    app.sync.close()
 
 
 @pytest.mark.slow
