@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from datetime import datetime
@@ -59,6 +60,7 @@ class SyncApp:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._process = 0
         self._lock = threading.Lock()
+        _all.add(self)
 
     def submit(self, task: Task[..., Any] | str, /, *, connection: Any = None, **arguments: Any) -> SyncJob:
         if connection is not None:
@@ -329,3 +331,13 @@ async def _end(app: App) -> None:
     await asyncio.gather(*others, return_exceptions=True)
     while app.is_open:
         await app.close()
+
+
+def _unlock() -> None:
+    """Another thread may have had the lock when this process was forked, and did not come along to give it back."""
+    for one in list(_all):
+        one._lock = threading.Lock()
+
+
+_all: weakref.WeakSet[SyncApp] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_unlock)

@@ -34,6 +34,20 @@ app.sync.submit("work", n=3)
 print(status, sorted(job.payload["n"] for job in app.sync.jobs()))
 app.sync.close()
 """
+BUSY = """
+import os, signal, sys
+import duetime as dt
+
+app = dt.App(sys.argv[1])
+app.sync.open()
+app.sync._lock.acquire()  # as a thread has it that calls at this very moment
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    app.sync.submit("work")
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
 # Of the event loop, or for those who build on the app.
 ONLY_ASYNC = {
     "run_async",
@@ -197,3 +211,9 @@ def test_a_server_that_forks_may_use_it_before_and_after(tmp_path: Path) -> None
     command = [sys.executable, "-c", PROGRAM, f"sqlite:///{tmp_path}/duetime.db"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split() == ["0", "[1,", "2,", "3]"], done.stderr
+
+
+def test_a_fork_in_the_middle_of_another_threads_call_leaves_the_child_able_to_call(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", BUSY, f"sqlite:///{tmp_path}/duetime.db"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split() == ["0"], done.stderr
