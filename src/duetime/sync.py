@@ -279,25 +279,34 @@ class SyncJob:
         self._handle = handle
 
     def refresh(self) -> SyncJob:
-        self._app._call(lambda _: self._handle.refresh())
+        self._call(lambda handle: handle.refresh())
         return self
 
     def wait(self, timeout: Duration | None = None, *, raise_on_failure: bool = False) -> SyncJob:
-        self._app._call(lambda _: self._handle.wait(timeout, raise_on_failure=raise_on_failure))
+        self._call(lambda handle: handle.wait(timeout, raise_on_failure=raise_on_failure))
         return self
 
     def cancel(self, reason: str = "cancelled by the caller") -> CancelReply:
-        return self._app._call(lambda _: self._handle.cancel(reason))
+        return self._call(lambda handle: handle.cancel(reason))
 
     def move(self, **changes: Any) -> SyncJob:
-        self._app._call(lambda _: self._handle.move(**changes))
+        self._call(lambda handle: handle.move(**changes))
         return self
 
     def retry(self, payload: Any = None) -> SyncJob:
-        return SyncJob(self._app, self._app._call(lambda _: self._handle.retry(payload)))
+        return SyncJob(self._app, self._call(lambda handle: handle.retry(payload)))
 
     def attempts(self) -> list[AttemptView]:
-        return self._app._call(lambda _: self._handle.attempts())
+        return self._call(lambda handle: handle.attempts())
+
+    def _call(self, work: Callable[[JobHandle], Coroutine[Any, Any, Answer]]) -> Answer:
+        """Through the app as it is open now: it may have been closed since the job was submitted, or this process forked."""
+
+        async def carry_out(app: App) -> Answer:
+            self._handle._app = app
+            return await work(self._handle)
+
+        return self._app._call(carry_out)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handle, name)

@@ -167,6 +167,17 @@ def test_closed_it_opens_itself_again() -> None:
     app.sync.close()
 
 
+def test_a_handle_outlives_a_close() -> None:
+    app = dt.App("memory://")
+    job = app.sync.submit("work", delay="1h")
+    app.sync.close()
+    assert job.refresh().state == "pending"
+    app.sync.close()
+    assert job.cancel() == "cancelled"
+    assert job.wait("1m").state == "cancelled"
+    app.sync.close()
+
+
 def test_closing_ends_calls_that_are_under_way() -> None:
     app = dt.App("memory://")
     job = app.sync.submit("work", delay="1h")
