@@ -178,6 +178,14 @@ def test_a_handle_outlives_a_close() -> None:
     app.sync.close()
 
 
+def test_it_follows_to_another_store() -> None:
+    app = dt.App("memory://")
+    app.sync.submit("work", delay="1h")
+    app.use_store("memory://")
+    assert app.sync.jobs() == []
+    app.sync.close()
+
+
 def test_closing_ends_calls_that_are_under_way() -> None:
     app = dt.App("memory://")
     job = app.sync.submit("work", delay="1h")

@@ -55,11 +55,11 @@ class App(Operations):
     def __init__(
         self, store: str | Store = stores.DEFAULT_URL, *, tenant: str = DEFAULT_TENANT, observers: Sequence[Observer] = ()
     ) -> None:
+        self.sync = SyncApp(self._twin)
         super().__init__(store, tenant, [log_event, self._tell_watch, *observers])
         self._threads: Threads | None = None
         self._node_here: Node | None = None
         self._targets: dict[str, TargetMaker] = {}
-        self.sync = SyncApp(self._twin)
 
     @asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[Node]:
@@ -86,6 +86,7 @@ class App(Operations):
 
     def use_store(self, store: str | Store) -> None:
         super().use_store(store)
+        self.sync.close()  # it opens itself again, on this store
         self._tenants = Tenants(self)
         self._watch: Watch | None = None
 

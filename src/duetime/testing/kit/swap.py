@@ -27,9 +27,9 @@ class Swap:
             return
         inside = vars(self._app)
         self._before = dict(inside)
-        inside.update(self._parts, _opened=0)
+        inside.update({**self._parts, **faces}, _opened=0)
         self._app.use_store(self._store)
-        inside.update(faces, _opened=1, _threads=HereAndNow())
+        inside.update(_opened=1, _threads=HereAndNow())
 
     def end(self) -> None:
         if self._before is not None:
