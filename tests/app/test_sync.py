@@ -186,6 +186,17 @@ def test_it_follows_to_another_store() -> None:
     app.sync.close()
 
 
+def test_observers_of_the_app_are_told_of_what_is_submitted_through_it() -> None:
+    given: list[Any] = []
+    added: list[Any] = []
+    app = dt.App("memory://", observers=[given.append])
+    app.sync.open()
+    app.observe(added.append)
+    app.sync.submit("work")
+    assert [type(event).__name__ for event in given] == [type(event).__name__ for event in added] == ["JobsSubmitted"]
+    app.sync.close()
+
+
 def test_closing_ends_calls_that_are_under_way() -> None:
     app = dt.App("memory://")
     job = app.sync.submit("work", delay="1h")

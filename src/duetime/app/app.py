@@ -29,7 +29,7 @@ from duetime.model import duration
 from duetime.model.events import Event
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
-from duetime.observer import Observer
+from duetime.observer import Observer, Observers
 from duetime.observers.log import log_event
 from duetime.observers.watch import Watch
 from duetime.store import Store
@@ -56,7 +56,8 @@ class App(Operations):
         self, store: str | Store = stores.DEFAULT_URL, *, tenant: str = DEFAULT_TENANT, observers: Sequence[Observer] = ()
     ) -> None:
         self.sync = SyncApp(self._twin)
-        super().__init__(store, tenant, [log_event, self._tell_watch, *observers])
+        self._given = Observers(observers)
+        super().__init__(store, tenant, [log_event, self._tell_watch, self._given])
         self._threads: Threads | None = None
         self._node_here: Node | None = None
         self._targets: dict[str, TargetMaker] = {}
@@ -106,7 +107,7 @@ class App(Operations):
 
     def observe(self, observer: Observer) -> None:
         """Have this function told of everything that happens here, too."""
-        self._observers.add(observer)
+        self._given.add(observer)
 
     @property
     def clock(self) -> NodeClock:
@@ -195,7 +196,7 @@ class App(Operations):
 
     def _twin(self) -> App:
         """Another app on the same store and tasks, for another event loop."""
-        twin = App(self._store.twin(), tenant=self._tenant)
+        twin = App(self._store.twin(), tenant=self._tenant, observers=[self._given])
         twin.tasks = self.tasks
         return twin
 
