@@ -193,3 +193,19 @@ def test_what_needs_no_closer_look_gets_none() -> None:
     assert parse(b'{"a": "\\ud83d\\ude00"}') == {"a": "😀"}
     with pytest.raises(Refused):
         parse(b'{"a": {"b": 1, "b": 2}}')
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "field"),
+    [
+        ("GET", "/schedules/a%00b", "path"),
+        ("GET", "/jobs?error=%00", "error"),
+        ("GET", "/jobs?limit=1&label=team:%00", "label"),
+        ("GET", "/schedules?text=a%00", "text"),
+        ("POST", "/schedules/%00/pause", "path"),
+        ("DELETE", "/schedules/%00", "path"),
+    ],
+)
+async def test_nul_is_refused_in_the_address_too(api: Api, method: str, path: str, field: str) -> None:
+    """PostgreSQL cannot look for it: whoever asked would be told that the store is away, and ask again."""
+    refused(await api.ask(method, path), 422, "input_invalid", field)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from duetime.api.auth import anyone_known
 from duetime.api.limits import LARGEST_BODY, MOST_KEYS, check_type, parse, read_body, validated
-from duetime.api.problems import MEDIA_TYPE, TITLES
+from duetime.api.problems import MEDIA_TYPE, TITLES, Refused
 from duetime.model.codec import encode
 
 PROBLEM: dict[str, Any] = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
@@ -54,6 +54,7 @@ def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None)
     return Response(encode(value), status, headers, "application/json")
 
 
+Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 SLASH_IN_A_NAME = "\0"  # no name may have one, so it can stand for what was written %2F while paths are compared
 
 
@@ -84,8 +85,8 @@ class StrictRoute(APIRoute):
             found["path_params"] = {name: _with_slashes(value) for name, value in found["path_params"].items()}
         return match, found
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
+    def get_route_handler(self) -> Handle:
+        handle = self._after_a_look_at_the_address(super().get_route_handler())
         if self.body_field is None:
             return handle
         adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, self.body_field.field_info.annotation))
@@ -102,6 +103,17 @@ class StrictRoute(APIRoute):
 
         return handle_strictly
 
+    def _after_a_look_at_the_address(self, handle: Handle) -> Handle:
+        """NUL is refused there as it is in bodies: not every store can look for it."""
+
+        async def handle_plainly(request: Request) -> Response:
+            if (field := _holds_nul(request.scope)) is not None:
+                await self.look_at(request)
+                raise Refused(422, "input_invalid", f"{field}: must not contain the NUL character", field)
+            return await handle(request)
+
+        return handle_plainly
+
 
 class _Read(Request):
     """A request whose body has been read already."""
@@ -115,6 +127,16 @@ class _Read(Request):
 
     async def json(self) -> Any:
         return self._value
+
+
+def _holds_nul(scope: Scope) -> str | None:
+    """Which part of the address. Cursors are nobody's to search for, and refused in words of their own."""
+    if "\0" in scope["path"]:
+        return "path"
+    if b"%00" not in scope["query_string"]:
+        return None
+    given = parse_qsl(scope["query_string"].decode("latin-1"))
+    return next((name for name, value in given if "\0" in value and name != "cursor"), None)
 
 
 def _with_slashes(value: Any) -> Any:
