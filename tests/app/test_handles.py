@@ -99,6 +99,16 @@ async def test_a_client_without_a_worker_waits_as_well(make_app: MakeApp) -> Non
         assert (await job.wait("60s")).result == "let go"
 
 
+@pytest.mark.parametrize(
+    ("reason", "kept"), [("no \udcff.csv", "no ?.csv"), ("nul \0 inside", "nul \ufffd inside")], ids=["surrogate", "nul"]
+)
+async def test_a_reason_that_no_store_could_hold_is_made_storable(app: dt.App, reason: str, kept: str) -> None:
+    await app.open()
+    job = await app.submit("work", delay="1h")
+    assert await job.cancel(reason) == "cancelled"
+    assert (await job.refresh()).error == kept
+
+
 async def test_a_pending_job_is_cancelled_at_once(app: dt.App) -> None:
     await app.open()
     job = await app.submit("work", delay="1h")

@@ -126,6 +126,8 @@ async def test_no_more_than_its_limit_run_at_once(make_app: MakeApp) -> None:
         ("resume_queue", (None,), "queue"),
         ("pause_queue", ("mail", 5), "note"),
         ("pause_queue", ("mail", "x" * 501), "note"),
+        ("pause_queue", ("mail", "half a \ud800"), "note"),
+        ("pause_queue", ("mail", "nul \0"), "note"),
         ("limit_queue", ("mail", 0), "limit.most"),
         ("limit_queue", ("mail", True), "limit.most"),
         ("limit_queue", ("mail", None, "fast"), "limit.rate"),

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from duetime.errors import InvalidInput, JobNotFound, UnknownOption
+from duetime.model.attempt import error_text
 from duetime.model.codec import encode_payload
 from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY, Delivery, Overlap, State
 from duetime.model.retry import Retry
@@ -106,8 +107,8 @@ def check_id(value: UUID | str) -> UUID:
 
 
 def check_note(value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str) or len(value) > LONGEST_NOTE or "\0" in value):
-        raise InvalidInput("note", f"must be text of at most {LONGEST_NOTE} characters")
+    if value is not None and (not isinstance(value, str) or len(value) > LONGEST_NOTE or error_text(value) != value):
+        raise InvalidInput("note", f"must be text of at most {LONGEST_NOTE} whole characters, and none of them NUL")
     return value
 
 

@@ -23,6 +23,7 @@ from duetime.errors import (
     VersionConflict,
 )
 from duetime.invoker import TaskConnection
+from duetime.model.attempt import error_text
 from duetime.model.ids import Ids, fire_id
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Job, JobDraft
@@ -109,7 +110,7 @@ class Commands:
         return job
 
     async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
-        reply = await self._store.cancel_job(tenant, job_id, reason)
+        reply = await self._store.cancel_job(tenant, job_id, error_text(reason))
         if reply is CancelReply.MISSING:
             raise JobNotFound(f"there is no job {job_id}")
         if reply is CancelReply.FINAL:
