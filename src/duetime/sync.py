@@ -17,7 +17,7 @@ from uuid import UUID
 
 from duetime.engine.drafts import refuse_rule
 from duetime.engine.reaper import OUTSIDE
-from duetime.errors import InvalidInput, NotOpen
+from duetime.errors import Conflict, InvalidInput, NotOpen
 from duetime.model.duration import Duration
 from duetime.model.job import CancelReply
 
@@ -58,6 +58,7 @@ class SyncApp:
         self._make_twin = twin
         self._app: App | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._process = 0
         self._lock = threading.Lock()
         _all.add(self)
@@ -68,9 +69,10 @@ class SyncApp:
         return self._job(self._call(lambda app: app.submit(task, **arguments)))
 
     def submit_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> list[SyncJob]:
+        wanted = list(jobs)  # on this thread: a generator may read a database that belongs to it, or call us
         if connection is not None:
-            return self._within(connection, lambda app: app.draft_jobs(jobs))
-        return [self._job(job) for job in self._call(lambda app: app.submit_many(jobs))]
+            return self._within(connection, lambda app: app.draft_jobs(wanted))
+        return [self._job(job) for job in self._call(lambda app: app.submit_many(wanted))]
 
     def get_job(self, job_id: UUID | str) -> SyncJob:
         return self._job(self._call(lambda app: app.get_job(job_id)))
@@ -230,7 +232,7 @@ class SyncApp:
         with self._lock:
             if self._loop is None or self._app is None:
                 return
-            if self._process == os.getpid():
+            if self._process == os.getpid() and self._thread is not None:
                 asyncio.run_coroutine_threadsafe(_end(self._app), self._loop).result()
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join()
@@ -238,6 +240,8 @@ class SyncApp:
             self._loop = self._app = None
 
     def _call(self, work: Callable[[App], Coroutine[Any, Any, Answer]], opened: bool = True) -> Answer:
+        if threading.current_thread() is self._thread:
+            raise Conflict("app.sync was called on its own thread, by an observer perhaps: it would wait for itself; use another thread")
         with self._lock:  # nothing is handed in behind the end of the loop: it would never be carried out
             app, loop = self._ready()
             under_way = asyncio.run_coroutine_threadsafe(_carried_out(app, work, opened), loop)

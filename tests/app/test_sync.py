@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -194,6 +195,34 @@ def test_observers_of_the_app_are_told_of_what_is_submitted_through_it() -> None
     app.observe(added.append)
     app.sync.submit("work")
     assert [type(event).__name__ for event in given] == [type(event).__name__ for event in added] == ["JobsSubmitted"]
+    app.sync.close()
+
+
+def test_many_jobs_are_made_on_the_thread_of_the_caller() -> None:
+    """What a generator reads may belong to that thread: Django's connections do, and refuse to be used where an event loop runs."""
+    app = dt.App("memory://")
+    seen: list[threading.Thread] = []
+
+    def wanted() -> Iterator[dt.NewJob]:
+        seen.append(threading.current_thread())
+        yield dt.NewJob("work", {"n": len(app.sync.jobs())})
+
+    assert len(app.sync.submit_many(wanted())) == 1
+    assert seen == [threading.current_thread()]
+    app.sync.close()
+
+
+def test_a_call_from_within_a_call_is_refused_and_does_not_wait_for_itself() -> None:
+    refused: list[Exception] = []
+
+    def observer(_: Any) -> None:
+        with pytest.raises(dt.Conflict, match="its own thread") as found:
+            app.sync.jobs()
+        refused.append(found.value)
+
+    app = dt.App("memory://", observers=[observer])
+    app.sync.submit("work")
+    assert len(refused) == 1
     app.sync.close()
 
 
