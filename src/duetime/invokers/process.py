@@ -54,10 +54,22 @@ class ChildProcess:
         finally:
             its.close()
             os.close(its_lifeline)
-        child = ChildProcess(process, our_lifeline, await asyncio.open_connection(sock=ours))
-        child.send(orders)
-        await child._forward(process.stdout, logging.INFO)
-        await child._forward(process.stderr, logging.WARNING)
+        try:
+            child = ChildProcess(process, our_lifeline, await asyncio.open_connection(sock=ours))
+        except BaseException:
+            ours.close()
+            os.close(our_lifeline)
+            with process:  # closes its pipes, and waits for its end
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+        try:
+            child.send(orders)
+            await child._forward(process.stdout, logging.INFO)
+            await child._forward(process.stderr, logging.WARNING)
+        except BaseException:  # too many open files, for one: what is left open would make that worse
+            child.kill()
+            await child.end()
+            raise
         return child
 
     @property
@@ -114,6 +126,9 @@ class ChildProcess:
         self._writer.close()
         for output in self._outputs:
             output.close()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()  # nothing to do where its output has done so
         _lifelines.discard(self._lifeline)
         os.close(self._lifeline)
         if self.exited.done():

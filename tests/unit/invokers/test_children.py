@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import gc
 import logging
 import os
 import signal
@@ -157,6 +159,33 @@ async def test_one_that_is_stopped_while_it_starts_does_not_stay() -> None:
     async def gone() -> bool:
         return children() <= before
 
+    await eventually(gone)
+
+
+@pytest.mark.parametrize("step", ["create_connection", "connect_read_pipe"])
+async def test_one_that_cannot_be_started_leaves_nothing_behind(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    spawn = process._spawn
+
+    def spawned(line: int, lifeline: int) -> subprocess.Popen[bytes]:
+        made = spawn(line, lifeline)
+        started.append(made.pid)
+        return made
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(process, "_spawn", spawned)
+    monkeypatch.setattr(asyncio.get_running_loop(), step, refuse)
+    before = psutil.Process().num_fds()
+    with pytest.raises(OSError, match="Too many open files"):
+        await isolated(chores.pid)
+
+    async def gone() -> bool:
+        gc.collect()
+        return not any(map(alive, started)) and psutil.Process().num_fds() <= before
+
+    assert started
     await eventually(gone)
 
 
