@@ -49,6 +49,15 @@ if child == 0:
     os._exit(0)
 print(os.waitpid(child, 0)[1])
 """
+EXITING = """
+import atexit, sys
+import duetime as dt
+
+app = dt.App(sys.argv[1])
+atexit.register(app.sync.close)  # as the adapter for Flask does
+app.sync.submit("work")
+print(len(app.sync.jobs()))
+"""
 # Of the event loop, or for those who build on the app.
 ONLY_ASYNC = {
     "run_async",
@@ -276,3 +285,10 @@ def test_a_fork_in_the_middle_of_another_threads_call_leaves_the_child_able_to_c
     command = [sys.executable, "-c", BUSY, f"sqlite:///{tmp_path}/duetime.db"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split() == ["0"], done.stderr
+
+
+def test_it_can_be_closed_when_the_interpreter_ends(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", EXITING, f"sqlite:///{tmp_path}/duetime.db"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("1\n", "")
+    assert not (tmp_path / "duetime.db-wal").exists()  # the connections were closed in order

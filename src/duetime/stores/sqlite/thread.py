@@ -46,6 +46,8 @@ class ServingThread(Generic[Given]):
         self._waiting: SimpleQueue[Request[Given] | None] = SimpleQueue()
         self._owner = os.getpid()
         self._closed = False
+        self._ended = False  # the connection is closed, and the thread about to go
+        self._closers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._gate = Lock()  # nothing is handed in behind the sign to stop
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -65,13 +67,29 @@ class ServingThread(Generic[Given]):
         """Serve what waits, close the connection, end the thread."""
         if os.getpid() != self._owner:
             return
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
         with self._gate:
             if not self._closed:
                 self._closed = True
                 self._waiting.put(None)
-        await asyncio.to_thread(self._thread.join)
+            if self._ended:
+                ended.set_result(None)
+            else:
+                self._closers.append((loop, ended))
+        await ended  # told by the thread itself: when the interpreter ends there are no others to be had that could wait for it
+        self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._serve_until_closed()
+        finally:
+            with self._gate:
+                self._ended = True
+            for loop, ended in self._closers:
+                call_on(loop, _tell_ended, ended)
+
+    def _serve_until_closed(self) -> None:
         open_for_more = True
         while open_for_more:
             taken = [self._next()]
@@ -110,6 +128,11 @@ def call_on(loop: asyncio.AbstractEventLoop, function: Callable[[Any], None], ar
     except RuntimeError:
         if not loop.is_closed():
             raise  # a loop that ended took everybody who waited with it; any other trouble is ours
+
+
+def _tell_ended(ended: asyncio.Future[None]) -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 def _resolve(requests: list[Request[Given]]) -> None:
