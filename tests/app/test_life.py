@@ -81,6 +81,35 @@ async def test_opening_from_many_sides_at_once_opens_the_store_once() -> None:
     assert not app.is_open
 
 
+async def test_opening_from_two_sides_while_it_is_being_closed_opens_the_store_once() -> None:
+    class Counting(MemoryStore):
+        opened = 0
+
+        async def open(self) -> None:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            self.opened += 1
+
+        async def close(self) -> None:
+            await may_close.wait()
+            self.opened -= 1
+
+    store, may_close = Counting(), asyncio.Event()
+    app = dt.App(store)
+    await app.open()
+    closing = asyncio.create_task(app.close())
+    await asyncio.sleep(0)
+    opening = asyncio.create_task(app.open())
+    await asyncio.sleep(0)
+    may_close.set()
+    await closing
+    await asyncio.gather(opening, app.open())
+    assert store.opened == 1
+    await app.close()
+    await app.close()
+    assert store.opened == 0
+
+
 def test_one_app_serves_one_event_loop_after_another() -> None:
     app = dt.App("memory://")
 

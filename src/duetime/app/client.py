@@ -46,6 +46,22 @@ from duetime.store import Migration, Store
 from duetime.task import Task, Tasks
 
 
+class Door:
+    """Two coroutines may open at once, or one while another closes: the store is opened for all of them once. An app may be used on one
+    event loop after another, and each needs a lock of its own."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def lock(self) -> asyncio.Lock:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._lock = loop, asyncio.Lock()
+        return self._lock
+
+
 class Client(Tasks):
     """Tasks and a store. Opened as often as it is closed."""
 
@@ -58,7 +74,7 @@ class Client(Tasks):
         self._clock = NodeClock()
         self._ids = Ids()
         self._opened = 0
-        self._door = asyncio.Lock()  # two coroutines may open at once; the store is opened for both of them once
+        self._door = Door()
         self.use_store(store)
 
     # -- jobs ---------------------------------------------------------------------------------------------------------
@@ -252,7 +268,7 @@ class Client(Tasks):
 
     async def open(self) -> None:
         """Connect as a client: submits, reads, runs nothing."""
-        async with self._door:
+        async with self._door.lock:
             if self._opened == 0:
                 await self._connect()
             self._opened += 1
@@ -267,12 +283,10 @@ class Client(Tasks):
 
     async def close(self) -> None:
         """Undo one `open`; the last one disconnects."""
-        async with self._door:
+        async with self._door.lock:
             self._opened = max(0, self._opened - 1)
             if self._opened == 0:
                 await self._disconnect()
-        if self._opened == 0:
-            self._door = asyncio.Lock()  # the next event loop needs one of its own
 
     async def _disconnect(self) -> None:
         self._waiting.close()
