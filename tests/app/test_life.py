@@ -110,6 +110,14 @@ async def test_opening_from_two_sides_while_it_is_being_closed_opens_the_store_o
     assert store.opened == 0
 
 
+async def test_a_node_that_could_not_be_started_is_not_the_app_s(tmp_path: Path) -> None:
+    app = dt.App(f"sqlite:///{tmp_path}/nowhere/duetime.db")
+    with pytest.raises(dt.ConfigError):
+        async with app.running():
+            pass
+    assert app.node is None
+
+
 def test_one_app_serves_one_event_loop_after_another() -> None:
     app = dt.App("memory://")
 

@@ -68,8 +68,9 @@ class App(Operations):
         resources = ResourceBox()
         targets = {name: make(self._clock.now) for name, make in self._targets.items()}
         self.watch()
-        node = self._node_here = self._node(resources, targets, **options)
+        node = self._node(resources, targets, **options)
         await self.open()
+        self._node_here = node
         life = asyncio.create_task(node.run(), name="duetime-node")
         try:
             await _first(life, node.started)
