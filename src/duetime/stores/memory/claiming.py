@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from duetime.model.hint import CancelHint, Hint
+from duetime.model.hint import CancelHint, Hint, JobHint
 from duetime.model.instant import Micros
 from duetime.model.job import Overlap, State
 from duetime.store import ClaimRequest, Lane
@@ -24,6 +24,7 @@ class Claiming:
         self._until = now + request.prefetch
         self._most = request.room  # to be taken by the end of the lane at hand
         self._passed_over: list[Row] = []
+        self._to_be_told: list[Row] = []  # retries that wait, and need not wait any longer to hear that they are to stop
         self.taken: list[Row] = []
         self.hints: list[Hint] = []
 
@@ -33,6 +34,9 @@ class Claiming:
                 self._take_from(lane)
         for row in self._passed_over:
             self._jobs.lanes.push(row)
+        for row in self._to_be_told:
+            if row.state is State.PENDING:  # and was not claimed after that
+                self._jobs.move(row, min(row.draft.due_at, self._now), row.draft.priority)
 
     def _take_from(self, lane: Lane) -> None:
         quotas, before = self._jobs.quotas, len(self.taken)
@@ -133,10 +137,14 @@ class Claiming:
             self._jobs.park(row)
 
     def _ask_to_stop(self, row: Row) -> None:
-        if not row.cancel_requested:
-            row.cancel_requested = True
-            if row.node is not None:
-                self.hints.append(CancelHint(row.node, row.draft.id))
+        if row.cancel_requested:
+            return
+        row.cancel_requested = True
+        if row.node is not None:
+            self.hints.append(CancelHint(row.node, row.draft.id))
+        elif row.state is State.PENDING:
+            self._to_be_told.append(row)
+            self.hints.append(JobHint(row.draft.queue, row.draft.priority, self._now))
 
 
 def next_due(jobs: Jobs, request: ClaimRequest, now: Micros) -> Micros | None:

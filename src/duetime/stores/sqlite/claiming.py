@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from operator import itemgetter
 
-from duetime.model.hint import CancelHint
+from duetime.model.hint import CancelHint, JobHint
 from duetime.model.instant import Micros
 from duetime.model.job import Overlap
 from duetime.model.lease import NodeId
@@ -186,5 +186,6 @@ def _hold_back(transaction: Transaction, lanes: str, targets: str) -> None:
         if overlap == Overlap.SKIP:
             end_unstarted(transaction, job_id, "skipped", f"overlap: job {uuid_of(in_the_way)} has started and not finished")
         else:
-            transaction.change("request_cancel", (in_the_way,))
-            transaction.tell([] if not node else [CancelHint(NodeId(node), uuid_of(in_the_way))])
+            [lane_and_due] = transaction.all("ask_to_stop", (in_the_way, transaction.now))
+            waits = node is None
+            transaction.tell([JobHint(*lane_and_due)] if waits else [CancelHint(NodeId(node), uuid_of(in_the_way))] if node else [])

@@ -128,6 +128,17 @@ class ExclusiveConformance:
         assert (await stored(store, second.id)).state is (State.SKIPPED if overlap == "skip" else State.PENDING)
         assert (await stored(store, first.id)).cancel_requested is (overlap == "cancel_previous")
 
+    async def test_cancel_previous_does_not_wait_for_a_retry_to_fall_due(self, store: Store) -> None:
+        node, now, schedule_id = await joined(store), await store.time(), new_id(0)
+        first = await started(store, node, of_schedule(schedule_id, now - MINUTE, "cancel_previous"))
+        assert await store.settle([retry(first, now + DAY, now)]) == []
+        second = await add(store, of_schedule(schedule_id, now, "cancel_previous"))
+        assert await store.claim(request(node)) == []
+        again = await claim_one(store, node)
+        assert (again.id, again.cancel_requested) == (first.id, True)  # for its worker to end it
+        assert await store.settle([success(again, now)]) == []
+        assert (await claim_one(store, node)).id == second.id
+
     @pytest.mark.parametrize("overlap", POLICIES)
     async def test_a_retry_is_not_in_its_own_way(self, store: Store, overlap: str) -> None:
         node, now, schedule_id = await joined(store), await store.time(), new_id(0)

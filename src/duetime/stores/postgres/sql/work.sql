@@ -77,8 +77,9 @@ SELECT * FROM duetime.claim_in_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $1
 
 -- name: hold_back
 -- $1 node, $2 queues, $3 priorities, $4 targets, $5 prefetch in microseconds. Exclusive jobs that are due while an earlier one has started
--- and not finished: `skip` ends as skipped, `cancel_previous` asks the one in its way to stop. Answers the running jobs that were asked
--- (with their node), those that ended and are waited for, and a row without an id where a claim must go in turns.
+-- and not finished: `skip` ends as skipped, `cancel_previous` asks the one in its way to stop; a retry that waits falls due to be told so.
+-- Answers the running jobs that were asked (with their node), those that ended and are waited for, and a row without an id where a claim
+-- must go in turns.
 WITH blocked AS MATERIALIZED (
         SELECT j.tid, j.id, j.overlap, s.id AS in_the_way FROM unnest($2::text[], $3::smallint[]) AS l(queue, priority)
         CROSS JOIN LATERAL (
@@ -95,10 +96,11 @@ WITH blocked AS MATERIALIZED (
         SELECT {k.draft}, 'skipped', attempt, failures, losses, {lived},
             format('overlap: job %s has started and not finished', b.in_the_way), clock_timestamp()
         FROM skipped k JOIN blocked b ON b.id = k.id),
-    asked AS (UPDATE duetime.jobs SET cancel_requested = true
+    asked AS (UPDATE duetime.jobs SET cancel_requested = true,
+            due_at = CASE WHEN state = 'pending' THEN least(due_at, statement_timestamp()) ELSE due_at END
         WHERE id = ANY (ARRAY(SELECT in_the_way FROM blocked WHERE overlap = 'cancel_previous')) AND NOT cancel_requested
         RETURNING node, id)
-SELECT node, id FROM asked
+SELECT node, id FROM asked WHERE node IS NOT NULL
 UNION ALL SELECT NULL, id FROM skipped WHERE awaited
 UNION ALL SELECT NULL, NULL
 WHERE (EXISTS (SELECT FROM duetime.jobs g WHERE g.state = 'pending' AND g.gate IS NOT NULL)

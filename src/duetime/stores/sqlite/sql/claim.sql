@@ -94,3 +94,8 @@ SELECT EXISTS (
   WHERE j.state = 'waiting' AND j.queue = json_extract(l.value, '$[0]')
     AND j.priority = json_extract(l.value, '$[1]') AND j.target = t.value
 );
+
+-- name: ask_to_stop
+-- Of a job that stands in the way of a later one; a retry that waits need not wait any longer to be told. Parameters: id, now.
+UPDATE jobs SET cancel_requested = 1, due_at = CASE WHEN state = 'running' THEN due_at ELSE min(due_at, ?2) END WHERE id = ?1
+RETURNING queue, priority, due_at;
