@@ -11,6 +11,7 @@ from uuid import UUID, uuid5
 from duetime.clock import Clock
 from duetime.engine.drafts import NO_DEFAULTS, Defaults, revived_draft
 from duetime.engine.failpoint import failpoint
+from duetime.engine.planner import PORTION
 from duetime.engine.submitter import Submitter
 from duetime.errors import (
     Conflict,
@@ -28,7 +29,7 @@ from duetime.model.ids import Ids, fire_id
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Job, JobDraft
 from duetime.model.limit import Queue, Rate
-from duetime.model.schedule import Schedule, ScheduleDraft, first_fire, plan_fires
+from duetime.model.schedule import Firing, Schedule, ScheduleDraft, first_fire, plan_fires
 from duetime.model.unique import Admission, Rule
 from duetime.store import Store
 
@@ -238,8 +239,12 @@ class Commands:
         """One step of it for many at once, before each is changed by itself: most have no further one to take."""
         now = await self.now()
         late = [one for one in schedules if not one.paused and one.next_fire_time is not None and one.next_fire_time <= now]
-        if late:
-            await self._store.fire([plan_fires(one, now, now) for one in late])
+        part: list[Firing] = []
+        for number, one in enumerate(late, 1):
+            part.append(plan_fires(one, now, now))
+            if number == len(late) or sum(len(firing.fires) for firing in part) >= PORTION:
+                await self._store.fire(part)
+                part = []
 
     async def trigger_schedule(self, tenant: str, name: str) -> UUID:
         """One job of the schedule now, beside its own fires."""

@@ -17,6 +17,7 @@ from duetime.store import Store
 BATCH = 250  # schedules a step: planning is pure computation and must not hold up jobs that start meanwhile
 LOOK_AGAIN = SECOND  # the hint that tells of a new schedule may be lost
 STEP = 25  # schedules computed before whatever else is ready has its turn
+PORTION = 2_000  # fires written at once: each schedule may have missed hundreds, and a store bounds what a statement may take
 EVERY_SEGMENT = tuple(range(SEGMENTS))
 OVERDUE = SECOND  # a cursor this far in the past is anybody's, whoever holds the segment
 
@@ -43,21 +44,29 @@ class Planner:
     async def _plan(self, segments: Sequence[int], now: Micros, until: Micros, horizon: Micros) -> bool:
         """One batch of schedules whose cursor is not after `until`; True when there may be more."""
         schedules = await self._store.due_schedules(segments, until, BATCH)
-        planned = []
+        planned: list[tuple[Schedule, Firing]] = []
+        fires, behind = 0, False
         for number, schedule in enumerate(schedules, 1):
             if (firing := await self._firing(schedule, now, horizon)) is not None:
                 planned.append((schedule, firing))
-            if number % STEP == 0:
+                fires += len(firing.fires)
+                behind = behind or (firing.next_fire_time is not None and firing.next_fire_time <= horizon)
+            if fires >= PORTION:
+                await self._write(planned)
+                planned, fires = [], 0
+            elif number % STEP == 0:
                 await pause(0)
-        firings = [firing for _, firing in planned]
-        if firings:
-            failpoint("planner.before_fire")
-            applied = await self._store.fire(firings)
-            failpoint("planner.after_fire")
-            if applied:
-                self._report(planned)
-        behind = any(firing.next_fire_time is not None and firing.next_fire_time <= horizon for firing in firings)
+        await self._write(planned)
         return behind or len(schedules) >= BATCH
+
+    async def _write(self, planned: Sequence[tuple[Schedule, Firing]]) -> None:
+        if not planned:
+            return
+        failpoint("planner.before_fire")
+        applied = await self._store.fire([firing for _, firing in planned])
+        failpoint("planner.after_fire")
+        if applied:
+            self._report(planned)
 
     async def _firing(self, schedule: Schedule, now: Micros, horizon: Micros) -> Firing | None:
         try:
