@@ -124,7 +124,8 @@ def _judge(problem: BaseException) -> Outcome:
 
 def decide(job: Claimed, outcome: Outcome, defaults: Policies, started_at: Micros | None, clock: Clock) -> Settlement:
     policies = effective(job, defaults)
-    return settle(job, outcome, policies.retry, policies.delivery, started_at, clock.now(), clock.noise())
+    settlement = settle(job, outcome, policies.retry, policies.delivery, started_at, clock.now(), clock.noise())
+    return settlement if settlement.error is None else settlement._replace(error=error_text(settlement.error))
 
 
 def effective(job: Claimed, defaults: Policies) -> Policies:

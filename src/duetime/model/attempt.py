@@ -9,6 +9,7 @@ from uuid import UUID
 from duetime.model.instant import Micros
 
 LONGEST_ERROR = 8_000
+CUT = "\n... truncated ...\n"
 
 
 class Ending(StrEnum):
@@ -49,6 +50,12 @@ class Attempt:
 
 
 def error_text(said: object) -> str:
-    """What a task says went wrong, as every store can hold it: whole characters, no NUL, and of a long text the beginning and the end."""
-    text = str(said).replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    return text if len(text) <= LONGEST_ERROR else f"{text[: LONGEST_ERROR // 2]}\n... truncated ...\n{text[-LONGEST_ERROR // 2 :]}"
+    """What a task says went wrong, as every store can hold it: whole characters, no NUL, and of a long text the beginning and the end.
+    Settlements are written together, and one that is refused would hold up all the others."""
+    try:
+        text = str(said)
+    except Exception:
+        text = f"{type(said).__name__} (it cannot be shown)"
+    text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    half = (LONGEST_ERROR - len(CUT)) // 2
+    return text if len(text) <= LONGEST_ERROR else f"{text[:half]}{CUT}{text[-half:]}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from duetime.engine.perform import Slot, Stop, perform
-from duetime.errors import Conflict, Fenced, InvalidPayload, StoreError, StoreUnavailable
+from duetime.errors import Conflict, Fenced, InvalidPayload, StoreError, StoreUnavailable, TaskError
 from duetime.invoker import Context, Policies
 from duetime.model.attempt import Ending
 from duetime.model.codec import decode, encode
@@ -74,6 +74,29 @@ def test_a_verdict_returned_or_raised(
     decision = settled(body)
     assert (decision.ending, decision.state, decision.failures, decision.error) == (ending, state, failures, error)
     assert decision.due_at == due * SECOND
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("problem", "error"),
+    [
+        (Cancel("one\0two"), "one�two"),
+        (Snooze("5m", "half of a pair: \ud800"), "half of a pair: ?"),
+        (RetryAfter("5m", "x" * 10_000), "x" * 3_990 + "\n... truncated ...\n" + "x" * 3_990),
+        (Cancel(cast(str, ValueError("no text"))), "no text"),
+        (Cancel(cast(str, Unspeakable())), "Unspeakable (it cannot be shown)"),
+        (TaskError("from another process:\0"), "TaskError: from another process:�"),
+    ],
+)
+def test_whatever_a_task_says_can_be_stored(problem: Exception, error: str) -> None:
+    async def body(context: Context) -> None:
+        raise problem
+
+    assert settled(body).error == error
 
 
 def test_a_task_told_to_stop_does_not_steer_any_more() -> None:
