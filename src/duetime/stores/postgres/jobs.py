@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -27,7 +27,8 @@ from duetime.stores.postgres.together import Answers, Part, Subject, Together, b
 
 COPY_FROM = 40  # drafts: fewer are stored quicker by one INSERT
 COPY_AT_ONCE = 20_000
-COPY_RATE = 10_000  # drafts a second which even a slow server takes
+INSERT_AT_ONCE = 5_000  # the server looks at each of them: so many are done long before a statement has to be
+RATE = 10_000  # drafts a second which even a slow server takes
 MOST_RIVALS = 10
 
 
@@ -82,7 +83,11 @@ class Jobs:
         return stored is not None
 
     async def _insert(self, drafts: Sequence[JobDraft]) -> None:
-        await self._lines.submit.count(SQL["add_jobs"], *columns(drafts))
+        async def work(connection: Any) -> None:
+            for part in _parts(drafts, INSERT_AT_ONCE):
+                await connection.execute(SQL["add_jobs"], *columns(part))
+
+        await self._lines.submit.run(work, atomic=len(drafts) > INSERT_AT_ONCE, patience=_patience(drafts))
 
     async def _copy(self, drafts: Sequence[JobDraft]) -> None:
         """COPY cannot leave out what is stored already, so it is for batches of which nothing is: all of them, normally."""
@@ -90,15 +95,13 @@ class Jobs:
         async def work(connection: Any) -> bool:
             if await connection.fetchval(SQL["any_finished"], *_id_range(drafts)):
                 return False
-            for at in range(0, len(drafts), COPY_AT_ONCE):
-                part = drafts[at : at + COPY_AT_ONCE] if len(drafts) > COPY_AT_ONCE else drafts
+            for part in _parts(drafts, COPY_AT_ONCE):
                 rows = in_pieces(part)
                 await connection.copy_to_table("jobs", schema_name="duetime", columns=JobDraft._fields, source=rows, format="binary")
             return True
 
-        patience = PATIENCE + len(drafts) / COPY_RATE
         try:
-            done = await self._lines.submit.run(work, atomic=len(drafts) > COPY_AT_ONCE, patience=patience)
+            done = await self._lines.submit.run(work, atomic=len(drafts) > COPY_AT_ONCE, patience=_patience(drafts))
         except asyncpg.UniqueViolationError:
             done = False
         if not done:
@@ -111,17 +114,19 @@ class Jobs:
             todo = drafts
             answers: dict[UUID, UUID] = {}
             for _ in range(MOST_RIVALS):
-                await connection.execute(SQL["add_jobs"], *columns(todo))
+                for part in _parts(todo, INSERT_AT_ONCE):
+                    await connection.execute(SQL["add_jobs"], *columns(part))
                 asked = [draft for draft in keyed if draft.id not in answers]
-                keys = [draft.id for draft in asked], [draft.tenant for draft in asked], [draft.unique_key for draft in asked]
-                answers |= {row["id"]: row["answer"] for row in await connection.fetch(SQL["resolve_jobs"], *keys) if row["answer"]}
+                for part in _parts(asked, INSERT_AT_ONCE):
+                    keys = [draft.id for draft in part], [draft.tenant for draft in part], [draft.unique_key for draft in part]
+                    answers |= {row["id"]: row["answer"] for row in await connection.fetch(SQL["resolve_jobs"], *keys) if row["answer"]}
                 todo = [draft for draft in asked if draft.id not in answers]
                 if not todo:
                     return answers
             # Each time the job that held the key finished between our two looks.
             raise StoreUnavailable("a unique key changed hands too often: repeat")
 
-        answers = await self._lines.submit.run(work, atomic=True)
+        answers = await self._lines.submit.run(work, atomic=True, patience=_patience(drafts))
         return [answers.get(draft.id, draft.id) for draft in drafts]
 
     # -- looking ------------------------------------------------------------------------------------------------------
@@ -227,6 +232,18 @@ def lane_hints(drafts: Iterable[JobDraft]) -> list[JobHint]:
 
 def columns(drafts: Sequence[JobDraft]) -> list[Any]:
     return [*zip(*drafts, strict=True), *_id_range(drafts)]
+
+
+def _parts(drafts: Sequence[JobDraft], most: int) -> Iterator[Sequence[JobDraft]]:
+    if len(drafts) <= most:
+        yield drafts
+        return
+    for at in range(0, len(drafts), most):
+        yield drafts[at : at + most]
+
+
+def _patience(drafts: Sequence[JobDraft]) -> float:
+    return PATIENCE + len(drafts) / RATE
 
 
 def _id_range(drafts: Sequence[JobDraft]) -> tuple[UUID, UUID]:
