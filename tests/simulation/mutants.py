@@ -201,7 +201,7 @@ def no_heartbeat() -> AbstractContextManager[Any]:
 def heartbeat_outlives_its_worker() -> AbstractContextManager[Any]:
     async def start(self: InlineHeart, draft: NodeDraft, ttl: Micros, listener: Any) -> Heart:
         self._node = await self._store.join(draft, ttl)
-        heart = Heart(self._store, self._clock, self._node, ttl, listener)
+        heart = Heart(self._store, self._clock, self._node, ttl, listener, self._clock.monotonic())
         self._loop = Loop(heart, self._clock, self._observers)
         process = current_process()
         assert process is not None

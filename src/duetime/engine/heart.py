@@ -37,7 +37,7 @@ class Heart:
 
     name = "heart"
 
-    def __init__(self, store: Store, clock: Clock, node: NodeId, ttl: Micros, listener: HeartListener) -> None:
+    def __init__(self, store: Store, clock: Clock, node: NodeId, ttl: Micros, listener: HeartListener, joined_at: Micros) -> None:
         self._store = store
         self._clock = clock
         self.node = node
@@ -45,7 +45,7 @@ class Heart:
         self._listener = listener
         self._fenced = False
         self.lag: Callable[[], Micros] = lambda: 0  # of the event loop the jobs run on
-        self.trusted_until = clock.monotonic() + self._trust()
+        self.trusted_until = joined_at + self._trust()
         self.peers = 0  # other workers that were alive at the last beat
 
     def trusted(self) -> bool:
@@ -103,8 +103,9 @@ class InlineHeart:
         self._node: NodeId | None = None
 
     async def start(self, draft: NodeDraft, ttl: Micros, listener: HeartListener) -> Heart:
+        began = self._clock.monotonic()
         self._node = await self._store.join(draft, ttl)
-        heart = Heart(self._store, self._clock, self._node, ttl, listener)
+        heart = Heart(self._store, self._clock, self._node, ttl, listener, began)
         self._loop = Loop(heart, self._clock, self._observers)
         self._task = asyncio.create_task(self._loop.run())
         return heart
@@ -181,8 +182,12 @@ class ThreadedHeart:
             self._inner.close()
 
     async def _begin(self, draft: NodeDraft, ttl: Micros, listener: HeartListener, watchdog: Watchdog) -> Heart:
-        await self._store.open()
-        heart = await self._inline.start(draft, ttl, listener)
+        try:
+            await self._store.open()
+            heart = await self._inline.start(draft, ttl, listener)
+        except BaseException:
+            await self._store.close()  # the next try has a twin of its own
+            raise
         heart.lag = watchdog.lag
         self._watching = Loop(watchdog, self._clock, self._observers)
         self._watch = asyncio.create_task(self._watching.run())
