@@ -378,42 +378,6 @@ class TestQuarrels:
         await asyncio.gather(*(handle.close() for handle in handles))
 
 
-class TestOwnerGone:
-    async def test_a_vanished_process_is_buried_before_its_lease_ends(self, store: PostgresStore) -> None:
-        """A8: the server drops the lock of a session that has gone."""
-        other = store.twin()
-        gone, me = await joined(other), await joined(store)
-        await other.close()
-        assert await until(lambda: store.bury(me)) == [gone]
-
-    async def test_the_living_are_left_alone(self, store: PostgresStore) -> None:
-        other = store.twin()
-        await joined(other)
-        me = await joined(store)
-        assert await buried_within(store, me) == []
-        await other.close()
-
-    async def test_a_process_that_lost_only_its_session_takes_the_lock_again(self, store: PostgresStore, postgres_database: str) -> None:
-        """B12: at once, without waiting for the next beat."""
-        other = store.twin()
-        await joined(other)
-        assert terminate(postgres_database, "heart") == 1
-        me = await joined(store)
-        held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'"
-        await until(lambda: store._lines.read.value(f"SELECT ({held}) = 2"))
-        assert await buried_within(store, me) == []
-        await other.close()
-
-
-async def buried_within(store: PostgresStore, me: Any, micros: int = SECOND // 2) -> list[Any]:
-    """Everybody buried by looking again and again for a while, once the server is old enough to be asked about locks."""
-    await until(lambda: store._lines.read.value("SELECT pg_postmaster_start_time() < clock_timestamp() - interval '5 seconds'"))
-    found, began = [], monotonic_micros()
-    while monotonic_micros() - began < micros:
-        found += await store.bury(me)
-    return found
-
-
 class TestSecrets:
     async def test_no_error_shows_the_password(self, postgres_server: PostgresServer, proxy: Proxy) -> None:
         """S38."""

@@ -54,7 +54,7 @@ class Nodes:
 
     async def _take_locks(self, connection: Any) -> None:
         for node in self._joined:
-            await connection.fetchval(SQL["lock_node"], LOCK_BASE + node)
+            await connection.execute(SQL["lock_node"], node, LOCK_BASE)
 
     def _reconnect(self) -> None:
         """At once, not with the next beat: while nobody holds the lock, others believe that the process is gone."""

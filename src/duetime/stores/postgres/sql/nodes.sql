@@ -1,7 +1,8 @@
 -- Nodes, their leases, and hints.
 --
 -- A node's session holds the advisory lock with the key $base + its id. When its process dies, the kernel closes the socket and the
--- server drops the lock within milliseconds: others learn of the death long before the lease ends.
+-- server drops the lock within milliseconds: others learn of the death long before the lease ends. A session that is lost may outlive its
+-- end here and keep the lock for a while: then `holds_lock` says that nobody can tell anything by it, until a beat has got it back.
 
 -- name: join
 -- $1 name, $2 roles, $3 version, $4 ttl in microseconds, $5 base of the lock's key, or NULL for no lock.
@@ -10,14 +11,16 @@ VALUES ($1, $2, $3, clock_timestamp() + $4::bigint * interval '1 microsecond', $
 RETURNING id, CASE WHEN $5::bigint IS NOT NULL THEN pg_try_advisory_lock($5::bigint + id) END AS locked;
 
 -- name: lock_node
-SELECT pg_try_advisory_lock($1::bigint);
+-- $1 node, $2 base of the lock's key.
+UPDATE duetime.nodes SET holds_lock = pg_try_advisory_lock($2::bigint + id) WHERE id = $1 AND NOT dead;
 
 -- name: beat
 -- $1 node, $2 ttl in microseconds, $3 base of the lock's key or NULL. Taking a lock that is held already only counts it once more.
-UPDATE duetime.nodes SET lease_until = clock_timestamp() + $2::bigint * interval '1 microsecond' WHERE id = $1 AND NOT dead
+UPDATE duetime.nodes SET lease_until = clock_timestamp() + $2::bigint * interval '1 microsecond',
+    holds_lock = CASE WHEN $3::bigint IS NOT NULL THEN pg_try_advisory_lock($3::bigint + id) ELSE holds_lock END
+WHERE id = $1 AND NOT dead
 RETURNING ARRAY(SELECT j.id FROM duetime.jobs j WHERE j.node = $1 AND j.cancel_requested) AS cancels,
-    (SELECT count(*) FROM duetime.nodes n WHERE NOT n.dead AND n.id <> $1 AND 'worker' = ANY (n.roles)) AS peers,
-    CASE WHEN $3::bigint IS NOT NULL THEN pg_try_advisory_lock($3::bigint + id) END AS locked;
+    (SELECT count(*) FROM duetime.nodes n WHERE NOT n.dead AND n.id <> $1 AND 'worker' = ANY (n.roles)) AS peers;
 
 -- name: leave
 WITH gone AS (UPDATE duetime.nodes SET dead = true WHERE id = $1 AND NOT dead)
@@ -40,7 +43,7 @@ WHERE free OR lease_until <= clock_timestamp();
 -- name: bury
 -- $1 nodes whose lease has ended, $2 nodes whose process is gone.
 UPDATE duetime.nodes SET dead = true
-WHERE NOT dead AND ((id = ANY ($1::bigint[]) AND lease_until <= clock_timestamp()) OR id = ANY ($2::bigint[])) RETURNING id;
+WHERE NOT dead AND ((id = ANY ($1::bigint[]) AND lease_until <= clock_timestamp()) OR (id = ANY ($2::bigint[]) AND holds_lock)) RETURNING id;
 
 -- name: orphans
 SELECT j.* FROM (SELECT id FROM duetime.nodes WHERE dead ORDER BY id) n CROSS JOIN LATERAL (
