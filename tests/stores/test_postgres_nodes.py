@@ -59,6 +59,18 @@ class TestOwnerGone:
         await other.close()
         assert await until(lambda: store.bury(me)) == [slow]
 
+    async def test_whoever_has_just_found_the_server_again_gives_others_time_to(self, store: PostgresStore, postgres_database: str) -> None:
+        """C4: a standby takes over. It has run for long, and nobody's lock is there."""
+        other = store.twin()
+        late, me = await joined(other), await joined(store)
+        await store.bury(me)
+        terminate(postgres_database, "sweep")
+        await other._lines.close()  # its sessions were cut, too, and it is not back yet
+        assert await buried_within(store, me) == []
+        await other.open()
+        assert (await other.beat(late, HOUR)).alive
+        await other.close()
+
 
 async def buried_within(store: PostgresStore, me: Any, micros: int = SECOND // 2) -> list[Any]:
     """Everybody buried by looking again and again for a while, once the server is old enough to be asked about locks."""

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from duetime.clock import noise, pause
+from duetime.clock import monotonic_micros, noise, pause
 from duetime.errors import NotOpen, StoreUnavailable
+from duetime.model.instant import Micros
 from duetime.stores.postgres.address import Address
 from duetime.stores.postgres.deadline import Deadline
 from duetime.stores.postgres.faults import Verdict, judge, translate
@@ -57,6 +58,8 @@ class Line:
         self._on_connect = on_connect
         self._on_lost = on_lost
         self._connection: Any = None
+        self._connects = 0
+        self._reconnected_at: Micros | None = None
         self._lock = asyncio.Lock()
         self._outages = 0
         self._deadline = Deadline(self._give_up)
@@ -64,6 +67,10 @@ class Line:
         self._closed = False
         local = "".join(f"; SET LOCAL {setting} = {value}" for setting, value in self._settings.items())
         self._begin = f"BEGIN{local}" if address.pooled else "BEGIN"
+
+    def reconnected_within(self, micros: Micros) -> bool:
+        """Whether its session took the place of a lost one such a short time ago: others may have lost theirs at the same moment."""
+        return self._reconnected_at is not None and monotonic_micros() - self._reconnected_at < micros
 
     async def fetch(self, statement: str, *arguments: Any) -> list[Any]:
         rows: list[Any] = await self.run(lambda connection: connection.fetch(statement, *arguments))
@@ -158,6 +165,8 @@ class Line:
             self._connection = None
             async with asyncio.timeout_at(self._deadline.at):
                 self._connection = await self._connect()
+            self._connects += 1
+            self._reconnected_at = monotonic_micros() if self._connects > 1 else None
         return self._connection
 
     async def _connect(self) -> Any:

@@ -17,6 +17,7 @@ from duetime.stores.postgres.rows import claimed_of, lease_of, node_of
 
 LOCK_BASE = 0x6475_6500_0000_0000  # "due", and below it room for the ids of nodes
 SURE_AFTER = SECOND * 3 // 20  # a lock must be free twice, this far apart: its owner may just be reconnecting
+TIME_TO_RECONNECT = 5 * SECOND
 
 
 class Nodes:
@@ -68,7 +69,9 @@ class Nodes:
     # -- death --------------------------------------------------------------------------------------------------------
     async def bury(self, me: NodeId) -> list[NodeId]:
         suspects = await self._lines.sweep.fetch(SQL["suspects"], me, LOCK_BASE)
-        gone = self._surely_gone([row["id"] for row in suspects if not row["ended"]])
+        # A standby that has just become the primary may have run for days and has no locks: whoever came to it first would find all gone.
+        free = [] if self._lines.sweep.reconnected_within(TIME_TO_RECONNECT) else [row["id"] for row in suspects if not row["ended"]]
+        gone = self._surely_gone(free)
         ended = [row["id"] for row in suspects if row["ended"]]
         if not ended and not gone:
             return []
