@@ -269,15 +269,6 @@ class TestDeadline:
 
 
 class TestStatements:
-    def test_a_statement_without_its_name_and_description(self) -> None:
-        text = "-- About the file.\n\n-- name: one\n-- What it does.\nSELECT 1; -- kept\n\n-- name: two\nSELECT 2;\n"
-        assert statements._parse("file.sql", text) == {"one": "SELECT 1; -- kept", "two": "SELECT 2"}
-
-    @pytest.mark.parametrize("text", ["SELECT 1;", "-- name: a\nSELECT 1;\n-- name: a\nSELECT 2;", "-- name: a\n-- only words\n"])
-    def test_a_file_that_makes_no_sense(self, text: str) -> None:
-        with pytest.raises(ValueError, match=r"file\.sql"):
-            statements._parse("file.sql", text)
-
     def test_every_statement_is_used(self) -> None:
         folder = Path(postgres.__file__).parent
         sources = "".join(path.read_text("utf-8") for path in folder.glob("*.py"))
