@@ -16,7 +16,7 @@ from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
 from duetime.engine.loop import Loop
 from duetime.engine.watchdog import Watchdog
-from duetime.errors import StoreError
+from duetime.errors import DuetimeError
 from duetime.model.instant import Micros
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.observer import Observers
@@ -61,7 +61,7 @@ class Heart:
         began = self._clock.monotonic()
         try:
             beat = await self._store.beat(self.node, self._ttl)
-        except StoreError:
+        except DuetimeError:
             if not self.trusted():
                 self._fence("its lease could not be renewed in time")
                 return None

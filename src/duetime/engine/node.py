@@ -11,7 +11,7 @@ from duetime.clock import Clock
 from duetime.engine.heart import Heart, HeartRunner
 from duetime.engine.incarnation import Incarnation
 from duetime.engine.options import NodeOptions
-from duetime.errors import StoreError
+from duetime.errors import DuetimeError, StoreError
 from duetime.invoker import Handler
 from duetime.model.events import NodeFenced, NodeJoined, NodeLeft, TurnFailed
 from duetime.model.instant import SECOND, Micros
@@ -82,8 +82,8 @@ class Node:
         while not self._stopping:
             try:
                 await self._live()
-            except StoreError as problem:
-                self._observers(TurnFailed("node", problem, REJOIN_AFTER, expected=True))
+            except DuetimeError as problem:  # also a server that does not let us in for a while: it did before
+                self._observers(TurnFailed("node", problem, REJOIN_AFTER, expected=isinstance(problem, StoreError)))
                 await self._clock.sleep(int(REJOIN_AFTER * (0.5 + self._clock.noise())))
 
     def stop(self) -> None:
@@ -146,5 +146,5 @@ class Node:
     async def _let_go(self, runner: HeartRunner) -> None:
         try:
             await runner.stop(leave=True)
-        except StoreError:
+        except DuetimeError:
             return  # the lease ends by itself
