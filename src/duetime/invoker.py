@@ -156,7 +156,7 @@ class Context:
         self._checkpoint = job.checkpoint
         self._connection: TaskConnection | None = None
         self.used = False  # something was written down, or a connection handed out: the end has more to do
-        self.over = False  # the attempt has ended: whatever of it still runs can begin no transaction
+        self.over = False  # the attempt has ended: whatever of it still runs can write nothing down and begin no transaction
         self.stop_requested = False  # timed out, cancelled or shutting down: a function in a thread should look at it now and then
 
     @property
@@ -228,6 +228,7 @@ class Context:
 
     async def save_checkpoint(self, value: Any) -> None:
         data = encode_payload(value, "checkpoint")
+        self._refuse_when_over()
         self._refuse_within_transaction("a checkpoint would outlive writes that are undone")
         self.used = True
         await self._desk.save(Note(self._job.id, self._job.attempt, data, None))
@@ -235,12 +236,14 @@ class Context:
 
     async def save_progress(self, done: float, total: float | None, note: str | None) -> None:
         data = encode_payload({"done": done, "total": total, "note": note}, "progress")
+        self._refuse_when_over()
         self.used = True
         await self._desk.save(Note(self._job.id, self._job.attempt, None, data))
 
     async def take_mark(self, key: str) -> bool:
         if not isinstance(key, str) or not key.isprintable() or not 1 <= len(key) <= LONGEST_MARK:
             raise InvalidInput("key", f"must be 1 to {LONGEST_MARK} printable characters")
+        self._refuse_when_over()
         self._refuse_within_transaction("a mark would outlive writes that are undone")
         return await self._desk.mark(self._job.id, self._job.attempt, key)
 
@@ -248,8 +251,7 @@ class Context:
     def connection(self) -> TaskConnection:
         """A connection to the store's database whose writes are committed together with this job's success, or not at all."""
         if self._connection is None:
-            if self.over:
-                raise Fenced(OVER)
+            self._refuse_when_over()
             self._connection = TaskConnection(self._desk.transact)
             self.used = True
         return self._connection
@@ -262,6 +264,11 @@ class Context:
     async def close(self) -> Transaction | None:
         """The attempt is over: nothing more can be begun. The transaction, if there is one, for whoever ends it."""
         return None if self._connection is None else await self._connection.close()
+
+    def _refuse_when_over(self) -> None:
+        """The desk has closed its books on this attempt: what came now would stay there."""
+        if self.over:
+            raise Fenced(OVER)
 
     def _refuse_within_transaction(self, reason: str) -> None:
         if self._connection is not None and self._connection.begun:

@@ -296,6 +296,25 @@ def test_a_refused_checkpoint_ends_the_attempt_as_lost() -> None:
 
 
 # -- what is left of an attempt ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "call", [lambda context: context.progress(1), lambda context: context.checkpoint(1), lambda context: context.once("k")]
+)
+def test_what_an_attempt_leaves_behind_has_nothing_written_down(call: Callable[[Context], Awaitable[Any]]) -> None:
+    async def scene() -> None:
+        store, clock, contexts = PaperStore(), virtual_clock(), list[Context]()
+
+        async def body(context: Context) -> None:
+            contexts.append(context)
+
+        desk = make_desk(store, clock=clock)
+        await perform(job(), Slot(), Handler(body), clock, desk)
+        with pytest.raises(Fenced, match="over"):
+            await call(contexts[0])
+        assert (store.notes, store.marks, desk._attempts) == ([], {}, {})
+
+    play(scene)
+
+
 @pytest.mark.parametrize("began_before", [True, False])
 def test_what_an_attempt_leaves_behind_can_write_no_more(began_before: bool) -> None:
     left: list[asyncio.Task[None]] = []
