@@ -102,6 +102,16 @@ class TestSessions:
         for transaction in held:
             await transaction.abandon()
 
+    async def test_one_whose_task_is_stopped_while_it_begins_is_not_lost_sight_of(self, store: PostgresStore) -> None:
+        kept = await store.transact()
+        await kept.abandon()
+        beginning = asyncio.create_task(store.transact())
+        await asyncio.sleep(0)  # the statement is on its way
+        beginning.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await beginning
+        assert kept.connection.is_closed()
+
     async def test_closing_the_store_ends_them(self, store: PostgresStore, postgres_database: str) -> None:
         open_one, idle = await store.transact(), await store.transact()
         await add_one(open_one.connection)

@@ -92,6 +92,9 @@ class Sessions:
         except PROBLEMS:
             session.terminate()
             return None
+        except BaseException:  # whoever wanted it was stopped meanwhile
+            session.terminate()
+            raise
 
     async def _begun_anew(self) -> TaskTransaction:
         session = await self._connect()
