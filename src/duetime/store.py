@@ -349,8 +349,8 @@ class Store(Protocol):
         """The orderly end: the node is dead at once and its leases are free."""
         ...
 
-    async def nodes(self) -> list[Node]:
-        """Nodes that are alive, or dead and not yet forgotten; by id."""
+    async def nodes(self, living: bool = False) -> list[Node]:
+        """Nodes that are alive, or dead and not yet forgotten; by id. `living`: without the dead, of which there may be thousands."""
         ...
 
     async def bury(self, me: NodeId) -> list[NodeId]:

@@ -34,8 +34,8 @@ class Keeper:
         return LEADER in self._held
 
     async def run_once(self) -> Micros:
-        nodes = await self._store.nodes()
-        planners = [node.id for node in nodes if not node.dead and PLANNER_ROLE in node.roles]
+        nodes = await self._store.nodes(living=True)
+        planners = [node.id for node in nodes if PLANNER_ROLE in node.roles]
         wanted = {segment_lease(segment) for segment in fair_share(self._node, planners)} | {LEADER}
         if surplus := self._held - wanted:
             self._hold(self._held - surplus)

@@ -61,8 +61,8 @@ class Nodes:
             self._members[node].dead = True
         return gone
 
-    def known(self) -> list[Node]:
-        return [self._describe(node, member) for node, member in self._members.items()]
+    def known(self, living: bool) -> list[Node]:
+        return [self._describe(node, member) for node, member in self._members.items() if not (living and member.dead)]
 
     def orphans(self) -> Iterator[Row]:
         for node, member in self._members.items():

@@ -315,9 +315,9 @@ class MemoryStore:
         with self._lock:
             self._nodes.leave(node)
 
-    async def nodes(self) -> list[Node]:
+    async def nodes(self, living: bool = False) -> list[Node]:
         with self._lock:
-            return self._nodes.known()
+            return self._nodes.known(living)
 
     async def bury(self, me: NodeId) -> list[NodeId]:
         with self._lock:

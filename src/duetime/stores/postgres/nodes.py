@@ -44,8 +44,8 @@ class Nodes:
         self._joined.discard(node)
         await self._heart.count(SQL["leave"], node)
 
-    async def known(self) -> list[Node]:
-        return [node_of(row) for row in await self._lines.read.fetch(SQL["nodes"])]
+    async def known(self, living: bool) -> list[Node]:
+        return [node_of(row) for row in await self._lines.read.fetch(SQL["living_nodes" if living else "nodes"])]
 
     async def close(self) -> None:
         self._joined.clear()

@@ -209,8 +209,8 @@ class PostgresStore:
     async def leave(self, node: NodeId) -> None:
         await self._nodes.leave(node)
 
-    async def nodes(self) -> list[Node]:
-        return await self._nodes.known()
+    async def nodes(self, living: bool = False) -> list[Node]:
+        return await self._nodes.known(living)
 
     async def bury(self, me: NodeId) -> list[NodeId]:
         return await self._nodes.bury(me)

@@ -45,8 +45,8 @@ def bury(transaction: Transaction, me: NodeId, locks: NodeLocks) -> list[NodeId]
     return [node for node in gone if transaction.change("declare_dead", (node,)) == 1]
 
 
-def known(session: Session) -> list[Node]:
-    return [node_of(row) for row in session.all("nodes")]
+def known(session: Session, living: bool) -> list[Node]:
+    return [node_of(row) for row in session.all("living_nodes" if living else "nodes")]
 
 
 def orphans(session: Session, limit: int) -> list[Row]:

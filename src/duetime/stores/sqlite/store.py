@@ -247,8 +247,8 @@ class SqliteStore:
         await self._write(lambda transaction: nodes.leave(transaction, node))
         self._locks.release(node)
 
-    async def nodes(self) -> list[Node]:
-        return await self._read(nodes.known)
+    async def nodes(self, living: bool = False) -> list[Node]:
+        return await self._read(lambda session: nodes.known(session, living))
 
     async def bury(self, me: NodeId) -> list[NodeId]:
         if not await self._read(lambda session: nodes.suspects(session, me, wall_micros(), self._locks)):

@@ -55,6 +55,14 @@ class NodeConformance:
         assert len(set(ids)) == 3
         assert ids == sorted(ids)
 
+    async def test_the_dead_are_listed_until_they_are_forgotten(self, store: Store) -> None:
+        gone, here = await joined(store), await joined(store)
+        await store.leave(gone)
+        assert [(found.id, found.dead) for found in await store.nodes()] == [(gone, True), (here, False)]
+        assert [(found.id, found.dead) for found in await store.nodes(living=True)] == [(here, False)]
+        await store.prune(await store.time() + DAY)
+        assert [found.id for found in await store.nodes()] == [here]
+
     async def test_jobs_it_holds_are_counted(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         held = [await started(store, node, job(now)) for _ in range(4)]

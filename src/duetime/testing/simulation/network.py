@@ -269,8 +269,8 @@ class RemoteStore:
     async def leave(self, node: NodeId) -> None:
         await self._wire.call(self._store.leave, node)
 
-    async def nodes(self) -> list[Node]:
-        return await self._wire.call(self._store.nodes)
+    async def nodes(self, living: bool = False) -> list[Node]:
+        return await self._wire.call(self._store.nodes, living)
 
     async def bury(self, me: NodeId) -> list[NodeId]:
         return await self._wire.call(self._store.bury, me)

@@ -30,6 +30,10 @@ SELECT id, lease_until, lock_file FROM nodes WHERE dead = 0 ORDER BY id;
 SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead, (SELECT count(*) FROM jobs AS j WHERE j.node = n.id)
 FROM nodes AS n ORDER BY n.id;
 
+-- name: living_nodes
+SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead, (SELECT count(*) FROM jobs AS j WHERE j.node = n.id)
+FROM nodes AS n WHERE n.dead = 0 ORDER BY n.id;
+
 -- name: orphans
 SELECT j.id, j.attempt, {j.claimed}, j.gate
 FROM nodes AS n CROSS JOIN jobs AS j WHERE n.dead = 1 AND j.node = n.id LIMIT ?1;
