@@ -8,9 +8,10 @@ import os
 import sys
 from collections.abc import Callable
 
+from duetime.clock import BOOT_CLOCK
 from duetime.model.instant import SECOND, Micros
 
-_CLOCK_MONOTONIC = 1
+_CLOCK = 1 if BOOT_CLOCK is None else BOOT_CLOCK  # that of `monotonic_micros`
 _NONBLOCK_CLOEXEC = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 _ABSOLUTE = 1
 
@@ -30,7 +31,7 @@ class TimerfdAlarm:
         self._ring = ring
         self._loop = asyncio.get_running_loop()
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._fd = self._libc.timerfd_create(_CLOCK_MONOTONIC, _NONBLOCK_CLOEXEC)
+        self._fd = self._libc.timerfd_create(_CLOCK, _NONBLOCK_CLOEXEC)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), "timerfd_create failed")
         self._loop.add_reader(self._fd, self._read)
