@@ -11,9 +11,10 @@ from uuid import UUID
 
 import asyncpg
 
+from duetime.clock import monotonic_micros
 from duetime.model.attempt import Ending
 from duetime.model.hint import CancelHint, DoneHint, Hint, JobHint
-from duetime.model.instant import Micros
+from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
 from duetime.model.settle import Settlement
 from duetime.store import ClaimRequest
@@ -26,6 +27,8 @@ from duetime.stores.postgres.turns import Turns, rates
 _due_at, _lane = itemgetter(4), itemgetter(5, 6)  # of a row
 _id, _kind = itemgetter(0), itemgetter(1, 6)  # of a settlement
 WORTH_A_STATEMENT = 200  # settlements
+SLOW = SECOND // 5  # a claim that takes longer looks at thousands that cannot start, and all others wait for it
+BACKLOG_LASTS = 60 * SECOND
 
 
 class Batch(NamedTuple):
@@ -38,6 +41,7 @@ class Work:
         self._lines = lines
         self._bell = bell
         self._turns = {False: Turns(), True: Turns()}  # claims and sweeps ask for different lanes
+        self._backlog_until: Micros = 0  # until then so many wait behind jobs of their schedules that claims go another way
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         if not request.lanes or request.room <= 0:
@@ -78,11 +82,16 @@ class Work:
         if not request.exclusive:
             statement = "claim_lane" if len(request.lanes) == 1 else "claim"
             return _in_order(request, await _run_claim(line, statement, request))
+        began = monotonic_micros()
         try:
-            rows = await _run_claim(line, "claim_with_exclusive", request)
+            rows = await _run_claim(line, "claim_past_backlog" if began < self._backlog_until else "claim_with_exclusive", request)
         except asyncpg.UniqueViolationError:
             # Another node started a job of the same schedule in this very moment. The next claim sees it.
             rows = await _run_claim(line, "claim", request)
+        finally:
+            # Also one that took so long that the server ended it.
+            if (now := monotonic_micros()) - began > SLOW:
+                self._backlog_until = now + BACKLOG_LASTS
         return _in_order(request, rows)
 
     async def _take_in_turns(self, line: Line, request: ClaimRequest) -> list[Claimed]:

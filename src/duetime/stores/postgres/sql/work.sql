@@ -71,6 +71,46 @@ WHERE ctid = ANY (ARRAY(
     LIMIT $1))
 RETURNING {claimed};
 
+-- name: claim_past_backlog
+-- The same where thousands wait behind a job of their own schedule: of those only the first can start, so only it is looked at closely. Every
+-- one that is due is read for that, which costs more where all of them can start.
+UPDATE duetime.jobs SET state = 'running', attempt = attempt + 1, node = $2, claimed_at = statement_timestamp()
+WHERE ctid = ANY (ARRAY(
+    SELECT c.ctid FROM unnest($3::text[], $4::smallint[], $5::timestamptz[]) AS l(queue, priority, low)
+    CROSS JOIN LATERAL (
+        SELECT alone.ctid FROM (
+            SELECT k.ctid FROM (
+                SELECT * FROM (
+                    SELECT DISTINCT ON (coalesce(j.schedule_id, j.id), j.attempt > 0) j.id, j.schedule_id, j.attempt, j.fire_time, j.due_at FROM duetime.jobs j
+                    WHERE j.state = 'pending' AND j.overlap IS NOT NULL AND j.gate IS NULL AND j.queue = l.queue AND j.priority = l.priority
+                        AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
+                    ORDER BY coalesce(j.schedule_id, j.id), j.attempt > 0, j.fire_time, j.id) first
+                ORDER BY first.due_at OFFSET 0) j
+            CROSS JOIN LATERAL (
+                SELECT k.ctid FROM duetime.jobs k WHERE k.id = j.id AND k.attempt = j.attempt AND k.state = 'pending'
+                LIMIT 1 FOR UPDATE SKIP LOCKED) k
+            WHERE NOT EXISTS (SELECT FROM duetime.jobs s WHERE s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id OFFSET 0)
+                AND (j.attempt > 0 OR NOT EXISTS (
+                    SELECT FROM duetime.jobs o
+                    WHERE o.schedule_id = j.schedule_id AND o.attempt = 0 AND o.fire_time <= j.fire_time AND (o.fire_time, o.id) < (j.fire_time, j.id)
+                        AND o.state = 'pending' AND o.overlap IS NOT NULL AND o.target = ANY ($7::text[])
+                        AND o.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond'
+                        AND EXISTS (SELECT FROM unnest($3::text[], $4::smallint[]) AS m(queue, priority)
+                            WHERE m.queue = o.queue AND m.priority = o.priority) OFFSET 0))
+            LIMIT $1) alone
+        UNION ALL
+        SELECT beside.ctid FROM (
+            SELECT j.ctid FROM duetime.jobs j
+            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.gate IS NULL AND j.queue = l.queue AND j.priority = l.priority
+                AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
+            ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED) beside) c
+    WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
+        AND l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
+        AND NOT (((SELECT EXISTS (SELECT FROM duetime.jobs g WHERE g.state = 'pending' AND g.gate IS NOT NULL))
+            OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.goes_in_turns($3, $4, $6)))
+    LIMIT $1))
+RETURNING {claimed};
+
 -- name: claim_in_turns
 -- The same with gates and limited queues: see the function.
 SELECT * FROM duetime.claim_in_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23);

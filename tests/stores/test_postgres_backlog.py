@@ -1,0 +1,76 @@
+"""Thousands that wait behind a job of their own schedule: claims look past them, and take what they would have taken otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from duetime.store import ClaimRequest, Store
+from duetime.stores.postgres import PostgresStore, work
+from duetime.testing.conformance.claiming import ClaimantConformance, ClaimConformance
+from duetime.testing.conformance.drafts import DAY, HOUR, PRIORITY, QUEUE, TARGET, jobs, joined, new_id, of_schedule, request, started
+from duetime.testing.conformance.exclusive import ExclusiveConformance
+from duetime.testing.conformance.racing import RaceConformance
+from tests.stores.test_postgres_plans import plan, rows_looked_at
+
+MANY = 2_000
+
+
+def past_backlog(store: PostgresStore) -> PostgresStore:
+    store._work._backlog_until = 1 << 62
+    return store
+
+
+class TestPastBacklog(ExclusiveConformance, ClaimConformance, ClaimantConformance, RaceConformance):
+    """Whichever way a claim goes, it means the same."""
+
+    @pytest.fixture
+    async def store(self, postgres_database: str) -> AsyncIterator[Store]:
+        store = past_backlog(PostgresStore.from_url(postgres_database))
+        await store.open()
+        yield store
+        await store.close()
+
+    @pytest.fixture
+    async def second_store(self, store: PostgresStore) -> AsyncIterator[Store]:
+        second = past_backlog(store.twin())
+        await second.open()
+        yield second
+        await second.close()
+
+
+async def backlog(store: PostgresStore, node: Any) -> None:
+    """One runs, and many of its schedule wait for it."""
+    behind, now = new_id(0), await store.time()
+    await started(store, node, of_schedule(behind, now - DAY, "queue"))
+    await store.add_jobs([of_schedule(behind, now - HOUR + number, "queue") for number in range(MANY)])
+
+
+async def test_of_a_backlog_each_is_read_once(store: PostgresStore) -> None:
+    node = await joined(store)
+    await backlog(store, node)
+    top = await plan(store._lines.claim, "claim_past_backlog", 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
+    assert rows_looked_at(top, "jobs") <= MANY + 10
+
+
+async def test_what_is_not_due_is_not_read(store: PostgresStore) -> None:
+    node, now = await joined(store), await store.time()
+    await store.add_jobs([*jobs(MANY, now + DAY), *jobs(MANY, now + DAY, overlap="queue", schedule_id=new_id(0)), *jobs(5, now - HOUR)])
+    top = await plan(store._lines.claim, "claim_past_backlog", 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
+    assert rows_looked_at(top, "jobs") <= 10
+
+
+async def test_a_claim_that_took_long_is_followed_by_ones_that_look_past(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    node, statements, run_claim = await joined(store), list[str](), work._run_claim
+
+    async def noted(line: Any, statement: str, request: ClaimRequest) -> list[Any]:
+        statements.append(statement)
+        return await run_claim(line, statement, request)
+
+    monkeypatch.setattr(work, "_run_claim", noted)
+    monkeypatch.setattr(work, "SLOW", -1)  # whatever it takes is long
+    for exclusive in (False, True, True, False):
+        await store.claim(request(node, exclusive=exclusive))
+    assert statements == ["claim_lane", "claim_with_exclusive", "claim_past_backlog", "claim_lane"]
