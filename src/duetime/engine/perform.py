@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from duetime.clock import Clock
 from duetime.engine.conclusion import conclude, undisturbed, undo
@@ -25,6 +26,7 @@ from duetime.model.verdict import Cancel, Failed, GiveUp, HandOver, RetryAfter, 
 
 LARGEST_RESULT = 256 * 1024
 NULL = b"null"
+Own = TypeVar("Own")
 # Looked up once: a member of an enum is found by a descriptor, and these are needed for every job.
 _STATE_SUCCEEDED, _ENDED_WELL = State.SUCCEEDED, Ending.SUCCEEDED
 
@@ -134,10 +136,18 @@ def effective(job: Claimed, defaults: Policies) -> Policies:
         return defaults
     own = decode(job.policies)
     return Policies(
-        retry=Retry.from_json(own["retry"]).judging_as(defaults.retry) if "retry" in own else defaults.retry,
-        timeout=duration.parse(own["timeout"], "timeout") if "timeout" in own else defaults.timeout,
-        delivery=Delivery(own["delivery"]) if "delivery" in own else defaults.delivery,
+        retry=_own(own, "retry", lambda retry: Retry.from_json(retry).judging_as(defaults.retry), defaults.retry),
+        timeout=_own(own, "timeout", lambda timeout: duration.parse(timeout, "timeout"), defaults.timeout),
+        delivery=_own(own, "delivery", Delivery, defaults.delivery),
     )
+
+
+def _own(own: Mapping[str, Any], name: str, read: Callable[[Any], Own], otherwise: Own) -> Own:
+    """What this version cannot read, because a newer one wrote it, is as if it had not been said: the job is here and has to end."""
+    try:
+        return read(own[name]) if name in own else otherwise
+    except ValueError:
+        return otherwise
 
 
 def describe(problem: BaseException) -> str:

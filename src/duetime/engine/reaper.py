@@ -11,14 +11,13 @@ from duetime.engine.failpoint import failpoint
 from duetime.engine.perform import decide
 from duetime.invoker import Handler, Policies
 from duetime.model.attempt import Ending, Outcome
-from duetime.model.codec import decode
 from duetime.model.events import AttemptsSettled, JobsRecovered, NodesBuried
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Delivery
 from duetime.model.lease import NodeId
 from duetime.model.retry import Retry
-from duetime.model.settle import Settlement, settle
+from duetime.model.settle import Settlement
 from duetime.observer import Observers
 from duetime.store import Store
 
@@ -93,7 +92,4 @@ class Reaper:
         await self._store.hint([JobHint(queue, priority, 0) for queue, priority in sorted({(job.queue, job.priority) for job in jobs})])
 
     def _lost(self, job: Claimed) -> Settlement:
-        own = {} if job.policies is None else decode(job.policies)
-        delivery = Delivery(own.get("delivery", Delivery.AT_LEAST_ONCE))
-        outcome = Outcome(Ending.LOST, error="the worker died or lost its lease")
-        return settle(job, outcome, Retry(), delivery, None, self._clock.now(), self._clock.noise())
+        return decide(job, Outcome(Ending.LOST, error="the worker died or lost its lease"), OUTSIDE, None, self._clock)

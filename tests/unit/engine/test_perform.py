@@ -131,6 +131,18 @@ def test_a_job_s_own_numbers_keep_the_task_s_judgement() -> None:
 
 
 # -- payloads ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "unread",
+    [{"retry": {"max_attempts": 3, "novelty": 1}}, {"retry": {"backoff": "novel"}}, {"timeout": "1 aeon"}, {"delivery": "at_best"}],
+)
+def test_a_policy_that_a_newer_version_wrote_is_as_if_it_had_not_been_said(unread: dict[str, Any]) -> None:
+    async def body(context: Context) -> None:
+        raise ValueError
+
+    decision = settled(body, of=job(policies=encode(unread)), retry=Retry(max_attempts=1))
+    assert (decision.state, decision.failures) == (State.DEAD, 1)
+
+
 def test_a_payload_the_handler_cannot_read_is_dead_at_once() -> None:
     class Refusing(Handler):
         invoke: Any = staticmethod(_refuse)
