@@ -353,4 +353,5 @@ def _unlock() -> None:
 
 
 _all: weakref.WeakSet[SyncApp] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_unlock)
+if hasattr(os, "register_at_fork"):  # where processes can be forked at all
+    os.register_at_fork(after_in_child=_unlock)

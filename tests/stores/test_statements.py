@@ -21,9 +21,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_statements_by_their_names(package: str) -> None:
-    Path("one.sql").write_text(
-        "-- About all of them.\n\n-- name: first\n-- What it does.\nSELECT 1;\n\n-- name: second\nSELECT 2\n"
-    )
+    Path("one.sql").write_text("-- About all of them.\n\n-- name: first\n-- What it does.\nSELECT 1;\n\n-- name: second\nSELECT 2\n")
     assert load(package, "sql") == {"first": "SELECT 1", "second": "SELECT 2"}
 
 

@@ -109,13 +109,13 @@ def _judge(problem: BaseException) -> Outcome:
         case RetryAfter():
             return Outcome(Ending.FAILED, error=error_text(problem), problem=problem, delay=problem.delay)
         case Failed():
-            return Outcome(Ending.FAILED, _kept(problem.result), error_text(problem), problem, wish=problem.wish)
+            return Outcome(Ending.FAILED, _kept(problem.result), error_text(problem.reason), problem, wish=problem.wish)
         case GiveUp():
-            return Outcome(Ending.FAILED, _kept(problem.result), error_text(problem), hopeless=True)
+            return Outcome(Ending.FAILED, _kept(problem.result), error_text(problem.reason), hopeless=True)
         case HandOver():
             return Outcome(Ending.HANDED_OVER, delay=problem.within)
         case Cancel():
-            return Outcome(Ending.CANCELLED, error=error_text(problem))
+            return Outcome(Ending.CANCELLED, error=error_text(problem.reason))
         case Fenced():
             return Outcome(Ending.LOST, error=problem.message)
         case InvalidPayload() if not _has_task_frames(problem):
