@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -193,7 +194,7 @@ async def test_a_prefetched_job_is_cancelled_before_it_starts(app: dt.App) -> No
             return (await job.refresh()).state == "running"
 
         await eventually(claimed)
-        if job.started_at is None:
+        with suppress(dt.JobFinished):  # on a busy machine it may have ended by now
             await job.cancel()
         await job.wait("60s")
     assert (job.state, ran) in (("cancelled", []), ("succeeded", [1]))
