@@ -7,6 +7,8 @@ from uuid import UUID
 
 from duetime.engine.failpoint import failpoint
 from duetime.engine.worker import Worker
+from duetime.errors import StoreFull, StoreUnavailable
+from duetime.model.attempt import error_text
 from duetime.model.events import AttemptsSettled, SettlementsRefused
 from duetime.model.hint import JobHint
 from duetime.model.instant import Micros
@@ -37,7 +39,7 @@ class Settler:
             return None
         failpoint("worker.before_settle")
         began = self._worker.monotonic()
-        refused = await self._store.settle(batch)
+        refused = await self._write(batch)
         lapse = self._worker.monotonic() - began
         failpoint("worker.after_settle")
         # Only now: a turn that failed is repeated with the same settlements, which the store takes once.
@@ -47,6 +49,19 @@ class Settler:
         self._report(batch, jobs, refused, lapse)
         await self._hint()
         return 0 if self._worker.done else None
+
+    async def _write(self, batch: list[Settlement]) -> list[UUID]:
+        """Answers those that were refused. What the store cannot write at all must not hold up the others: it is found by halving, and
+        written without what its task gave us."""
+        try:
+            return await self._store.settle(batch)
+        except (StoreUnavailable, StoreFull):
+            raise
+        except Exception as problem:
+            if len(batch) == 1:
+                return await self._store.settle([_in_our_words(batch[0], problem)])
+            middle = len(batch) // 2
+            return await self._write(batch[:middle]) + await self._write(batch[middle:])
 
     def _report(self, batch: list[Settlement], jobs: list[Claimed], refused: list[UUID], lapse: Micros) -> None:
         settled = [settlement.id for settlement in batch]
@@ -63,3 +78,8 @@ class Settler:
         if self._worker.hints:
             hints, self._worker.hints = self._worker.hints, {}
             await self._store.hint([JobHint(queue, priority, due_at) for (queue, priority), due_at in hints.items()])
+
+
+def _in_our_words(settlement: Settlement, problem: Exception) -> Settlement:
+    error = f"it ended as {settlement.ending}, but what it said cannot be stored ({error_text(repr(problem))})"
+    return settlement._replace(result=None, error=error)
