@@ -53,26 +53,29 @@ class Jobs:
             return [await self._add_one(drafts[0], again)]
         keyed = [draft for draft in drafts if draft.unique_key is not None]
         if keyed:
-            ids = await self._add_keyed(drafts, keyed)
+            ids = await self._add_keyed(drafts, keyed, again)
         else:
-            await (self._copy(drafts) if len(drafts) >= COPY_FROM else self._insert(drafts))
+            await (self._copy(drafts) if len(drafts) >= COPY_FROM and not again else self._insert(drafts, again))
             ids = [draft.id for draft in drafts]
         self._bell.ring(lane_hints(drafts))
         return ids
 
     async def _add_one(self, draft: JobDraft, again: bool) -> UUID:
-        return draft.id if await self.store(draft, again) else (await self._add_keyed([draft], [draft]))[0]
+        return draft.id if await self.store(draft, again) else (await self._add_keyed([draft], [draft], again))[0]
 
     async def store(self, draft: JobDraft, again: bool) -> bool:
         """False when its id is known or its key is taken."""
         hint = JobHint(draft.queue, draft.priority, draft.due_at, draft.overlap is not None)
         told = self._bell.take_turn(hint)
         message = None if told is None else encode(told)
-        statements = iter((SQL["add_job"],) if not again else ())
 
         async def work(connection: Any) -> Any:
             """Run a second time, the line lost the reply of the first."""
-            return await connection.fetchrow(next(statements, SQL["add_job_again"]), *draft, message)
+            nonlocal again
+            if not again:
+                again = True
+                return await connection.fetchrow(SQL["add_job"], *draft, message)
+            return next(iter(await self._add_again(connection, SQL["add_job_again"], *draft, message)), None)
 
         stored = await self._lines.submit.run(work)
         if stored is not None and stored["soon"]:
@@ -82,18 +85,33 @@ class Jobs:
                 self._bell.told(told)
         return stored is not None
 
-    async def _insert(self, drafts: Sequence[JobDraft]) -> None:
+    async def _insert(self, drafts: Sequence[JobDraft], again: bool) -> None:
         async def work(connection: Any) -> None:
+            """Run a second time, the line lost the reply of the first."""
+            nonlocal again
+            again, sent_before = True, again
             for part in _parts(drafts, INSERT_AT_ONCE):
-                await connection.execute(SQL["add_jobs"], *columns(part))
+                if sent_before:
+                    await self._add_again(connection, SQL["add_jobs"], *columns(part))
+                else:
+                    await connection.execute(SQL["add_jobs"], *columns(part))
 
         await self._lines.submit.run(work, atomic=len(drafts) > INSERT_AT_ONCE, patience=_patience(drafts))
 
+    async def _add_again(self, connection: Any, statement: str, *values: Any) -> list[Any]:
+        async def work(connection: Any) -> list[Any]:
+            return await _without_finished(connection, await connection.fetch(statement, *values))
+
+        return await self._lines.submit.atomically(connection, work)
+
     async def _copy(self, drafts: Sequence[JobDraft]) -> None:
         """COPY cannot leave out what is stored already, so it is for batches of which nothing is: all of them, normally."""
+        tried = False
 
         async def work(connection: Any) -> bool:
-            if await connection.fetchval(SQL["any_finished"], *_id_range(drafts)):
+            nonlocal tried
+            tried_before, tried = tried, True
+            if tried_before or await connection.fetchval(SQL["any_finished"], *_id_range(drafts)):
                 return False
             for part in _parts(drafts, COPY_AT_ONCE):
                 rows = in_pieces(part)
@@ -105,17 +123,22 @@ class Jobs:
         except asyncpg.UniqueViolationError:
             done = False
         if not done:
-            await self._insert(drafts)
+            await self._insert(drafts, again=True)
 
-    async def _add_keyed(self, drafts: Sequence[JobDraft], keyed: Sequence[JobDraft]) -> list[UUID]:
+    async def _add_keyed(self, drafts: Sequence[JobDraft], keyed: Sequence[JobDraft], again: bool) -> list[UUID]:
         """Stores what may be stored, then asks which job answers for each draft that may be held off by its key."""
 
         async def work(connection: Any) -> dict[UUID, UUID]:
+            """Run a second time, the line lost the reply of the first."""
+            nonlocal again
+            again, sent_before = True, again
             todo = drafts
             answers: dict[UUID, UUID] = {}
             for _ in range(MOST_RIVALS):
                 for part in _parts(todo, INSERT_AT_ONCE):
-                    await connection.execute(SQL["add_jobs"], *columns(part))
+                    stored = await connection.fetch(SQL["add_jobs"], *columns(part))
+                    if sent_before:
+                        await _without_finished(connection, stored)
                 asked = [draft for draft in keyed if draft.id not in answers]
                 for part in _parts(asked, INSERT_AT_ONCE):
                     keys = [draft.id for draft in part], [draft.tenant for draft in part], [draft.unique_key for draft in part]
@@ -185,6 +208,15 @@ class Jobs:
 
     async def discard(self, tenant: str, job_id: UUID) -> bool:
         return await self._disposing.ask((tenant, job_id), "discarded") is not None
+
+
+async def _without_finished(connection: Any, stored: list[Any]) -> list[Any]:
+    """For drafts sent again, in the transaction that has just stored these rows: the statement may have waited for the end of such a job
+    without seeing that it has finished. A later one sees it."""
+    if not stored:
+        return stored
+    finished = {row["id"] for row in await connection.fetch(SQL["withdraw_finished"], [row["id"] for row in stored])}
+    return [row for row in stored if row["id"] not in finished]
 
 
 def _reviving(part: Part) -> Work[Answers]:

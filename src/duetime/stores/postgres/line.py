@@ -106,6 +106,10 @@ class Line:
             finally:
                 self._deadline.end()
 
+    async def atomically(self, connection: Any, work: Work[Answer]) -> Answer:
+        """Within `run`, for work that only sometimes takes more than one statement."""
+        return await (work(connection) if connection.is_in_transaction() else self._transact(connection, work))
+
     async def close(self) -> None:
         self._closed = True
         self._deadline.forget()

@@ -22,7 +22,7 @@ SELECT $1::uuid, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz,
 WHERE NOT EXISTS (SELECT FROM duetime.history h WHERE h.id = $1
     AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour')
 ON CONFLICT DO NOTHING
-RETURNING due_at < clock_timestamp() + interval '2 seconds' AS soon,
+RETURNING id, due_at < clock_timestamp() + interval '2 seconds' AS soon,
     CASE WHEN $19::text IS NOT NULL AND due_at < clock_timestamp() + interval '2 seconds' THEN pg_notify('duetime', $19) END;
 
 -- name: add_jobs
@@ -36,6 +36,13 @@ WHERE CASE WHEN (SELECT EXISTS (SELECT FROM duetime.history h WHERE h.id >= $19:
         AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour' OFFSET 0)
     ELSE true END
 ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: withdraw_finished
+-- $1 ids of drafts sent again, which this very transaction has stored. Takes back those that were finished by then.
+DELETE FROM duetime.jobs WHERE id = ANY (ARRAY(SELECT x.id FROM unnest($1::uuid[]) AS x(id)
+    WHERE EXISTS (SELECT FROM duetime.history h WHERE h.id = x.id
+        AND h.finished_at > statement_timestamp() - interval '1 day' AND h.finished_at < statement_timestamp() + interval '1 hour' OFFSET 0)))
 RETURNING id;
 
 -- name: any_finished
