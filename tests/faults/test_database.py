@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -65,6 +66,39 @@ async def _check_fires(fleet: Fleet) -> None:
     fires = sorted(fire.fire_time.timestamp() for fire in await fleet.app.jobs(schedule="tick", limit=500))
     steps = {round(later - earlier, 3) for earlier, later in itertools.pairwise(fires)}
     assert steps == {0.5}, "a fire is missing or doubled"
+
+
+# Claims wait where somebody else holds the lock, as they would for a disk or a standby.
+SLOW_CLAIMS = """
+CREATE FUNCTION stand_by() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END';
+CREATE TRIGGER slow AFTER UPDATE ON duetime.jobs FOR EACH ROW WHEN (NEW.state = 'running') EXECUTE FUNCTION stand_by();
+"""
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'late_claim' AND wait_event = 'advisory'"
+# It asks when the next job is due: before that it has asked what it holds.
+GOING_ON = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'late_claim' AND state = 'idle' AND query LIKE '%least(min(%'"
+
+
+async def test_a_claim_that_commits_after_its_node_asked_what_it_holds(durable_server: PostgresServer, tmp_path: Path) -> None:
+    """A8, C3: the node lives on, so nobody else would ever give the job back."""
+    url = durable_server.create_database("late_claim")
+    async with Fleet(url, tmp_path) as fleet, Proxy(durable_server.port) as proxy:
+        fleet.spawn(store=url.replace(str(durable_server.port), str(proxy.port)))
+        await fleet.joined(1)
+        with psycopg.connect(url, autocommit=True) as holder:
+            holder.execute(SLOW_CLAIMS)
+            holder.execute("SELECT pg_advisory_lock(1)")
+            job = await fleet.app.submit("work")
+            await fleet.until(lambda: _counts(holder, WAITING), "the claim to wait")
+            proxy.cut()
+            await fleet.until(lambda: _counts(holder, GOING_ON), "the node to go on claiming")
+        await fleet.finished([job])
+        assert job.state == "succeeded"
+        fleet.check_promises()
+
+
+async def _counts(connection: psycopg.Connection, query: LiteralString) -> bool:
+    row = connection.execute(query).fetchone()
+    return row is not None and row[0] > 0
 
 
 async def test_unreachable_database_is_told_at_once(tmp_path: Path) -> None:

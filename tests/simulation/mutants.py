@@ -345,8 +345,8 @@ def below_the_low_bound_never_swept() -> AbstractContextManager[Any]:
 
 @mutant("I8")
 def lost_claim_replies_forgotten() -> AbstractContextManager[Any]:
-    async def recall(self: Claimer) -> None:
-        self._worker.doubtful = False
+    async def recall(self: Claimer, since: int) -> None:
+        self._worker.doubtful_since = None
 
     return patch.object(Claimer, "_recall", recall)
 

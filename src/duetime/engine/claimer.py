@@ -35,6 +35,10 @@ PATIENT_EVERY = 8  # claims that came back full: then one for those who wait beh
 FETCHED = 16  # urgent jobs at once, past a crowd of others
 SWEPT = 100  # jobs at once by a look at everything
 PATIENT_PART = 4  # of the room
+# A claim whose reply was lost may be under way still, waiting for a lock, for the disk or for a standby: asked about for so long, first
+# every second, then more and more rarely.
+IN_DOUBT = 300 * SECOND
+BETWEEN_RECALLS = SECOND
 LONGEST_BETWEEN_SWEEPS = 5 * SECOND  # a sweep that took long because the store stood still must not put off the next one for minutes
 
 
@@ -66,12 +70,13 @@ class Claimer:
         self._hurry_until: Micros = 0
         self._next_due: Micros = 0
         self._look_at: Micros = 0  # when to look at every lane; until then nothing is due but where news came from
+        self._recalled_at: Micros = 0
         self.wake_at: Micros = 0
         self.hungry = False  # out of room: wake me when something was settled
 
     async def run_once(self) -> Micros | None:
-        if self._worker.doubtful:
-            await self._recall()
+        if self._worker.doubtful_since is not None:
+            await self._recall(self._worker.doubtful_since)
         self._worker.arm()
         room = min(SMALL_BATCH if self._clock.monotonic() < self._hurry_until else BATCH, self._worker.room)
         self.hungry = room <= 0
@@ -123,13 +128,20 @@ class Claimer:
         self._look_at, self.wake_at = 0, 1 << 62
         return (look_at, news) if news.lanes and self._clock.now() < look_at else (1 << 62, ALL_LANES)
 
-    async def _recall(self) -> None:
-        """Claimed, and the reply lost: the store knows what this node holds. While the sweeper waits for a reply of its own, the answer
-        would be ambiguous; the next turn asks again."""
+    async def _recall(self, since: Micros) -> None:
+        """Claimed, and the reply lost: the store knows what this node holds, and what it does not hold yet, it may get. While the sweeper
+        waits for a reply of its own, the answer would be ambiguous; the next turn asks again."""
+        now = self._clock.monotonic()
+        if self._recalled_at > since and now - self._recalled_at < max(BETWEEN_RECALLS, self._recalled_at - since):
+            return
+        known = self._worker.known()
         held = await self._store.held(self._asked.node)
-        if not self._worker.sweeping:
-            self._worker.give_back_strangers(held)
-            self._worker.doubtful = False
+        if self._worker.sweeping:
+            return
+        self._worker.give_back_strangers(held, known)
+        self._recalled_at = now
+        if now - since > IN_DOUBT and self._worker.doubtful_since == since:
+            self._worker.doubtful_since = None
 
     async def _until_next(self, look_at: Micros, news: News) -> Micros:
         next_due = await self._store.next_due(self._request(1, news))
@@ -258,7 +270,7 @@ async def _claim(store: Store, worker: Worker, request: ClaimRequest) -> list[Cl
     try:
         jobs = await store.claim(request)
     except StoreError:
-        worker.doubtful = True
+        worker.doubtful_since = worker.monotonic()
         raise
     finally:
         worker.reserved -= request.room

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from contextlib import nullcontext
 from contextvars import Context, copy_context
 from heapq import heappop, heappush
@@ -75,7 +75,7 @@ class Worker:
         self.pace = Pace()
         self.may_start: Callable[[], bool] = lambda: True
         self.on_claimed: Callable[[list[Claimed], Micros], None] = lambda jobs, lapse: None
-        self.doubtful = False  # the reply to a claim was lost: the node may hold jobs this worker does not know of
+        self.doubtful_since: Micros | None = None  # a claim's reply was lost: the node may hold, or get, jobs this worker does not know of
         self.sweeping = False  # a claim of the sweeper is under way
         self.more = 1  # doubled by each claim in a row that left some behind: so many jobs of gates to take beyond the slots
         self.running_low = False  # behind a gate there is less to do than there should be
@@ -145,11 +145,15 @@ class Worker:
             heappush(self._later, (due_at, next(self._sequence), due_together))
         self._tick()
 
-    def give_back_strangers(self, held: list[Claimed]) -> None:
-        """Jobs the store says this node holds: those this worker has never seen go back to the queue."""
-        # By attempt, too: a job given back a moment ago may have come again with the next lost reply.
+    def known(self) -> Set[tuple[UUID, int]]:
+        """Jobs this worker has; by attempt, too: one given back a moment ago may have come again with the next lost reply."""
         known = {(job.id, job.attempt) for job in [*self._waiting(), *self.running]}
-        known |= {(settlement.id, settlement.attempt) for settlement in self.done}
+        return known | {(settlement.id, settlement.attempt) for settlement in self.done}
+
+    def give_back_strangers(self, held: list[Claimed], known_before: Set[tuple[UUID, int]] = frozenset()) -> None:
+        """Jobs the store says this node holds: those this worker has never seen go back to the queue. Those `known_before` it was asked
+        may have been settled since it looked."""
+        known = known_before | self.known()
         strangers = [job for job in held if (job.id, job.attempt) not in known]
         self.held += len(strangers)
         for job in strangers:

@@ -1,0 +1,118 @@
+"""Claims whose reply was lost: what the node holds without knowing is given back, however late the store carried out the claim."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from duetime.engine.claimer import IN_DOUBT
+from duetime.errors import StoreUnavailable
+from duetime.model.attempt import Ending
+from duetime.model.instant import SECOND
+from duetime.model.job import Claimed
+from duetime.model.lease import NodeId
+from duetime.store import ClaimRequest
+from tests.unit.engine.backlog import Backlog, Bench
+from tests.unit.engine.paper import job, play
+
+LOST = job(7)
+
+
+class Losing(Backlog):
+    """The reply to the first claim is lost. The claim itself may be carried out much later."""
+
+    def __init__(self, on_held: list[Claimed] | None = None) -> None:
+        super().__init__()
+        self.on_held = [] if on_held is None else on_held
+        self.replies = 0
+        self.recalls = 0
+        self.on_answer: Callable[[], object] = lambda: None
+
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        self.replies += 1
+        if self.replies == 1:
+            raise StoreUnavailable("the reply was lost")
+        return await super().claim(request)
+
+    async def held(self, node: NodeId) -> list[Claimed]:
+        self.recalls += 1
+        self.on_answer()
+        return list(self.on_held)
+
+
+async def turn(bench: Bench) -> None:
+    wait = await bench.claimer.run_once()
+    assert wait is not None
+    assert wait <= SECOND
+    await asyncio.sleep(wait / SECOND)
+
+
+def given_back(bench: Bench) -> list[tuple[int, Ending]]:
+    return [(settlement.id.int, settlement.ending) for settlement in bench.worker.done]
+
+
+@pytest.mark.parametrize("late", [0, 3, 60])
+def test_a_claim_that_is_carried_out_late_is_noticed(late: int) -> None:
+    """It waited for a lock, for the disk or for a standby, while its node asked what it holds and heard: nothing."""
+
+    async def scene() -> None:
+        await asyncio.sleep(1)
+        bench = Bench(store := Losing())
+        with pytest.raises(StoreUnavailable):
+            await bench.claimer.run_once()
+        for _ in range(late):
+            await turn(bench)
+        assert given_back(bench) == []
+        store.on_held.append(LOST)
+        for _ in range(late + 2):
+            await turn(bench)
+        assert given_back(bench) == [(7, Ending.RELEASED)]
+
+    play(scene)
+
+
+def test_the_store_is_asked_more_and_more_rarely_and_not_for_ever() -> None:
+    async def scene() -> None:
+        await asyncio.sleep(1)
+        bench = Bench(store := Losing())
+        with pytest.raises(StoreUnavailable):
+            await bench.claimer.run_once()
+        for _ in range(3 * IN_DOUBT // SECOND):
+            await turn(bench)
+        assert 5 < store.recalls < 15
+        assert bench.worker.doubtful_since is None
+
+    play(scene)
+
+
+def test_another_lost_reply_is_asked_about_at_once() -> None:
+    async def scene() -> None:
+        await asyncio.sleep(1)
+        bench = Bench(store := Losing())
+        with pytest.raises(StoreUnavailable):
+            await bench.claimer.run_once()
+        for _ in range(40):
+            await turn(bench)
+        store.replies = 0
+        with pytest.raises(StoreUnavailable):
+            await turn(bench)
+        store.on_held.append(LOST)
+        await turn(bench)
+        assert given_back(bench) == [(7, Ending.RELEASED)]
+
+    play(scene)
+
+
+def test_what_was_settled_while_the_store_answered_is_no_stranger() -> None:
+    async def scene() -> None:
+        bench = Bench(store := Losing([LOST]))
+        with pytest.raises(StoreUnavailable):
+            await bench.claimer.run_once()
+        bench.worker.take([LOST])
+        store.on_answer = lambda: bench.worker._withdraw(lambda _: True)  # it ran, and was settled
+        await bench.claimer.run_once()
+        assert given_back(bench) == []
+
+    play(scene)
