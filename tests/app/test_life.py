@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 import duetime as dt
+from duetime.engine import incarnation
+from duetime.model.instant import SECOND
+from duetime.model.settle import Settlement
 from duetime.stores.memory import MemoryStore
 
 CALLS: list[tuple[str, tuple[Any, ...]]] = [
@@ -63,6 +68,46 @@ async def test_it_can_be_opened_again_and_finds_what_was_stored(app: dt.App) -> 
     await app.close()
     await app.open()
     assert (await app.get_job(job.id)).state == "pending"
+
+
+class Leaving(MemoryStore):
+    """Goes away when told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+        self.tries = 0
+
+    async def put_record(self, *arguments: Any, **named: Any) -> Any:
+        self._answer()
+        return await super().put_record(*arguments, **named)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
+        self.tries += self.away
+        self._answer()
+        return await super().settle(settlements)
+
+    def _answer(self) -> None:
+        if self.away:
+            raise dt.StoreUnavailable("away")
+
+
+async def test_a_store_that_is_away_when_a_node_stops_is_not_hammered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incarnation, "FLUSH_WITHIN", SECOND)
+    store = Leaving()
+    app = dt.App(store)
+
+    @app.task("work")
+    async def work() -> None:
+        store.away = True
+
+    async with app.running() as node:
+        await app.submit("work")
+        while not store.tries:
+            await asyncio.sleep(0)
+        tries = store.tries
+        node.stop()
+    assert tries <= store.tries < tries + 15, "a hundred and more, if it does not wait in between"
 
 
 async def test_opening_from_many_sides_at_once_opens_the_store_once() -> None:

@@ -201,8 +201,8 @@ class Incarnation:
     async def _flush(self, worker: Worker, settling: Loop) -> None:
         """What cannot be written in time is left to the reaper: the node leaves, and its jobs are lost attempts."""
         deadline = self._clock.monotonic() + FLUSH_WITHIN
+        settling.wake()  # once: a store that is away is not to be hammered
         while worker.done and self._clock.monotonic() < deadline:
-            settling.wake()
             await self._clock.sleep(SECOND // 200)
         await self._end([settling])
 
