@@ -71,11 +71,12 @@ async def test_it_can_be_opened_again_and_finds_what_was_stored(app: dt.App) -> 
 
 
 class Leaving(MemoryStore):
-    """Goes away when told."""
+    """Goes away when told, or says that it is closed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.away = False
+        self.closed = False
         self.tries = 0
 
     async def put_record(self, *arguments: Any, **named: Any) -> Any:
@@ -88,8 +89,24 @@ class Leaving(MemoryStore):
         return await super().settle(settlements)
 
     def _answer(self) -> None:
+        if self.closed:
+            raise dt.NotOpen("the store was closed")
         if self.away:
             raise dt.StoreUnavailable("away")
+
+
+async def test_closing_again_does_not_ask_a_store_that_went_away_before() -> None:
+    store = Leaving()
+    app = dt.App(store)
+
+    @app.task("work")
+    async def work() -> None: ...
+
+    async with app.running():
+        await (await app.submit("work")).wait(timeout="30s")  # counted, and not written yet
+        store.away = True
+    store.closed = True
+    await app.close()
 
 
 async def test_a_store_that_is_away_when_a_node_stops_is_not_hammered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,9 @@ class Watch:
         self.journal.open()
 
     async def close(self) -> None:
-        """Write what is not written yet. May be opened again."""
+        """Write what is not written yet; what the store did not take is not tried again by closing twice. May be opened again."""
+        if self._closed:
+            return
         self._closed = True
         await self.journal.close()
         await self.minutes.close()
