@@ -352,6 +352,12 @@ def lost_claim_replies_forgotten() -> AbstractContextManager[Any]:
 
 
 @mutant("I8")
+def lost_claims_asked_about_once() -> AbstractContextManager[Any]:
+    """The claim may be carried out after that."""
+    return patch.object(claimer, "IN_DOUBT", -1)
+
+
+@mutant("I8")
 def slots_leak() -> AbstractContextManager[Any]:
     honest = Worker._finish_unstarted
 

@@ -27,6 +27,9 @@ Answer = TypeVar("Answer")
 Verb = Callable[..., Coroutine[Any, Any, Answer]]
 OF_ATTEMPTS = ("commit", "mark", "save")  # said by a task while it runs
 GIVE_UP_AFTER = 0.8  # seconds until a caller whose request or reply was lost stops waiting
+AFTER_ALL = 0.5  # of the requests that seem lost: the store carries them out, but maybe so much later that nobody counts on it any more
+MUCH_LATER = 4.0  # seconds
+NEVER_LATE = ("save",)  # nothing in a job's row tells a checkpoint that comes late from a newer one of the same attempt
 
 
 class CommittingStore(Store, Protocol):
@@ -68,6 +71,8 @@ class Wire:
         if draw < weather.lost_requests:
             self._host.disturb(self._backend.now())
             self._later(GIVE_UP_AFTER * self._random(), self._fail, reply, "the request was lost")
+            if self._random() < AFTER_ALL and verb.__name__ not in NEVER_LATE:
+                self._later(MUCH_LATER * self._random(), self._arrive, verb, arguments, reply, True, self._backend.crashes)
             return reply
         lost = draw < weather.lost_requests + weather.lost_replies
         delay = self._delay() if verb.__name__ not in OF_ATTEMPTS else self._delay_of_attempts()
