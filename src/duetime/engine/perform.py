@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import Callable, Mapping
 from enum import Enum
 from types import TracebackType
@@ -22,6 +21,7 @@ from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, State
 from duetime.model.retry import Retry
 from duetime.model.settle import Settlement, settle
+from duetime.model.trace import trace
 from duetime.model.verdict import Cancel, Failed, GiveUp, HandOver, RetryAfter, Snooze, Verdict
 
 LARGEST_RESULT = 256 * 1024
@@ -154,7 +154,7 @@ def describe(problem: BaseException) -> str:
     """The error as its reader wants it: what, then where; bounded, and without the engine's own frames."""
     if isinstance(problem, DuetimeError):
         return error_text(f"{type(problem).__name__}: {problem}")
-    return error_text("".join(traceback.format_exception(type(problem), problem, _task_frames(problem))).rstrip())
+    return error_text(trace(problem, _task_frames(problem)))
 
 
 def _task_frames(problem: BaseException) -> TracebackType | None:

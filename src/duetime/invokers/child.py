@@ -14,7 +14,6 @@ import signal
 import socket
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Any
@@ -29,6 +28,7 @@ from duetime.invokers.wire import Message
 from duetime.model.attempt import error_text
 from duetime.model.codec import reader
 from duetime.model.job import Claimed
+from duetime.model.trace import trace
 from duetime.model.verdict import Verdict
 
 SCRIPT = "__mp_main__"  # the name under which a script sees itself here, as in multiprocessing: not "__main__", so that it does not run
@@ -167,9 +167,9 @@ def describe(problem: BaseException) -> Message:
     frames = problem.__traceback__
     while frames is not None and frames.tb_frame.f_globals.get("__name__", "") in (__name__, "__main__"):
         frames = frames.tb_next
-    trace = "".join(traceback.format_exception(kind, problem, frames or problem.__traceback__)).rstrip()
+    what = trace(problem, frames or problem.__traceback__)
     text = str(problem) or ("the task reached its memory limit" if kind is MemoryError else "")
-    said = {"text": error_text(text), "trace": error_text(trace)}
+    said = {"text": error_text(text), "trace": error_text(what)}
     return {"kind": "failed", "module": kind.__module__, "name": kind.__qualname__, **said}
 
 
