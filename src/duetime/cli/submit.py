@@ -11,9 +11,10 @@ from duetime.cli.completion import complete_conflict, complete_task
 from duetime.cli.flags import AtFlag, DelayFlag, JsonFlag, LabelsFlag, MethodFlag, PayloadFlag, PriorityFlag, QueueFlag, words
 
 if TYPE_CHECKING:
-    from duetime.cli.access import Access
+    from duetime.cli.access import Access, JobId
     from duetime.remote.results import Job, Submitted
 
+PATIENCE = "5s"
 CONFLICTS = {
     "skipped": "the unique key is taken: this is the job that holds it",
     "replaced": "the waiting job with this unique key was cancelled, and this one takes its place",
@@ -67,9 +68,39 @@ def submit(
 
     async def work(access: Access) -> tuple[Submitted, Job]:
         stored = await access.submit(wanted, arguments, **options)
-        return stored, await (access.wait_for(stored.id) if wait else access.get_job(stored.id))
+        if not as_json:
+            _tell(stored)  # before the wait: whoever breaks it off still knows the job
+        return stored, await (_ended(access, stored.id) if wait else access.get_job(stored.id))
 
     _report(*with_access(context, work, creates=True), wait, as_json)
+
+
+async def _ended(access: Access, job_id: JobId) -> Job:
+    """The job when it is final. What it waits for is said once, when that takes a while: perhaps nobody runs its task."""
+    from asyncio import CancelledError
+
+    from duetime.cli.escape import visible
+    from duetime.errors import WaitTimeout
+
+    try:
+        try:
+            return await access.wait_for(job_id, PATIENCE)
+        except WaitTimeout:
+            found = await access.why_job(job_id)
+            remedy = "" if found.remedy is None else f" -> {found.remedy}"
+            typer.echo(visible(f"so far: {found.why}{remedy}"), err=True)
+        return await access.wait_for(job_id)
+    except CancelledError:
+        typer.echo(f"no longer waiting; the job is stored and goes on: `duetime job show {job_id}`", err=True)
+        raise
+
+
+def _tell(stored: Submitted) -> None:
+    from duetime.cli.output import say
+
+    say(str(stored.id))
+    if stored.conflict is not None:
+        typer.echo(CONFLICTS[stored.conflict], err=True)
 
 
 def _report(stored: Submitted, found: Job, waited: bool, as_json: bool) -> None:
@@ -80,11 +111,7 @@ def _report(stored: Submitted, found: Job, waited: bool, as_json: bool) -> None:
 
     if as_json:
         show_json({**plain(found), "created": stored.created, "conflict": stored.conflict})
-    else:
-        say(str(found.id))
-        if waited and found.state == "succeeded":
-            say(f"succeeded: {encode(found.result).decode()}")
-        if stored.conflict is not None:
-            typer.echo(CONFLICTS[stored.conflict], err=True)
+    elif waited and found.state == "succeeded":
+        say(f"succeeded: {encode(found.result).decode()}")
     if waited and found.state != "succeeded":
         raise JobFailed(f"job {found.id} is {found.state}: {(found.error or 'no reason given').strip().splitlines()[-1]}")
