@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import socket
@@ -11,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from duetime.api.server import listen, require_loopback
+import duetime as dt
+from duetime.api.server import listen, require_loopback, serving
+from duetime.api.service import build
+from duetime.config import Settings
 from duetime.errors import ConfigError
 from tests.cli.node import Node
 
@@ -48,6 +52,23 @@ def test_a_port_that_is_taken_is_told() -> None:
         other.listen()
         with pytest.raises(ConfigError, match="--port"):
             listen("127.0.0.1", other.getsockname()[1])
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_of_two_who_start_at_the_same_time_one_is_told(loop: str) -> None:
+    """Both could bind: neither listened yet."""
+    factory = pytest.importorskip(loop).new_event_loop
+
+    async def start(listener: socket.socket) -> None:
+        app = dt.App("memory://")
+        async with serving(build(app, Settings()), listener):
+            pass
+
+    with listen("127.0.0.1", 0) as first, asyncio.Runner(loop_factory=factory) as runner:
+        second = listen("127.0.0.1", first.getsockname()[1])
+        first.listen()
+        with second, pytest.raises(ConfigError, match=r"port: cannot listen at .* \(Address already in use\): choose another with --port"):
+            runner.run(start(second))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org", "127.0.0.1.example.org"])

@@ -49,6 +49,7 @@ class Server(uvicorn.Server):
         make = partial(GuardedProtocol, self.config, self.server_state, {}, most=self._most)
         patience = None if self._tls is None else HANDSHAKE_SECONDS
         for one in sockets or ():
+            _claim(one)
             begin: Any = loop.create_unix_server if one.family == socket.AF_UNIX else loop.create_server
             self.servers.append(await begin(make, sock=one, ssl=self._tls, backlog=BACKLOG, ssl_handshake_timeout=patience))
         self.started = True
@@ -119,6 +120,14 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise ConfigError(f"port: cannot listen on {host} port {port} ({problem.strerror}): choose another with --port") from None
     return listener
+
+
+def _claim(listener: socket.socket) -> None:
+    """Two who start at the same time may both bind; only one of them listens."""
+    try:
+        listener.listen(BACKLOG)
+    except OSError as problem:
+        raise ConfigError(f"port: cannot listen at {address_of(listener)} ({problem.strerror}): choose another with --port") from None
 
 
 def _listen_at(path: Path) -> socket.socket:
