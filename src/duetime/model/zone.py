@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from duetime.errors import UnknownZone
 
@@ -30,6 +31,8 @@ _PROBE = 2 * DAY
 _REACH = 4 * DAY
 # The calendar repeats the rarest day (29 February on a given weekday) within forty years; past a hundred nothing comes.
 _HORIZON = 100 * 366 * DAY
+LONGEST_NAME = 64
+SIMILAR = 0.8
 _NOT_ZONES = ("posix/", "right/", "localtime", "posixrules")
 
 
@@ -200,4 +203,21 @@ def _load(name: str) -> Zone:
 
 
 def _unknown(name: object) -> UnknownZone:
-    return UnknownZone("tz", f"no time zone is called {name!r}: give an IANA name such as 'UTC' or 'Europe/Berlin'")
+    nearest = _nearest(name) if isinstance(name, str) else None
+    remedy = "give an IANA name such as 'UTC' or 'Europe/Berlin'" if nearest is None else f"did you mean {nearest!r}?"
+    return UnknownZone("tz", f"no time zone is called {name!r}: {remedy}")
+
+
+def _nearest(name: str) -> str | None:
+    """What the name may have been meant for: other capitals, the city alone, a letter too few. Never one offset for another: EST is not
+    like CEST, and the sign of Etc/GMT+2 is not what people think."""
+    if len(name) > LONGEST_NAME:
+        return None
+    wanted = name.strip().lower().replace(" ", "_")
+    whole = {zone.lower(): zone for zone in sorted(available_timezones())}
+    if wanted in whole:
+        return whole[wanted]
+    places = {short: zone for short, zone in whole.items() if "/" in zone and not zone.startswith("Etc/")}
+    known = {short.rpartition("/")[2]: zone for short, zone in places.items()} | places
+    close = get_close_matches(wanted, known, 1, SIMILAR)
+    return known[close[0]] if close else None

@@ -1,0 +1,28 @@
+"""A time zone that is not known is answered with the one that was meant, where that is safe to say."""
+
+from __future__ import annotations
+
+import pytest
+
+import duetime as dt
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("europe/berlin", "Europe/Berlin"),
+        ("Berlin", "Europe/Berlin"),
+        ("Europe/Berln", "Europe/Berlin"),
+        ("New York", "America/New_York"),
+        ("utc", "UTC"),
+    ],
+)
+def test_a_time_zone_that_is_nearly_right(name: str, meant: str) -> None:
+    with pytest.raises(dt.InvalidInput, match=f"tz: no time zone is called '{name}': did you mean '{meant}'\\?"):
+        dt.Cron("0 9 * * *", tz=name)
+
+
+@pytest.mark.parametrize("name", ["CEST", "GMT+2", "Mars/Base", "x" * 1000, ""])
+def test_no_offset_is_taken_for_another(name: str) -> None:
+    with pytest.raises(dt.InvalidInput, match="give an IANA name such as"):
+        dt.Cron("0 9 * * *", tz=name)
