@@ -143,6 +143,8 @@ class Tasks:
         retention: Duration | None = None,
     ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]:
         """Register a function under a name that stays when the function moves: stored jobs refer to it."""
+        if callable(name):
+            raise InvalidInput("name", f'a task has a name, under which its jobs are stored: write @app.task("{_called(name)}")')
         check_name(name, "name")
         Versions(name, version, upgrade)
         options = TaskOptions(
@@ -162,6 +164,8 @@ class Tasks:
         )
 
         def register(function: Callable[Parameters, Result]) -> Task[Parameters, Result]:
+            if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+                raise InvalidInput("task", f"{name}: a generator runs only for who takes what it yields: use `return` in place of `yield`")
             task = Task(self, name, function, options)
             self._add(task)
             return task
@@ -226,7 +230,16 @@ class Tasks:
     def _refuse_duplicate(self, task: Task[..., Any]) -> None:
         known = self.tasks.get(task.name)
         if known is not None and known is not task:
-            raise DuplicateTask(f"task {task.name!r} is registered already, by {known.function!r}: names must be unique")
+            raise DuplicateTask(f"task {task.name!r} is registered already, by {_place(known.function)}: give this one another name")
+
+
+def _called(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", type(function).__qualname__)).rpartition(".")[2].strip("<>")
+
+
+def _place(function: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return repr(function) if code is None else f"{function.__qualname__} ({code.co_filename}, line {code.co_firstlineno})"
 
 
 def _check_limit(value: Any) -> Limit | None:

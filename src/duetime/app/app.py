@@ -20,7 +20,7 @@ from duetime.engine.heart import ThreadedHeart
 from duetime.engine.node import Node
 from duetime.engine.options import NodeOptions
 from duetime.engine.signals import Signals
-from duetime.errors import InvalidInput
+from duetime.errors import Conflict, InvalidInput
 from duetime.invoker import Handler
 from duetime.invokers.resources import ResourceBox
 from duetime.invokers.task import TaskHandler
@@ -131,6 +131,7 @@ class App(Operations):
 
     def run(self, **options: Any) -> None:
         """Plan and work until SIGINT or SIGTERM; a second signal ends it without waiting for running jobs."""
+        _refuse_a_running_loop()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(self._run_until_signal(options))
 
@@ -230,6 +231,14 @@ def _node_option(name: str, value: Any) -> Any:
             raise InvalidInput(name, f"{value!r} must be a number")
         case _:
             return value
+
+
+def _refuse_a_running_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise Conflict("app.run() makes an event loop of its own, and one is running here: `await app.run_async()` in its place")
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -22,6 +22,7 @@ from duetime.engine.drafts import (
     NO_DEFAULTS,
     Defaults,
     NewJob,
+    check_schedule_options,
     declared,
     fire_time_of,
     job_draft,
@@ -30,7 +31,7 @@ from duetime.engine.drafts import (
     rule_of,
     schedule_draft,
 )
-from duetime.errors import Conflict, InvalidInput, NotOpen, TaskNotFound
+from duetime.errors import ConfigError, Conflict, InvalidInput, NotOpen, TaskNotFound
 from duetime.handle import AttemptView, JobHandle, ScheduleView
 from duetime.model.duration import Duration
 from duetime.model.ids import Ids
@@ -199,6 +200,7 @@ class Client(Tasks):
         """
         task_name, known = self._resolve(task)
         if known is not None:
+            check_schedule_options(options, known.signature.names)
             known.signature.check(options.get("payload", {}))
         self._require_open()
         draft = schedule_draft(self._ids, self._tenant, name, task_name, when, defaults_of(known), await self._commands.now(), options)
@@ -260,7 +262,7 @@ class Client(Tasks):
         """Keep the tasks and work on another store; only before the app is opened."""
         if self._opened:
             raise Conflict("the app is open already: choose its store before that")
-        self._store = stores.from_url(store) if isinstance(store, str) else store
+        self._store = stores.from_url(store) if isinstance(store, str) else _checked(store)
         self._commands = Commands(cast(Store, TellingStore(self._store, self._observers)), self._clock, self._ids)
         self._waiting = Waiting(self._store, self._clock)
         self._audience = Audience(self._store, self._clock)
@@ -349,6 +351,12 @@ class Client(Tasks):
     def _require_open(self) -> None:
         if self._opened == 0:
             raise NotOpen("the app is not open: use `async with app.running()`, or `await app.open()` first")
+
+
+def _checked(store: Store) -> Store:
+    if not hasattr(store, "capabilities"):
+        raise ConfigError(f"store: {store!r} is neither a URL nor a store: {stores.KNOWN}")
+    return store
 
 
 def defaults_of(task: Task[..., Any] | None) -> Defaults:

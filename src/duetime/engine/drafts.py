@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from duetime.engine.checks import (
     refuse_unknown,
 )
 from duetime.engine.identity import PLAIN_RULE, gate_name, key_name, unique_of
-from duetime.errors import InvalidInput
+from duetime.errors import InvalidInput, UnknownOption
 from duetime.model import duration, instant
 from duetime.model.codec import decode, encode, encode_payload
 from duetime.model.duration import Duration
@@ -97,9 +97,22 @@ def job_draft(ids: Ids, tenant: str, new: NewJob, defaults: Defaults, now: Micro
 
 def job_drafts(ids: Ids, tenant: str, wanted: Iterable[tuple[NewJob, Defaults]], now: Micros) -> list[JobDraft]:
     pairs = list(wanted)
-    times = [now if new.at is None and new.delay is None else fire_time_of(new.at, new.delay, now) for new, _ in pairs]
-    made = ids.new_many(times)
-    return [_draft(job_id, tenant, new, defaults, time) for job_id, (new, defaults), time in zip(made, pairs, times, strict=True)]
+    try:
+        times = [now if new.at is None and new.delay is None else fire_time_of(new.at, new.delay, now) for new, _ in pairs]
+        made = ids.new_many(times)
+        return [_draft(job_id, tenant, new, defaults, time) for job_id, (new, defaults), time in zip(made, pairs, times, strict=True)]
+    except InvalidInput as problem:
+        raise _numbered(problem, ids, tenant, pairs, now) from None
+
+
+def _numbered(problem: InvalidInput, ids: Ids, tenant: str, pairs: Sequence[tuple[NewJob, Defaults]], now: Micros) -> InvalidInput:
+    """The same, told with the job it is about: looked for only now, so that jobs without a mistake need not be counted."""
+    for number, (new, defaults) in enumerate(pairs):
+        try:
+            _draft(ids.new(now), tenant, new, defaults, fire_time_of(new.at, new.delay, now))
+        except InvalidInput as found:
+            return type(found)(f"jobs[{number}].{found.field}", found.reason)
+    return problem
 
 
 def _draft(job_id: UUID, tenant: str, new: NewJob, defaults: Defaults, fire_time: Micros) -> JobDraft:
@@ -166,12 +179,20 @@ def refuse_rule(rule: Rule | None) -> None:
         )  # fmt: skip
 
 
+def check_schedule_options(options: Mapping[str, Any], arguments: Collection[str]) -> None:
+    """Refuses what is no option of a schedule; `arguments` are the task's, which callers may take for such."""
+    for name in options:
+        if name in arguments and name not in SCHEDULE_OPTIONS:
+            raise UnknownOption(name, f"is an argument of the task: write payload={{{name!r}: ...}}")
+    refuse_unknown(options, SCHEDULE_OPTIONS)
+
+
 def schedule_draft(
     ids: Ids, tenant: str, name: str, task: str, when: When, defaults: Defaults, now: Micros, options: Mapping[str, Any]
 ) -> ScheduleDraft:
     refuse_unknown(options, SCHEDULE_OPTIONS)
     if not isinstance(when, Cron | Every | At | RRule):
-        raise InvalidInput("when", f"{when!r} is not a Cron, Every, At or RRule")
+        raise InvalidInput("when", f"{when!r} is not a Cron, Every, At or RRule: write it like dt.Cron('0 9 * * MON') or dt.Every('5m')")
     owner = None if options.get("owner") is None else check_name(options["owner"], "owner")
     payload = defaults.encode(options.get("payload", {}))
     return ScheduleDraft(

@@ -187,7 +187,8 @@ def _encode_result(result: Any) -> bytes:
     try:
         data = encode(result)
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
-        raise InvalidInput("result", f"the task returned something that is not JSON ({problem})") from None
+        remedy = "return plain values, lists and objects, or nothing"
+        raise InvalidInput("result", f"the task returned something that is not JSON ({problem}): {remedy}") from None
     if len(data) > LARGEST_RESULT:
         raise InvalidInput(
             "result", f"{len(data):,} bytes is over the limit of {LARGEST_RESULT:,}: store it elsewhere and return a reference"

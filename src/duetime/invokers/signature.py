@@ -50,8 +50,9 @@ class Signature:
         if not isinstance(payload, dict):
             raise InvalidPayload("payload", f"task {self.task!r} takes named arguments: give an object, not {type(payload).__name__}")
         if missing := self.required - payload.keys():
-            name = min(missing)
-            raise InvalidPayload(name, f"is required by task {self.task!r}")
+            stray = sorted(map(str, payload.keys() - self.names))
+            beside = f"; {stray[0]!r} is no argument of it" if stray and not self.open_ended else ""
+            raise InvalidPayload(min(missing), f"is required by task {self.task!r}{beside}")
         if not self.open_ended and (unknown := payload.keys() - self.names):
             name = min(unknown, key=str)
             close = get_close_matches(str(name), sorted({*self.names, *options}), 1)

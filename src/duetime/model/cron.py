@@ -114,7 +114,7 @@ def split(expression: str) -> list[str]:
         case 5:
             return ["0", *texts]
     wanted = "5 (minute, hour, day of month, month, day of week) or 6 with seconds first"
-    raise InvalidWhen("cron", f"{expression!r} has {len(texts)} fields: write {wanted}")
+    raise InvalidWhen("cron", f"{expression!r} has {len(texts)} {'field' if len(texts) == 1 else 'fields'}: write {wanted}")
 
 
 def parse(expression: str, key: str = "") -> Pattern:

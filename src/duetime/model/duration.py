@@ -8,7 +8,7 @@ from duetime.errors import InvalidInput
 
 UNITS = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000, "w": 604_800_000_000}
 LONGEST = 3_660 * UNITS["d"]
-REMEDY = 'write it like "100ms", "15m" or "1h30m", or give a timedelta'
+REMEDY = 'write it like "100ms", "15m" or "1h30m"'
 
 Duration = str | timedelta
 
@@ -20,9 +20,9 @@ def parse(value: Duration, field: str) -> int:
     elif isinstance(value, str):
         total = _parse_text(value, field)
     else:
-        raise InvalidInput(field, f"{value!r} is not a duration: {REMEDY}")
+        raise InvalidInput(field, f"{value!r} is not a duration: {REMEDY}, or give a timedelta")
     if total < 0:
-        raise InvalidInput(field, f"{value!s} is negative: {REMEDY}")
+        raise InvalidInput(field, f"{value!s} is negative: it must be zero or longer")
     if total > LONGEST:
         raise InvalidInput(field, f"{value!s} is longer than ten years")
     return total

@@ -148,7 +148,7 @@ def _delays(value: Any) -> tuple[Duration, ...]:
 
 
 def _types(value: Any, field: str) -> tuple[type[BaseException], ...]:
-    types = (value,) if isinstance(value, type) else tuple(value) if isinstance(value, Iterable) else (value,)
+    types = (value,) if isinstance(value, type | str) else tuple(value) if isinstance(value, Iterable) else (value,)
     for one in types:
         if not isinstance(one, type) or not issubclass(one, BaseException):
             raise InvalidInput(field, f"{one!r} is not an exception type: write {field.partition('.')[2]}=[ConnectionError]")

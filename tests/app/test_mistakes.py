@@ -1,0 +1,111 @@
+"""Mistakes that everybody makes once are refused where they are made, with what to write in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import duetime as dt
+
+
+@pytest.fixture
+def app() -> dt.App:
+    return dt.App("memory://")
+
+
+@pytest.fixture
+def report(app: dt.App) -> dt.Task[..., Any]:
+    @app.task("report")
+    def report(kind: str, pages: int = 1) -> str:
+        return kind
+
+    return report
+
+
+async def test_a_misspelt_argument_is_named_beside_the_one_that_is_missing(app: dt.App, report: dt.Task[..., Any]) -> None:
+    await app.open()
+    with pytest.raises(dt.InvalidInput, match=r"kind: is required by task 'report'; 'knd' is no argument of it"):
+        await report.submit(knd="daily")
+    with pytest.raises(dt.InvalidInput, match=r"kind: is required by task 'report'$"):
+        await report.submit()
+
+
+async def test_arguments_given_to_a_schedule_as_options_are_told_from_those_that_are_missing(
+    app: dt.App, report: dt.Task[..., Any]
+) -> None:
+    await app.open()
+    with pytest.raises(dt.InvalidInput, match=r"kind: is an argument of the task: write payload=\{'kind': \.\.\.\}"):
+        await app.schedule("daily", report, dt.Every("1d"), kind="daily")
+    with pytest.raises(dt.InvalidInput, match=r"paylod: no such option: did you mean 'payload'\?"):
+        await app.schedule("daily", report, dt.Every("1d"), paylod={"kind": "daily"})
+
+
+async def test_text_is_no_schedule(app: dt.App, report: dt.Task[..., Any]) -> None:
+    await app.open()
+    when: Any = "0 9 * * *"
+    with pytest.raises(dt.InvalidInput, match=r"when: .* write it like dt\.Cron"):
+        await app.schedule("daily", report, when, payload={"kind": "daily"})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        (dt.NewJob("report", {"pages": 1}), "kind"),
+        (dt.NewJob("report", {"kind": "daily"}, delay="soon"), "delay"),
+        (dt.NewJob("report", {"kind": "daily"}, priority=10), "priority"),
+    ],
+)
+async def test_of_many_jobs_the_wrong_one_is_named(app: dt.App, report: dt.Task[..., Any], wrong: dt.NewJob, field: str) -> None:
+    await app.open()
+    good = dt.NewJob("report", {"kind": "daily"})
+    with pytest.raises(dt.InvalidInput) as told:
+        await app.submit_many([good, good, wrong, good])
+    assert told.value.field == f"jobs[2].{field}"
+
+
+def test_a_task_without_a_name(app: dt.App) -> None:
+    register: Any = app.task
+    with pytest.raises(dt.InvalidInput, match=r'name: .* write @app\.task\("build_report"\)'):
+
+        @register
+        def build_report() -> None: ...
+
+
+def generator() -> Any:
+    yield 1
+
+
+async def async_generator() -> Any:
+    yield 1
+
+
+@pytest.mark.parametrize("function", [generator, async_generator])
+def test_a_generator_is_no_task(app: dt.App, function: Callable[..., Any]) -> None:
+    with pytest.raises(dt.InvalidInput, match="use `return` in place of `yield`"):
+        app.task("numbers")(function)
+
+
+def test_a_name_that_is_taken_says_where(app: dt.App, report: dt.Task[..., Any]) -> None:
+    with pytest.raises(dt.DuplicateTask, match=r"by .*report \(.*test_mistakes\.py, line \d+\)"):
+        app.task("report")(lambda: None)
+
+
+@pytest.mark.parametrize("store", [Path("duetime.db"), None])
+def test_a_path_is_no_store(store: Any) -> None:
+    with pytest.raises(dt.ConfigError, match=r'store: .* is neither a URL nor a store: use "memory://", "sqlite:///file.db"'):
+        dt.App(store)
+
+
+@pytest.mark.filterwarnings("error")
+async def test_run_inside_an_event_loop_says_what_to_await(app: dt.App) -> None:
+    with pytest.raises(dt.Conflict, match=r"await app\.run_async\(\)"):
+        app.run()
+
+
+def test_the_name_of_an_exception_is_no_exception() -> None:
+    names: Any = "ValueError"
+    with pytest.raises(dt.InvalidInput, match=r"retry\.retry_on: 'ValueError' is not an exception type"):
+        dt.Retry(retry_on=names)
