@@ -65,6 +65,15 @@ def test_a_narrow_terminal_gets_records_and_full_ids(width: int) -> None:
     assert f"ID     {ID}" in shown
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 140])
+def test_values_with_blanks_are_not_cut_off_either(width: int) -> None:
+    out = io.StringIO()
+    row = (ID, "dead", "2030-01-01 09:00:00+00:00 (5 s ago)", "ValueError: there is no customer with this number")
+    console = Console(file=out, width=width, highlight=False, markup=False, emoji=False)
+    show_table(("ID", "STATE", "DIED", "REASON"), [row], "none", console)
+    assert [value for value in row if value not in out.getvalue()] == []
+
+
 def test_colours_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)

@@ -42,7 +42,8 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], empty: str
         return
     out = console or make_console()
     table = _table(columns, rows)
-    if out.measure(table, options=out.options.update(max_width=UNLIMITED)).minimum <= out.width:
+    # The least width that rich speaks of is that of the longest words: it would cut off the rest.
+    if out.measure(table, options=out.options.update(max_width=UNLIMITED)).maximum <= out.width:
         out.print(table)
         return
     for row in rows:
