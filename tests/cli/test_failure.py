@@ -54,6 +54,22 @@ def test_wrong_use_is_one_line_and_status_2(duetime: Duetime, arguments: list[st
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        (["job", "submit"], "duetime job submit [OPTIONS] TASK|URL"),
+        (["job", "cancel"], "duetime job cancel [OPTIONS] [ID]..."),
+        (["schedule", "preview"], "duetime schedule preview [OPTIONS] [NAME]"),
+        (["schedule", "restore"], "duetime schedule restore [OPTIONS] NAME VERSION"),
+        (["worker"], "duetime worker [OPTIONS] [MODULE:APP]"),
+    ],
+)
+def test_help_names_arguments_as_manuals_do(duetime: Duetime, command: list[str], usage: str) -> None:
+    done = duetime(*command, "--help")
+    assert done.out.startswith(f"Usage: {usage}\n")
+    assert not [python for python in ("<str>", "<int>", "<list") if python in done.out]
+
+
 @pytest.mark.parametrize("group", [[], ["job"], ["schedule"], ["dead"], ["node"]])
 def test_a_group_alone_shows_its_help(duetime: Duetime, group: list[str]) -> None:
     done = duetime(*group)

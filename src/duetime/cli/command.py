@@ -10,12 +10,26 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from duetime.cli.failure import USAGE
 from duetime.cli.flags import option
 from duetime.config import Settings, load
 
 Command = Callable[..., None]
+
+
+class PlainCommand(TyperCommand):
+    """Its help shows arguments as manuals do: `NAME`, `[NAME]...`. Of which Python type they are is nothing to whoever types them."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for parameter in self.params:
+            if parameter.param_type_name == "argument":
+                setattr(parameter, "display_type_rich", lambda ctx: None)  # noqa: B010  # typer's own, and not in all its versions
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +65,7 @@ def command(parent: typer.Typer, name: str, *examples: str) -> Callable[[Command
     """Add a command to a group; it gets the option --store on top of its own."""
 
     def register(function: Command) -> Command:
-        parent.command(name, epilog=_epilog(examples), help=inspect.getdoc(function))(_with_store(function))
+        parent.command(name, cls=PlainCommand, epilog=_epilog(examples), help=inspect.getdoc(function))(_with_store(function))
         return function
 
     return register

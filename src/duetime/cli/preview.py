@@ -28,7 +28,7 @@ def add_preview(parent: typer.Typer) -> None:
 
 def preview(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A stored schedule.", autocompletion=complete_schedule)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A stored schedule.", autocompletion=complete_schedule)] = None,
     cron: CronFlag = None,
     tz: ZoneFlag = None,
     every: EveryFlag = None,
