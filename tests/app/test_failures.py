@@ -284,7 +284,7 @@ async def test_a_dead_letter_runs_again_as_a_new_job(app: dt.App) -> None:
         await job.refresh()
         assert (job.state, job.record.disposition) == ("dead", "retried")
         for repeat in (app.retry_job, app.discard_job):
-            with pytest.raises(dt.JobFinished, match="no open dead letter"):
+            with pytest.raises(dt.JobFinished, match="is dead and was retried: it is no open dead letter"):
                 await repeat(job.id)
 
 

@@ -89,6 +89,12 @@ def test_a_store_that_cannot_be_opened_is_a_problem(duetime: Duetime) -> None:
     assert (done.status, "there is no file" in done.out) == (1, True)
 
 
+def test_a_file_that_is_not_there_is_no_matter_of_networks(duetime: Duetime) -> None:
+    done = duetime("doctor")
+    assert "let `duetime migrate` create it" in done.out
+    assert "network" not in done.out
+
+
 def test_node_list(duetime: Duetime, past: Past) -> None:
     assert duetime("node", "list", "--json").json == [], "it has left"
     (node,) = duetime("node", "list", "--all", "--json").json

@@ -35,8 +35,8 @@ def test_version(duetime: Duetime) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["jub"], "No such command 'jub'. Did you mean 'job'?: see `duetime --help` [usage]"),
-        (["job", "shw"], "No such command 'shw'. Did you mean 'show'?: see `duetime job --help` [usage]"),
+        (["jub"], "No such command 'jub'. Did you mean 'job'? See `duetime --help` [usage]"),
+        (["job", "shw"], "No such command 'shw'. Did you mean 'show'? See `duetime job --help` [usage]"),
         (["job", "show"], "Missing argument"),
         (["--colour"], "No such option: --colour"),
         (["job", "list", "--colour"], "No such option: --colour"),

@@ -50,7 +50,7 @@ def test_a_package_brings_its_tasks() -> None:
         ("empty", "there is no App in empty "),
         ("bare", "there is no App in bare, bare.tasks "),
         ("two", "two has several Apps: name one of two:app, two:second"),
-        ("empty:app", "'app' of empty"),
+        ("empty:app", "empty.py) has no 'app'"),
         ("empty.py", "'empty.py' is a file: write its module, 'empty'"),
         ("./bare/tasks.py:app", "is a file: write its module, 'bare.tasks'"),
         ("nowhere", "no module 'nowhere'"),

@@ -38,7 +38,7 @@ def test_help_imports_nothing_heavy() -> None:
 def test_the_package_can_be_run() -> None:
     done = subprocess.run([sys.executable, "-m", "duetime", "job", "lis"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "Did you mean 'list'?: see `python -m duetime job --help`" in done.stderr
+    assert "Did you mean 'list'? See `python -m duetime job --help`" in done.stderr
 
 
 def test_completion_offers_what_is_there(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:

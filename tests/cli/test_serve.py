@@ -97,7 +97,7 @@ def test_a_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Nod
     ("options", "told"),
     [
         (["--app", "nowhere:app"], "app: no module 'nowhere'"),
-        (["--app", "tasks:other"], "'other' of tasks"),
+        (["--app", "tasks:other"], "has no 'other'"),
         (["--app", "tasks:hello"], "is a Task: name the variable that holds your App"),
         (["--app", "broken:app"], "app: importing broken failed: ZeroDivisionError"),
         (["--app", "needy:app"], "app: needy needs the module 'no_such_module'"),

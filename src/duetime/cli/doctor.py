@@ -39,7 +39,7 @@ def _checks(settings: Settings) -> list[Check]:
 
     from duetime.cli.checks import Check, examine, foreign_names, observe, reachable
     from duetime.cli.session import find_app, require_file
-    from duetime.errors import DuetimeError
+    from duetime.errors import ConfigError, DuetimeError
 
     try:
         app = find_app(settings)
@@ -47,7 +47,9 @@ def _checks(settings: Settings) -> list[Check]:
             require_file(settings.store)
         seen = asyncio.run(observe(app))
     except DuetimeError as problem:
-        return [Check("store", "warn", f"{problem.message} [{problem.code}]", "check --store, the network, and that the server runs")]
+        # A setting that is wrong says itself what to do.
+        remedy = "" if isinstance(problem, ConfigError) else "check --store, the network, and that the server runs"
+        return [Check("store", "warn", f"{problem.message} [{problem.code}]", remedy)]
     return [reachable(settings), *foreign_names(settings), *examine(seen)]
 
 

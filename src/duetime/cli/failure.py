@@ -97,7 +97,8 @@ def _usage(problem: Any) -> tuple[str, str]:
     where = getattr(context, "command_path", "duetime")
     if context is not None and option in _options_of_all(context):
         return f"{option} stands before the command: write `duetime {option} ... {where.removeprefix('duetime ')} ...`", "usage"
-    return f"{problem.format_message().rstrip('.')}: see `{where} --help`", "usage"
+    said = problem.format_message().rstrip(".")
+    return f"{said} See `{where} --help`" if said.endswith("?") else f"{said}: see `{where} --help`", "usage"
 
 
 def _options_of_all(context: Any) -> set[str]:

@@ -27,8 +27,9 @@ def _named(module: ModuleType, module_name: str, attribute: str) -> App:
     for name in attribute.split("."):
         found = getattr(found, name, None)
     if not isinstance(found, App):
-        kind = "has no such name" if found is None else f"is a {type(found).__name__}"
-        raise ConfigError(f"app: {attribute!r} of {module_name} ({_place(module)}) {kind}: name the variable that holds your App")
+        where = f"{module_name} ({_place(module)})"
+        wrong = f"{where} has no {attribute!r}" if found is None else f"{attribute!r} of {where} is a {type(found).__name__}"
+        raise ConfigError(f"app: {wrong}: name the variable that holds your App")
     return found
 
 

@@ -99,7 +99,8 @@ def _show(found: Stats) -> None:
     from duetime.cli.output import say, show_table
 
     live = found.live
-    say(f"now      {live.pending:,} waiting, {live.due:,} of them due; {live.running:,} running; {live.dead:,} dead letters")
+    dead = f"{live.dead:,} dead letter{'' if live.dead == 1 else 's'}"
+    say(f"now      {live.pending:,} waiting, {live.due:,} of them due; {live.running:,} running; {dead}")
     say(f"leader   {'none' if found.leader is None else f'node {found.leader}'}\n")
     columns = ("FROM", "SUCCEEDED", "FAILED", "RETRIED", "DEAD", "CANCELLED", "SKIPPED", "LATE P50", "LATE P99", "TOOK P50")
     names = ("succeeded", "failed", "retried", "dead", "cancelled", "skipped")

@@ -134,13 +134,13 @@ class Commands:
         if self._again and await self._store.get_job(tenant, draft.id) is not None:
             return draft.id
         if not await self._store.revive_job(tenant, job_id, draft):
-            raise JobFinished(f"job {job_id} is {job.state} and no open dead letter: only those can be retried")
+            raise JobFinished(f"{_no_open_letter(job)}, and only those can be retried")
         return draft.id
 
     async def discard_job(self, tenant: str, job_id: UUID) -> None:
         if not await self._store.discard_job(tenant, job_id):
             job = await self.get_job(tenant, job_id)
-            raise JobFinished(f"job {job_id} is {job.state} and no open dead letter: only those can be discarded")
+            raise JobFinished(f"{_no_open_letter(job)}, and only those can be discarded")
 
     # -- queues -------------------------------------------------------------------------------------------------------
     async def pause_queue(self, name: str, note: str | None) -> Queue:
@@ -271,6 +271,11 @@ def never_fires(draft: ScheduleDraft) -> NeverFires:
 
 def same_draft(stored: ScheduleDraft, wanted: ScheduleDraft) -> bool:
     return replace(stored, id=wanted.id) == wanted
+
+
+def _no_open_letter(job: Job) -> str:
+    became = job.state if job.disposition is None else f"{job.state} and was {job.disposition}"
+    return f"job {job.id} is {became}: it is no open dead letter"
 
 
 def _triggered(schedule: Schedule, job_id: UUID, now: Micros) -> JobDraft:
