@@ -183,6 +183,19 @@ async def test_a_job_handed_over_tells_by_when_its_report_is_due(page: Page, sit
     site.ask("DELETE", f"/jobs/{job_id}")
 
 
+async def test_when_a_report_was_due_is_nothing_to_a_job_that_has_ended(page: Page, site: Site) -> None:
+    agent = {"type": "http", "url": f"{site.address}/demo/echo/later/1", "async": True, "timeout": "1h"}
+    job_id = site.ask("POST", "/jobs", {"target": agent, "queue": "reported"})["id"]
+    jobs = Jobs(page, site)
+    await jobs.open(f"/jobs/{job_id}")
+    await jobs.state("Succeeded")
+    told = site.ask("GET", f"/jobs/{job_id}")
+    assert told["due_at"] > told["finished_at"]
+    await expect(jobs.fact("Report due").locator("time")).to_have_attribute("datetime", told["due_at"])
+    await jobs.open("/jobs?queue=reported")
+    await expect(jobs.table.locator("time").first).to_have_attribute("datetime", told["fire_time"])
+
+
 async def test_a_pending_job_is_run_now(page: Page, site: Site) -> None:
     job_id = site.submit("greet", delay="1h")
     jobs = Jobs(page, site)

@@ -52,6 +52,22 @@ async def test_times_of_jobs_are_whole_on_a_phone(browser: Browser, site: Site) 
             )
 
 
+async def test_of_a_long_address_the_end_is_seen(browser: Browser, site: Site) -> None:
+    """Many calls go to one host: its name tells nothing."""
+    target = {"type": "http", "url": f"{site.address}{ADDRESS}"}
+    site.ask("POST", "/jobs", {"target": target, "queue": "long-address", "at": "2037-09-23T12:34:56Z"})
+    async with strict_page(browser, viewport={"width": 1280, "height": 844}) as page:
+        jobs = Jobs(page, site)
+        await jobs.open("/jobs?queue=long-address")
+        address = jobs.table.get_by_text("a-long-address")
+        await expect(address).to_be_visible()
+        text, cell = await address.bounding_box(), await address.locator("xpath=..").bounding_box()
+        assert text is not None
+        assert cell is not None
+        assert text["width"] > cell["width"]  # there is not enough room for it
+        assert abs(text["x"] + text["width"] - cell["x"] - cell["width"]) < 2
+
+
 async def test_the_zone_can_be_chosen_on_a_phone_and_escape_closes_the_menu(browser: Browser, site: Site) -> None:
     async with strict_page(browser, viewport={"width": 390, "height": 844}) as page:
         screen = Screen(page, site)

@@ -10,12 +10,23 @@ interface TargetTextProps {
 /** What a job runs: a task by name, or an address. */
 export function TargetText({ target, whole }: TargetTextProps) {
   if (target.type === 'http') {
+    const method = <span className={classes.method}>{String(target['method'] ?? '')}</span>;
+    const address = shortUrl(String(target['url'] ?? ''));
     return (
       <span className={classes.root} data-whole={whole} title={`${String(target['method'] ?? '')} ${String(target['url'] ?? '')}`}>
         <Icon name="globe" size={14} />
-        <span className={classes.text}>
-          <span className={classes.method}>{String(target['method'] ?? '')}</span> {shortUrl(String(target['url'] ?? ''))}
-        </span>
+        {whole ? (
+          <span className={classes.text}>
+            {method} {address}
+          </span>
+        ) : (
+          <>
+            {method}
+            <span className={`${classes.text} ${classes.end}`}>
+              <bdi dir="ltr">{address}</bdi>
+            </span>
+          </>
+        )}
       </span>
     );
   }

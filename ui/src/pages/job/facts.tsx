@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Job } from '../../api/types';
 import { CopyText } from '../../parts/CopyText';
-import { isHandedOver } from '../../parts/handedOver';
+import { isHandedOver, wasReported } from '../../parts/handedOver';
 import { LabelList } from '../../parts/LabelList';
 import { TargetText } from '../../parts/TargetText';
 import { Lasted } from '../../time/Lasted';
@@ -20,7 +20,7 @@ export function factsOf(job: Job): Array<[string, ReactNode]> {
     ['Runs', <TargetText key="target" target={job.target} whole />],
     ['Schedule', job.schedule ? <Anchor key="schedule" component={Link} href={`/schedules/${encodeURIComponent(job.schedule)}`} inherit>{job.schedule}</Anchor> : 'none: submitted once'],
     ['Fire time', <Moment key="fire" at={job.fire_time} />],
-    [isHandedOver(job) ? 'Report due' : 'Due', <Moment key="due" at={job.due_at} show="both" />],
+    [isHandedOver(job) || wasReported(job) ? 'Report due' : 'Due', <Moment key="due" at={job.due_at} show="both" />],
     ['Claimed', <Moment key="claimed" at={job.claimed_at} show="both" absent={job.finished_at ? 'never' : 'not yet'} />],
     ['Started', <Moment key="started" at={job.started_at} absent={startUnknown(job)} />],
     ['Took', job.started_at ? <Lasted key="took" from={job.started_at} to={job.finished_at} /> : '–'],

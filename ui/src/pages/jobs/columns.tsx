@@ -3,7 +3,7 @@ import type { JobRow } from '../../api/types';
 import { cells } from '../../parts/cells';
 import { CopyId } from '../../parts/CopyText';
 import { errorLine } from '../../parts/errorLine';
-import { isHandedOver } from '../../parts/handedOver';
+import { isHandedOver, wasReported } from '../../parts/handedOver';
 import { JobStateBadge } from '../../parts/StateBadge';
 import { TargetText } from '../../parts/TargetText';
 import type { Column } from '../../parts/VirtualTable';
@@ -22,7 +22,7 @@ export const COLUMNS: ReadonlyArray<Column<JobRow>> = [
 ];
 
 function Due({ job }: { job: JobRow }) {
-  if (!isHandedOver(job)) return <Moment at={job.due_at} show="both" />;
+  if (!isHandedOver(job)) return <Moment at={wasReported(job) ? job.fire_time : job.due_at} show="both" />;
   return (
     <>
       <Moment at={job.fire_time} />
