@@ -54,6 +54,13 @@ def test_wrong_use_is_one_line_and_status_2(duetime: Duetime, arguments: list[st
     assert done.err.count("\n") == 1
 
 
+def test_a_question_nobody_answers_tells_of_the_option(duetime: Duetime) -> None:
+    duetime("schedule", "add", "nightly", "report.build", "--every", "1d")
+    done = duetime("schedule", "remove", "nightly")
+    assert done.status == 1
+    assert done.err.endswith("error: nothing was done: answer with y, or give --yes [aborted]\n")
+
+
 @pytest.mark.parametrize(
     ("command", "usage"),
     [

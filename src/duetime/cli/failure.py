@@ -40,7 +40,9 @@ class Program(TyperGroup):
         except PipeClosed:
             _end_quietly()
         except typer.Abort:
-            _leave("nothing was done", "aborted", REFUSED)
+            if sys.stdout is not None and sys.stdout.isatty():
+                typer.echo()  # the question has no end of line
+            _leave("nothing was done: answer with y, or give --yes", "aborted", REFUSED)
         except DuetimeError as problem:
             _explain(problem, given)
             _leave(problem.message, problem.code, status_of(problem))

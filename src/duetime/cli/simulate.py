@@ -98,11 +98,12 @@ def _show(result: Forecast, asked_end: int) -> None:
     from duetime.cli.output import say
     from duetime.model.instant import to_datetime
 
-    say(f"{result.schedules} schedules, {result.fires:,} fires from {local(to_datetime(result.start))} to {local(to_datetime(result.end))}")
+    what = f"{_many(result.schedules, 'schedule')}, {_many(result.fires, 'fire')}"
+    say(f"{what} from {local(to_datetime(result.start))} to {local(to_datetime(result.end))}")
     if result.end < asked_end:
         say(f"(stopped after {result.fires:,} fires)")
     if result.peak is not None:
-        say(f"busiest minute: {local(to_datetime(result.peak[0]))} with {result.peak[1]:,} fires")
+        say(f"busiest minute: {local(to_datetime(result.peak[0]))} with {_many(result.peak[1], 'fire')}")
     _show_hours(result)
     _show_herds(result)
     for change in result.clock_changes:
@@ -158,3 +159,7 @@ def _show_change(change: ClockChange) -> None:
         say("  no schedule is concerned")
     if len(change.effects) > MOST_EFFECTS_SHOWN:
         say(f"  and {len(change.effects) - MOST_EFFECTS_SHOWN} more schedules")
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
