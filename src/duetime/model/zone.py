@@ -190,6 +190,7 @@ def forget() -> None:
     """Reads every zone anew when next asked for: call it after the tz database was replaced."""
     ZoneInfo.clear_cache()
     _load.cache_clear()
+    _names.cache_clear()
 
 
 @lru_cache(maxsize=1024)
@@ -214,10 +215,16 @@ def _nearest(name: str) -> str | None:
     if len(name) > LONGEST_NAME:
         return None
     wanted = name.strip().lower().replace(" ", "_")
-    whole = {zone.lower(): zone for zone in sorted(available_timezones())}
+    whole = _names()
     if wanted in whole:
         return whole[wanted]
     places = {short: zone for short, zone in whole.items() if "/" in zone and not zone.startswith("Etc/")}
     known = {short.rpartition("/")[2]: zone for short, zone in places.items()} | places
     close = get_close_matches(wanted, known, 1, SIMILAR)
     return known[close[0]] if close else None
+
+
+@lru_cache(maxsize=1)
+def _names() -> dict[str, str]:
+    """Those there are, by what they look like without capitals; finding them means to walk through the whole tz database."""
+    return {zone.lower(): zone for zone in sorted(available_timezones())}
