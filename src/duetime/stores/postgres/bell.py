@@ -74,6 +74,12 @@ class Bell:
         if self._waiting and self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
 
+    def ring_soon(self, hint: JobHint) -> None:
+        """The same for one job: where jobs come one by one, an earlier one of its lane mostly waits to be told of, and that says all."""
+        waiting = self._waiting.get(_key(hint))
+        if self._pooled or waiting is None or hint.due_at < max(_instant(waiting[0]), waiting[1]):
+            self.ring([hint])
+
     def _gather(self, hint: Hint, whenever: bool) -> None:
         key, moment = _key(hint), hint.due_at if isinstance(hint, JobHint) and not whenever else 0
         if key in self._waiting:
@@ -192,9 +198,9 @@ def decode(payload: str) -> Hint | None:
 
 
 def _key(hint: Hint) -> tuple[object, ...]:
+    if isinstance(hint, JobHint):  # by far the most
+        return ("j", hint.queue, hint.priority, hint.exclusive)
     match hint:
-        case JobHint(queue, priority, _, exclusive):
-            return ("j", queue, priority, exclusive)
         case ScheduleHint():
             return ("s",)
         case CancelHint(node, job_id):

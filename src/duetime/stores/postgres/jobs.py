@@ -69,18 +69,23 @@ class Jobs:
         told = self._bell.take_turn(hint)
         message = None if told is None else encode(told)
 
+        first = SQL["add_job" if draft.unique_key is None else "add_keyed_job"]
+
         async def work(connection: Any) -> Any:
             """Run a second time, the line lost the reply of the first."""
             nonlocal again
             if not again:
                 again = True
-                return await connection.fetchrow(SQL["add_job"], *draft, message)
+                return await connection.fetchrow(first, *draft, message)
             return next(iter(await self._add_again(connection, SQL["add_job_again"], *draft, message)), None)
 
-        stored = await self._lines.submit.run(work)
+        try:
+            stored = await self._lines.submit.run(work)
+        except asyncpg.UniqueViolationError:
+            return False
         if stored is not None and stored["soon"]:
             if told is None:
-                self._bell.ring([hint])
+                self._bell.ring_soon(hint)
             else:
                 self._bell.told(told)
         return stored is not None
