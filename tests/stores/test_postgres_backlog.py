@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import psycopg
 import pytest
 
 from duetime.store import ClaimRequest, Store
@@ -48,11 +49,20 @@ async def backlog(store: PostgresStore, node: Any) -> None:
     await store.add_jobs([of_schedule(behind, now - HOUR + number, "queue") for number in range(MANY)])
 
 
-async def test_of_a_backlog_each_is_read_once(store: PostgresStore) -> None:
+@pytest.mark.parametrize("analyzed", ["empty", "few", "full"])
+async def test_of_a_backlog_each_is_read_once(store: PostgresStore, postgres_database: str, analyzed: str) -> None:
+    """Whatever the statistics say: they may be those of another moment."""
     node = await joined(store)
-    await backlog(store, node)
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        if analyzed == "few":
+            await store.add_jobs(jobs(5, await store.time()))
+        if analyzed != "full":
+            connection.execute("ANALYZE duetime.jobs")
+        await backlog(store, node)
+        if analyzed == "full":
+            connection.execute("ANALYZE duetime.jobs")
     top = await plan(store._lines.claim, "claim_past_backlog", 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
-    assert rows_looked_at(top, "jobs") <= MANY + 10
+    assert rows_looked_at(top, "jobs") <= MANY + 20
 
 
 async def test_what_is_not_due_is_not_read(store: PostgresStore) -> None:

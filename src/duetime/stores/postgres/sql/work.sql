@@ -96,7 +96,7 @@ WHERE ctid = ANY (ARRAY(
                         AND o.state = 'pending' AND o.overlap IS NOT NULL AND o.target = ANY ($7::text[])
                         AND o.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond'
                         AND EXISTS (SELECT FROM unnest($3::text[], $4::smallint[]) AS m(queue, priority)
-                            WHERE m.queue = o.queue AND m.priority = o.priority) OFFSET 0))
+                            WHERE m.queue = o.queue AND m.priority = o.priority OFFSET 0) OFFSET 0))
             LIMIT $1) alone
         UNION ALL
         SELECT beside.ctid FROM (
