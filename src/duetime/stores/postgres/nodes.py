@@ -45,7 +45,7 @@ class Nodes:
         await self._heart.count(SQL["leave"], node)
 
     async def known(self, living: bool) -> list[Node]:
-        return [node_of(row) for row in await self._lines.read.fetch(SQL["living_nodes" if living else "nodes"])]
+        return [node_of(row) for row in await self._lines.read.fetch(SQL["nodes"], living)]
 
     async def close(self) -> None:
         self._joined.clear()

@@ -46,7 +46,7 @@ def bury(transaction: Transaction, me: NodeId, locks: NodeLocks) -> list[NodeId]
 
 
 def known(session: Session, living: bool) -> list[Node]:
-    return [node_of(row) for row in session.all("living_nodes" if living else "nodes")]
+    return [node_of(row) for row in session.all("nodes", (living,))]
 
 
 def orphans(session: Session, limit: int) -> list[Row]:

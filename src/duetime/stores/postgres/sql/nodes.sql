@@ -27,14 +27,10 @@ WITH gone AS (UPDATE duetime.nodes SET dead = true WHERE id = $1 AND NOT dead)
 UPDATE duetime.leases SET holder = NULL WHERE holder = $1;
 
 -- name: nodes
+-- $1 whether without the dead.
 SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead,
     (SELECT count(*) FROM duetime.jobs j WHERE j.node = n.id) AS running
-FROM duetime.nodes n ORDER BY n.id;
-
--- name: living_nodes
-SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead,
-    (SELECT count(*) FROM duetime.jobs j WHERE j.node = n.id) AS running
-FROM duetime.nodes n WHERE NOT n.dead ORDER BY n.id;
+FROM duetime.nodes n WHERE NOT ($1 AND n.dead) ORDER BY n.id;
 
 -- name: suspects
 -- $1 this node, $2 base of the lock's key. Nodes whose lease has ended, or whose lock is free. A server that has just started has lost all

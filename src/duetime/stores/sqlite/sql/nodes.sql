@@ -27,12 +27,9 @@ UPDATE nodes SET dead = 1 WHERE id = ?1 AND dead = 0;
 SELECT id, lease_until, lock_file FROM nodes WHERE dead = 0 ORDER BY id;
 
 -- name: nodes
+-- Parameter: whether without the dead.
 SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead, (SELECT count(*) FROM jobs AS j WHERE j.node = n.id)
-FROM nodes AS n ORDER BY n.id;
-
--- name: living_nodes
-SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead, (SELECT count(*) FROM jobs AS j WHERE j.node = n.id)
-FROM nodes AS n WHERE n.dead = 0 ORDER BY n.id;
+FROM nodes AS n WHERE NOT (?1 AND n.dead) ORDER BY n.id;
 
 -- name: orphans
 SELECT j.id, j.attempt, {j.claimed}, j.gate
