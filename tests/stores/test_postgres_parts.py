@@ -195,6 +195,25 @@ class TestHints:
         assert turns > 0
         await bell.close()
 
+    async def test_a_job_of_which_an_earlier_one_says_all_is_not_told_of(self) -> None:
+        bell = Bell(Lines(parse("postgresql://host/database")))
+        for due_at, expected in ((7, ["j 5 7 a"]), (9, ["j 5 7 a"]), (6, ["j 5 6 a"])):
+            bell.ring_soon(JobHint("a", 5, due_at))
+            assert [encode(hint) for hint, _ in bell._waiting.values()] == expected
+        bell.ring_soon(JobHint("b", 5, 9))
+        assert sorted(encode(hint) for hint, _ in bell._waiting.values()) == ["j 5 6 a", "j 5 9 b"]
+        await bell.close()
+
+    async def test_each_job_is_told_of_behind_a_pooler(self) -> None:
+        bell = Bell(Lines(parse("postgresql://host/database?pooler=transaction")))
+        heard: list[Hint] = []
+        bell.subscribe(heard.append)
+        hints = [JobHint("a", 5, 7), JobHint("a", 5, 9)]
+        for hint in hints:
+            bell.ring_soon(hint)
+        assert heard == hints
+        await bell.close()
+
     async def test_behind_a_pooler_a_process_tells_itself(self) -> None:
         bell = Bell(Lines(parse("postgresql://host/database?pooler=transaction")))
         heard: list[Hint] = []
