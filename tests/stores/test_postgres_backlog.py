@@ -11,7 +11,20 @@ import pytest
 from duetime.store import ClaimRequest, Store
 from duetime.stores.postgres import PostgresStore, work
 from duetime.testing.conformance.claiming import ClaimantConformance, ClaimConformance
-from duetime.testing.conformance.drafts import DAY, HOUR, PRIORITY, QUEUE, TARGET, jobs, joined, new_id, of_schedule, request, started
+from duetime.testing.conformance.drafts import (
+    DAY,
+    HOUR,
+    PRIORITY,
+    QUEUE,
+    TARGET,
+    jobs,
+    joined,
+    new_id,
+    of_schedule,
+    request,
+    started,
+    success,
+)
 from duetime.testing.conformance.exclusive import ExclusiveConformance
 from duetime.testing.conformance.racing import RaceConformance
 from tests.stores.test_postgres_plans import plan, rows_looked_at
@@ -49,10 +62,19 @@ async def backlog(store: PostgresStore, node: Any) -> None:
     await store.add_jobs([of_schedule(behind, now - HOUR + number, "queue") for number in range(MANY)])
 
 
+async def grown(store: PostgresStore, node: Any) -> None:
+    """Leave the index by schedule higher than the one of exclusive jobs: to a planner that sees no jobs, it is the dearer of the two."""
+    now = await store.time()
+    await store.add_jobs([of_schedule(new_id(0), now - HOUR, None) for _ in range(MANY)])
+    while claimed := await store.claim(request(node, room=1_000)):
+        await store.settle([success(row, now) for row in claimed])
+
+
 @pytest.mark.parametrize("analyzed", ["empty", "few", "full"])
 async def test_of_a_backlog_each_is_read_once(store: PostgresStore, postgres_database: str, analyzed: str) -> None:
     """Whatever the statistics say: they may be those of another moment."""
     node = await joined(store)
+    await grown(store, node)
     with psycopg.connect(postgres_database, autocommit=True) as connection:
         if analyzed == "few":
             await store.add_jobs(jobs(5, await store.time()))

@@ -4,7 +4,8 @@
 -- table then turns round and walks every dead entry of the primary key. So whatever joins an array to `jobs` does it as
 -- CROSS JOIN LATERAL (... LIMIT 1), which cannot be turned round, and goes on by ctid; or it looks the array up in the primary key as
 -- id = ANY (...), with no other index to choose. For the same reason a correlated EXISTS ends in OFFSET 0: without it the planner may read
--- the whole table once and hash it.
+-- the whole table once and hash it; and what else it asks of a row stands outside the look into the index that is meant, where the planner
+-- cannot take it as a reason for another.
 
 -- name: claim
 -- $1 room, $2 node, $3 queues, $4 priorities, $5 lower bounds, $6 prefetch in microseconds, $7 targets. Jobs that may run side by side.
@@ -51,9 +52,11 @@ WHERE ctid = ANY (ARRAY(
                 AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
                 AND NOT EXISTS (SELECT FROM duetime.jobs s WHERE s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id OFFSET 0)
                 AND (j.attempt > 0 OR NOT EXISTS (
-                    SELECT FROM duetime.jobs o
-                    WHERE o.schedule_id = j.schedule_id AND o.attempt = 0 AND o.fire_time <= j.fire_time AND (o.fire_time, o.id) < (j.fire_time, j.id)
-                        AND o.state = 'pending' AND o.overlap IS NOT NULL AND o.target = ANY ($7::text[])
+                    SELECT FROM (
+                        SELECT * FROM duetime.jobs o
+                        WHERE o.schedule_id = j.schedule_id AND o.attempt = 0 AND o.fire_time <= j.fire_time
+                            AND (o.fire_time, o.id) < (j.fire_time, j.id) OFFSET 0) o
+                    WHERE o.state = 'pending' AND o.overlap IS NOT NULL AND o.target = ANY ($7::text[])
                         AND o.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond'
                         AND EXISTS (SELECT FROM unnest($3::text[], $4::smallint[]) AS m(queue, priority)
                             WHERE m.queue = o.queue AND m.priority = o.priority) OFFSET 0))
@@ -91,9 +94,11 @@ WHERE ctid = ANY (ARRAY(
                 LIMIT 1 FOR UPDATE SKIP LOCKED) k
             WHERE NOT EXISTS (SELECT FROM duetime.jobs s WHERE s.schedule_id = j.schedule_id AND s.attempt > 0 AND s.id <> j.id OFFSET 0)
                 AND (j.attempt > 0 OR NOT EXISTS (
-                    SELECT FROM duetime.jobs o
-                    WHERE o.schedule_id = j.schedule_id AND o.attempt = 0 AND o.fire_time <= j.fire_time AND (o.fire_time, o.id) < (j.fire_time, j.id)
-                        AND o.state = 'pending' AND o.overlap IS NOT NULL AND o.target = ANY ($7::text[])
+                    SELECT FROM (
+                        SELECT * FROM duetime.jobs o
+                        WHERE o.schedule_id = j.schedule_id AND o.attempt = 0 AND o.fire_time <= j.fire_time
+                            AND (o.fire_time, o.id) < (j.fire_time, j.id) OFFSET 0) o
+                    WHERE o.state = 'pending' AND o.overlap IS NOT NULL AND o.target = ANY ($7::text[])
                         AND o.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond'
                         AND EXISTS (SELECT FROM unnest($3::text[], $4::smallint[]) AS m(queue, priority)
                             WHERE m.queue = o.queue AND m.priority = o.priority OFFSET 0) OFFSET 0))
