@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -77,6 +78,17 @@ class TestPostgres(Bound, StoreConformance):
                 await store.add_jobs([of_schedule(new_id(0), now, overlap, queue=told.queue)])
 
             assert await ear.hears(add_one, told.__eq__), ear.heard
+
+
+async def test_a_short_answer_takes_little_memory(store: PostgresStore) -> None:
+    await store.time()
+    tracemalloc.start()
+    try:
+        await store.time()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 128 * 1024  # bytes: from there on malloc gets each piece from the kernel
 
 
 class NewsFirst(PostgresStore):

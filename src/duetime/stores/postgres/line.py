@@ -27,6 +27,7 @@ PATIENCE = 5.0  # for one verb: a server that swallows everything is noticed aft
 CONNECT_PATIENCE = 3.0
 MOST_QUARRELS = 5
 QUIET_MILLISECONDS = 4_000  # unacknowledged data means a dead peer after this
+READ_AT_ONCE = 64 * 1024  # bytes
 EPOCH_2000 = 946_684_800_000_000  # the server counts microseconds from 2000, we from 1970
 BOUNDS = {
     "idle_in_transaction_session_timeout": "10000",
@@ -185,6 +186,7 @@ class Line:
         )
         try:
             watch(connection)
+            read_in_small_pieces(connection)
             await (self._transact(connection, _speak_micros) if pooled else _speak_micros(connection))
             if self._on_connect:
                 await self._on_connect(connection)
@@ -224,6 +226,14 @@ async def _speak_micros(connection: Any) -> None:
         encoder=lambda micros: (micros - EPOCH_2000,),
         decoder=lambda value: value[0] + EPOCH_2000,
     )
+
+
+def read_in_small_pieces(connection: Any) -> None:
+    """An event loop takes 256 KiB of fresh memory for each answer it reads, however short. So much is had from the kernel and given back
+    every time, which costs more than the answer."""
+    transport = getattr(connection, "_transport", None)
+    if transport is not None and hasattr(transport, "max_size"):
+        transport.max_size = READ_AT_ONCE
 
 
 def watch(connection: Any) -> None:
