@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+from duetime.model.hint import JobHint
 from duetime.store import MarkReply, Note
+from duetime.stores.postgres.bell import Bell
 from duetime.stores.postgres.lines import SQL, Lines
 
 
 class Notes:
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, bell: Bell) -> None:
         self._lines = lines
+        self._bell = bell
 
     async def save(self, notes: Sequence[Note]) -> list[UUID]:
         return [job_id for batch in _each_job_once(merged(notes)) for job_id in await self._save_batch(batch)]
@@ -38,7 +41,10 @@ class Notes:
         return {row["id"] for row in await self._lines.note.fetch(SQL["save_notes"], *zip(*notes, strict=True))}
 
     async def wait_for(self, job_id: UUID) -> bool:
-        return await self._lines.submit.count(SQL["await_job"], job_id) == 1
+        row: Any = await self._lines.submit.row(SQL["await_job"], job_id)
+        if row is not None and row["pending"]:
+            self._bell.ring([JobHint(row["queue"], row["priority"], row["due_at"], row["exclusive"])])
+        return row is not None
 
 
 def merged(notes: Iterable[Note]) -> list[Note]:

@@ -50,7 +50,7 @@ class PostgresStore:
         self._events = Events(self._lines, self._bell)
         self._schedules = Schedules(self._lines, self._bell)
         self._nodes = Nodes(self._lines)
-        self._notes = Notes(self._lines)
+        self._notes = Notes(self._lines, self._bell)
         self._sessions = Sessions(address, self._bell)
         self._home: Micros | None = None
 

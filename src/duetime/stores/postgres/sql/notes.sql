@@ -20,5 +20,7 @@ SELECT EXISTS (SELECT FROM mine) AS running, EXISTS (SELECT FROM made) AS made;
 SELECT nonce FROM duetime.marks WHERE job_id = $1 AND key = $2;
 
 -- name: await_job
--- Written even if it says so already: whoever ends the job in this moment is waited for, and then there is no row.
-UPDATE duetime.jobs SET awaited = true WHERE id = $1;
+-- Written even if it says so already: whoever ends the job in this moment is waited for, and then there is no row. Claims pass over a row
+-- while it is written: so it does not wait for the disk (who waits says so again every few seconds), and a pending one is told of once more.
+UPDATE duetime.jobs SET awaited = true WHERE id = $1 AND set_config('synchronous_commit', 'off', true) = 'off'
+RETURNING state = 'pending' AS pending, queue, priority, due_at, overlap IS NOT NULL AS exclusive;
