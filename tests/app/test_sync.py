@@ -71,6 +71,7 @@ ONLY_ASYNC = {
     "apply_edit",
     "plan_edit",
     "declared_schedule",
+    "defaults_for",
 }
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 import duetime as dt
-from duetime.engine.herald import EVERYBODY, KIND
+from duetime.engine.notices import EVERYBODY, NODE
 from duetime.model import why, why_schedules
 from duetime.model.attempt import Ending
 from duetime.model.instant import SECOND, to_datetime
@@ -34,7 +34,7 @@ async def joined(app: dt.App, role: str = "worker", said: Profile | None = None,
     """A node that lives, and may have said what it serves."""
     node = await app.store.join(NodeDraft("web", (role,), "1"), ttl)
     if said is not None:
-        await app.store.put_record(KIND, EVERYBODY, str(node), said.to_bytes())
+        await app.store.put_record(NODE, EVERYBODY, str(node), said.to_bytes())
     return node
 
 
@@ -390,7 +390,7 @@ async def test_a_node_says_what_it_serves(app: dt.App) -> None:
     async with app.running(queues=["default"]):
 
         async def known() -> bool:
-            return bool(await app.store.list_records(KIND, EVERYBODY, 10))
+            return bool(await app.store.list_records(NODE, EVERYBODY, 10))
 
         await eventually(known)
         job, lost = await app.submit("else"), await app.submit("work", queue="billing")

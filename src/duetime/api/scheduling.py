@@ -47,7 +47,7 @@ async def drafted(edge: Edge, caller: Caller, body: NewScheduleIn, through: Oper
     payload = body.payload if "payload" in given else {}
     if spec is None and not isinstance(payload, dict):
         raise InvalidPayload("payload", "a task takes named arguments: give an object")
-    defaults = view.defaults_for(name, spec)
+    defaults = await view.defaults_for(name, spec)
     options["payload"] = payload
     draft = schedule_draft(view.ids, caller.tenant, body.name, name, from_json(body.when), defaults, await view.now(), options)
     return replace(draft, target_spec=spec)
@@ -57,7 +57,7 @@ async def edited(edge: Edge, caller: Caller, reference: str, body: SchedulePatch
     view = edge.view(caller)
     for _ in range(EDITS):
         known = await view.find_schedule(reference)
-        edit = edit_of(edge, caller, known, body)  # first: what is wrong in itself is told before what is late
+        edit = await edit_of(edge, caller, known, body)  # first: what is wrong in itself is told before what is late
         if expected is not None and known.version != expected:
             break
         try:
@@ -68,7 +68,7 @@ async def edited(edge: Edge, caller: Caller, reference: str, body: SchedulePatch
     raise VersionConflict(f"schedule {reference!r} has been changed meanwhile: read it again and repeat the edit")
 
 
-def edit_of(edge: Edge, caller: Caller, known: Schedule, body: SchedulePatchIn) -> Edit:
+async def edit_of(edge: Edge, caller: Caller, known: Schedule, body: SchedulePatchIn) -> Edit:
     given = body.model_fields_set
     if not given:
         raise InvalidInput("body", "says nothing new: give at least one field to change")
@@ -82,5 +82,5 @@ def edit_of(edge: Edge, caller: Caller, known: Schedule, body: SchedulePatchIn) 
         changes["retry"] = None if body.retry is None else retry(body.retry)
     if "missed" in given:
         changes["missed"] = None if body.missed is None else missed(body.missed)
-    draft = edited_draft(known.draft, changes, edge.view(caller).defaults_for)
+    draft = await edited_draft(known.draft, changes, edge.view(caller).defaults_for)
     return Edit(draft, body.paused if "paused" in given else None)

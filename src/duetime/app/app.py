@@ -174,7 +174,8 @@ class App(Operations):
             return ThreadedHeart(self._store, self._clock, self._observers)
 
         retentions = {name: task.options.retention for name, task in self.tasks.items() if task.options.retention is not None}
-        return Node(self._store, self._clock, handlers, settings, self._observers, heart, self._waiting.settled, retentions)
+        terms = {name: task.defaults for name, task in self.tasks.items()}
+        return Node(self._store, self._clock, handlers, settings, self._observers, heart, self._waiting.settled, retentions, terms)
 
     def _handler(self, task: Task[..., Any], resources: ResourceBox) -> TaskHandler:
         own, inner = self.hooks.chain, () if task.group is self else task.group.hooks.chain

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from duetime.app.client import Client, defaults_of
+from duetime.app.client import Client
 from duetime.app.finding import find_schedule
 from duetime.app.listing import JobQuery, filter_of, position
 from duetime.engine.checks import check_id, check_note
@@ -150,7 +150,7 @@ class BulkOperations(Client):
             case JobAction.CANCEL:
                 return self._unless(lambda job: job.state is State.CANCELLED, partial(commands.cancel_job, tenant, reason=reason))
             case JobAction.RETRY:
-                again = partial(commands.retry_job, tenant, defaults_of=lambda target: defaults_of(self.tasks.get(target)))
+                again = partial(commands.retry_job, tenant, defaults_of=self._defaults_of)
                 return self._unless(lambda job: job.disposition == "retried", again)
             case JobAction.DISCARD:
                 return self._unless(lambda job: job.disposition == "discarded", partial(commands.discard_job, tenant))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -11,6 +11,7 @@ from uuid import UUID
 from duetime import stores
 from duetime.app.audience import Audience
 from duetime.app.discovery import groups_in, import_all
+from duetime.app.hearsay import Hearsay
 from duetime.app.statistics import Statistics
 from duetime.app.waiting import Waiting
 from duetime.engine.calm import without_collecting
@@ -19,7 +20,6 @@ from duetime.engine.clock import NodeClock
 from duetime.engine.commands import Commands
 from duetime.engine.drafts import (
     JOB_OPTIONS,
-    NO_DEFAULTS,
     Defaults,
     NewJob,
     check_schedule_options,
@@ -108,14 +108,17 @@ class Client(Tasks):
             if known is not None:
                 known.signature.check(arguments, JOB_OPTIONS)
         self._require_open()
-        new, defaults = NewJob(name, arguments, **options), defaults_of(known)
+        new, defaults = NewJob(name, arguments, **options), await self._defaults_of(name) if known is None else known.defaults
         return job_draft(self._ids, self._tenant, new, defaults, await self._commands.now()), rule_of(new, defaults)
 
     async def draft_jobs(self, jobs: Iterable[NewJob]) -> list[JobDraft]:
         self._require_open()
         now = await self._commands.now()
         with without_collecting():
-            return job_drafts(self._ids, self._tenant, self._read_new(jobs), now)
+            jobs = list(jobs)
+        heard = {task: await self._hearsay.terms_of(task) for task in self._unknown(jobs)}
+        with without_collecting():
+            return job_drafts(self._ids, self._tenant, self._read_new(jobs, heard), now)
 
     async def get_job(self, job_id: UUID | str) -> JobHandle:
         job = await self.read_job(check_id(job_id))
@@ -156,7 +159,7 @@ class Client(Tasks):
     async def retry_job(self, job_id: UUID | str, payload: Any = None) -> JobHandle:
         """Run a dead letter again, as a new job linked to it; with another payload, if one is given."""
         self._require_open()
-        new_id = await self._commands.retry_job(self._tenant, check_id(job_id), payload, lambda target: defaults_of(self.tasks.get(target)))
+        new_id = await self._commands.retry_job(self._tenant, check_id(job_id), payload, self._defaults_of)
         return JobHandle(self, new_id)
 
     async def discard_job(self, job_id: UUID | str) -> None:
@@ -203,7 +206,8 @@ class Client(Tasks):
             check_schedule_options(options, known.signature.names)
             known.signature.check(options.get("payload", {}))
         self._require_open()
-        draft = schedule_draft(self._ids, self._tenant, name, task_name, when, defaults_of(known), await self._commands.now(), options)
+        defaults = await self._defaults_of(task_name) if known is None else known.defaults
+        draft = schedule_draft(self._ids, self._tenant, name, task_name, when, defaults, await self._commands.now(), options)
         stored = await self._commands.put_schedule(draft, replace, declared=lambda draft: declared(draft, options), author=author)
         return await self._view(stored)
 
@@ -267,6 +271,7 @@ class Client(Tasks):
         self._waiting = Waiting(self._store, self._clock)
         self._audience = Audience(self._store, self._clock)
         self._statistics = Statistics(self._store, self._clock)
+        self._hearsay = Hearsay(self._store, self._clock)
 
     async def open(self) -> None:
         """Connect as a client: submits, reads, runs nothing."""
@@ -319,7 +324,17 @@ class Client(Tasks):
         known = self.tasks.get(task)
         return (task, known) if known is not None else (check_name(task, "task"), None)
 
-    def _read_new(self, jobs: Iterable[NewJob]) -> Iterator[tuple[NewJob, Defaults]]:
+    async def _defaults_of(self, task: str) -> Defaults:
+        """What the task says for jobs that do not say otherwise."""
+        known = self.tasks.get(task)
+        return await self._hearsay.terms_of(task) if known is None else known.defaults
+
+    def _unknown(self, jobs: Iterable[NewJob]) -> set[str]:
+        """The names among their tasks that are not registered here."""
+        named = {new.task for new in jobs if isinstance(new, NewJob) and isinstance(new.task, str)}
+        return {self._resolve(task)[0] for task in named - self.tasks.keys()}
+
+    def _read_new(self, jobs: Iterable[NewJob], heard: Mapping[str, Defaults]) -> Iterator[tuple[NewJob, Defaults]]:
         """Each with what its task says; there are few tasks and many jobs."""
         tasks: dict[Any, tuple[str, Defaults]] = {}
         for new in jobs:
@@ -329,7 +344,7 @@ class Client(Tasks):
             found = tasks.get(task) if isinstance(task, str | Task) else None
             if found is None:
                 name, known = self._resolve(task)
-                found = tasks[task] = (name, defaults_of(known))
+                found = tasks[task] = (name, heard[name] if known is None else known.defaults)
             name, defaults = found
             refuse_rule(rule_of(new, defaults))
             if name is task and payload is not None:
@@ -357,7 +372,3 @@ def _checked(store: Store) -> Store:
     if not hasattr(store, "capabilities"):
         raise ConfigError(f"store: {store!r} is neither a URL nor a store: {stores.KNOWN}")
     return store
-
-
-def defaults_of(task: Task[..., Any] | None) -> Defaults:
-    return NO_DEFAULTS if task is None else task.defaults

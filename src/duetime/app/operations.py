@@ -11,7 +11,7 @@ from duetime.app import reporting
 from duetime.app.backfilling import Backfilling
 from duetime.app.bulk import BulkOperations
 from duetime.app.calendar import CalendarOperations
-from duetime.app.client import Client, defaults_of
+from duetime.app.client import Client
 from duetime.app.dead import DeadLetters
 from duetime.app.finding import find_schedule
 from duetime.app.keys import Keys
@@ -56,7 +56,7 @@ class Operations(Planning, Versions, Backfilling, BulkOperations, WhyOperations,
     async def submit_target(self, wanted: NewTarget) -> Submitted:
         """Store one job; when this returns it is durable."""
         self._require_open()
-        defaults = self._defaults_for(wanted)
+        defaults = await self._defaults_for(wanted)
         draft = _finished(job_draft(self._ids, self._tenant, wanted.new, defaults, await self._commands.moment()), wanted)
         rule = rule_of(wanted.new, defaults)
         if rule is not None:
@@ -71,7 +71,7 @@ class Operations(Planning, Versions, Backfilling, BulkOperations, WhyOperations,
         pairs = []
         for number, one in enumerate(wanted):
             try:
-                defaults = self._defaults_for(one)
+                defaults = await self._defaults_for(one)
                 refuse_rule(rule_of(one.new, defaults))
             except InvalidInput as problem:
                 raise type(problem)(f"jobs[{number}].{problem.field}", problem.reason) from problem
@@ -142,13 +142,13 @@ class Operations(Planning, Versions, Backfilling, BulkOperations, WhyOperations,
     def ids(self) -> Ids:
         return self._ids
 
-    def _defaults_for(self, wanted: NewTarget) -> Defaults:
+    async def _defaults_for(self, wanted: NewTarget) -> Defaults:
         if wanted.spec is not None:
             return NO_DEFAULTS
-        known = self._resolve(wanted.new.task)[1]
+        name = self._resolve(wanted.new.task)[0]
         if wanted.null_payload or not (wanted.new.payload is None or isinstance(wanted.new.payload, dict)):
             raise InvalidPayload("payload", "a task takes named arguments: give an object")
-        return defaults_of(known)
+        return await self._defaults_of(name)
 
 
 def _finished(draft: JobDraft, wanted: NewTarget) -> JobDraft:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from duetime.app.client import Client, defaults_of
+from duetime.app.client import Client
 from duetime.app.finding import find_schedule
 from duetime.engine.checks import check_count
 from duetime.engine.commands import already_there, never_fires, same_draft
@@ -96,7 +96,7 @@ class Planning(Client):
         withdrawn. Nothing is changed."""
         self._require_open()
         known = await find_schedule(self._store, self._tenant, reference)
-        return await self.plan_edit(known, self._edit_of(known, changes), horizon)
+        return await self.plan_edit(known, await self._edit_of(known, changes), horizon)
 
     async def edit_schedule(
         self, reference: str, changes: Mapping[str, Any], *, version: int | None = None, author: str | None = None
@@ -106,7 +106,7 @@ class Planning(Client):
         self._require_open()
         for _ in range(EDITS):
             known = await find_schedule(self._store, self._tenant, reference)
-            edit = self._edit_of(known, changes)
+            edit = await self._edit_of(known, changes)
             if version not in (None, known.version):
                 break
             try:
@@ -141,11 +141,11 @@ class Planning(Client):
             raise already_there(draft)
         return known
 
-    def defaults_for(self, target: str, spec: bytes | None) -> Defaults:
+    async def defaults_for(self, target: str, spec: bytes | None) -> Defaults:
         """What the target says for jobs that do not say otherwise."""
-        return NO_DEFAULTS if spec is not None else defaults_of(self._resolve(target)[1])
+        return NO_DEFAULTS if spec is not None else await self._defaults_of(self._resolve(target)[0])
 
-    def _edit_of(self, known: Schedule, changes: Mapping[str, Any]) -> Edit:
+    async def _edit_of(self, known: Schedule, changes: Mapping[str, Any]) -> Edit:
         wanted = dict(changes)
         if not wanted:
             raise InvalidInput("changes", "says nothing new: give at least one field to change")
@@ -154,7 +154,7 @@ class Planning(Client):
             raise InvalidInput("paused", f"{paused!r} must be true or false")
         if isinstance(wanted.get("target"), str | Task):
             wanted["target"] = self._resolve(wanted["target"])[0], None
-        return Edit(edited_draft(known.draft, wanted, self.defaults_for), paused)
+        return Edit(await edited_draft(known.draft, wanted, self.defaults_for), paused)
 
     async def _since(self, after: datetime | None) -> Micros:
         return await self._commands.now() if after is None else instant.read(after, "after")

@@ -22,6 +22,7 @@ class TenantView(Operations):
         self._store, self._clock, self._ids = app._store, app._clock, app._ids
         self._commands, self._waiting = app._commands, app._waiting
         self._observers, self._audience, self._statistics = app._observers, app._audience, app._statistics
+        self._hearsay = app._hearsay
 
     def _own_watch(self) -> Watch | None:
         return self._app._own_watch()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -126,11 +126,12 @@ class Commands:
             raise (JobFinished if job.state.final else Conflict)(f"job {job_id} is {job.state}: only a pending one can be moved")
 
     async def retry_job(
-        self, tenant: str, job_id: UUID, payload: Any = None, defaults_of: Callable[[str], Defaults] = lambda _: NO_DEFAULTS
+        self, tenant: str, job_id: UUID, payload: Any = None, defaults_of: Callable[[str], Awaitable[Defaults]] | None = None
     ) -> UUID:
         """A dead letter runs again as a new job linked to it; what is final stays final. A payload takes the place of its own."""
         job = await self.get_job(tenant, job_id)
-        draft = revived_draft(self._ids.new(job.fire_time), job, payload, defaults_of(job.target), await self.moment())
+        defaults = NO_DEFAULTS if defaults_of is None else await defaults_of(job.target)
+        draft = revived_draft(self._ids.new(job.fire_time), job, payload, defaults, await self.moment())
         if self._again and await self._store.get_job(tenant, draft.id) is not None:
             return draft.id
         if not await self._store.revive_job(tenant, job_id, draft):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,10 +28,10 @@ from duetime.model.when import At, Cron, Every, RRule, When, from_json, seeded
 NULL = b"null"
 POLICIES = frozenset({"timeout", "retry", "delivery"})
 AIM = frozenset({"target", "payload"})
-DefaultsOf = Callable[[str, bytes | None], Defaults]
+DefaultsOf = Callable[[str, bytes | None], Awaitable[Defaults]]
 
 
-def edited_draft(draft: ScheduleDraft, changes: Mapping[str, Any], defaults_of: DefaultsOf) -> ScheduleDraft:
+async def edited_draft(draft: ScheduleDraft, changes: Mapping[str, Any], defaults_of: DefaultsOf) -> ScheduleDraft:
     """`target` is the name a job has for it and what is stored beside it. The very draft when nothing is new."""
     refuse_unknown(changes, EDITABLE)
     new = replace(draft, **{name: read(changes[name]) for name, read in _READERS.items() if name in changes})
@@ -40,15 +40,15 @@ def edited_draft(draft: ScheduleDraft, changes: Mapping[str, Any], defaults_of: 
     if changes.keys() & POLICIES:
         new = replace(new, policies=_policies(draft.policies, changes))
     if changes.keys() & (AIM | {"owner"}):
-        new = _aimed(new, changes, defaults_of)
+        new = await _aimed(new, changes, defaults_of)
     unseen = new.gate == draft.gate and _version(new) == _version(draft)
     return draft if unseen and not difference(draft, new) else new
 
 
-def _aimed(draft: ScheduleDraft, changes: Mapping[str, Any], defaults_of: DefaultsOf) -> ScheduleDraft:
-    """With the payload its target takes, and what else follows from the target. Of a task that is not known here only its name is."""
+async def _aimed(draft: ScheduleDraft, changes: Mapping[str, Any], defaults_of: DefaultsOf) -> ScheduleDraft:
+    """With the payload its target takes, and what else follows from the target. Of a task nobody told of, only its name is known."""
     target, spec = changes.get("target", (draft.target, draft.target_spec))
-    defaults, payload = defaults_of(target, spec), draft.payload
+    defaults, payload = await defaults_of(target, spec), draft.payload
     if changes.keys() & AIM:
         payload = _payload(changes["payload"] if "payload" in changes else decode(draft.payload), spec, defaults)
     new = replace(draft, target=target, target_spec=spec, payload=payload)

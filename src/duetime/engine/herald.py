@@ -1,39 +1,43 @@
-"""The herald: says in the store what this node serves and knows, so that others can tell why a job waits."""
+"""The herald: says in the store what this node serves and knows, so that others can tell why a job waits, and what its tasks ask of jobs
+that are submitted by those who know no more than a name."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from duetime.clock import Clock
+from duetime.engine import notices, terms
+from duetime.engine.drafts import Defaults
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import NodeId
 from duetime.model.profile import Profile
 from duetime.store import Store
 
-KIND = "node"
-EVERYBODY = ""  # nodes work for all tenants: their records belong to none
 TURN = 600 * SECOND
-KEPT_FOR = 3 * TURN  # a record outlives its node a little; whether the node lives is for its own row to say
-PAGE = 1_000
+KEPT_FOR = 3 * TURN  # a notice outlives its node a little; whether the node lives is for its own row to say
 
 
 class Herald:
     name = "herald"
 
-    def __init__(self, store: Store, clock: Clock, node: NodeId, profile: Profile) -> None:
+    def __init__(self, store: Store, clock: Clock, node: NodeId, profile: Profile, tasks: Mapping[str, Defaults]) -> None:
         self._store = store
         self._clock = clock
         self._node = node
         self._profile = profile.to_bytes()
+        self._terms = {task: terms.to_bytes(defaults) for task, defaults in tasks.items()}
+        self._first = True
 
     async def run_once(self) -> Micros:
-        await self._store.put_record(KIND, EVERYBODY, str(self._node), self._profile, expires_at=self._clock.now() + KEPT_FOR)
+        now = self._clock.now()
+        await notices.post(self._store, notices.NODE, str(self._node), self._profile, now + KEPT_FOR)
+        if self._terms:
+            await terms.publish(self._store, now, self._terms, self._first)
+        self._first = False
         return TURN
 
 
 async def profiles(store: Store) -> dict[int, Profile]:
     """By node, of those that have said something: of a node that is not among them nothing is known."""
-    found: dict[int, Profile] = {}
-    after: tuple[str, str] | None = None
-    while page := await store.list_records(KIND, EVERYBODY, PAGE, after):
-        found |= {int(record.key): Profile.from_bytes(record.value) for record in page}
-        after = page[-1].tenant, page[-1].key
-    return found
+    said = await notices.read_all(store, notices.NODE)
+    return {int(node): Profile.from_bytes(record.value) for node, record in said.items()}

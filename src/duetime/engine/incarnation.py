@@ -10,6 +10,7 @@ from duetime.clock import Clock
 from duetime.engine.brake import Brake
 from duetime.engine.claimer import Asked, Claimer, Sweeper
 from duetime.engine.desk import WritingDesk
+from duetime.engine.drafts import Defaults
 from duetime.engine.heart import Heart
 from duetime.engine.herald import Herald
 from duetime.engine.keeper import Keeper
@@ -49,6 +50,7 @@ class Incarnation:
         heart: Heart,
         on_settled: Callable[[list[UUID]], None],
         retentions: Mapping[str, Micros],
+        tasks: Mapping[str, Defaults],
     ) -> None:
         self.node = node
         self.heart = heart
@@ -66,7 +68,7 @@ class Incarnation:
         self._settling: Loop | None = None
         self._worker: Worker | None = None
         self._add(Reaper(store, clock, node, observers, handlers))
-        self._add(Herald(store, clock, node, _profile(handlers, options)))
+        self._add(Herald(store, clock, node, _profile(handlers, options), tasks if "worker" in options.roles else {}))
         if "planner" in options.roles:
             self._add_planner(retentions)
         if "worker" in options.roles:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from duetime.clock import Clock
+from duetime.engine.drafts import Defaults
 from duetime.engine.heart import Heart, HeartRunner
 from duetime.engine.incarnation import Incarnation
 from duetime.engine.options import NodeOptions
@@ -23,6 +24,7 @@ from duetime.store import Store
 
 REJOIN_AFTER = SECOND // 2
 NOTHING_SHORTER: Mapping[str, Micros] = MappingProxyType({})
+NOTHING_SAID: Mapping[str, Defaults] = MappingProxyType({})
 FIRST_SAMPLES = 5  # readings of the store's clock before the first job may start
 
 
@@ -37,6 +39,7 @@ class Node:
         hearts: Callable[[], HeartRunner],
         on_settled: Callable[[list[UUID]], None] = lambda _: None,
         retentions: Mapping[str, Micros] = NOTHING_SHORTER,
+        tasks: Mapping[str, Defaults] = NOTHING_SAID,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -46,6 +49,7 @@ class Node:
         self._hearts = hearts
         self._on_settled = on_settled
         self._retentions = retentions
+        self._tasks = tasks
         self._incarnation: Incarnation | None = None
         self._over: asyncio.Event = asyncio.Event()  # this incarnation has to end: stopped or fenced
         self._stopping = False
@@ -125,6 +129,7 @@ class Node:
             heart,
             self._on_settled,
             self._retentions,
+            self._tasks,
         )
         self._incarnation = incarnation
         incarnation.start()

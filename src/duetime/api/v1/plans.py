@@ -67,7 +67,7 @@ async def plan(
     edge = edge_of(request)
     view = edge.view(caller)
     known = await view.find_schedule(schedule_id)
-    return _shown(await view.plan_edit(known, edit_of(edge, caller, known, body), query.horizon), query.count)
+    return _shown(await view.plan_edit(known, await edit_of(edge, caller, known, body), query.horizon), query.count)
 
 
 @router.post(

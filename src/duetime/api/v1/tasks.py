@@ -15,6 +15,7 @@ from duetime.api.models.fields import Output
 from duetime.api.routing import StrictRoute, answer, problems
 from duetime.app.operations import Operations
 from duetime.engine.herald import profiles
+from duetime.engine.terms import all_published
 from duetime.task import Task
 
 router = APIRouter(tags=["tasks"], route_class=StrictRoute)
@@ -23,7 +24,7 @@ router = APIRouter(tags=["tasks"], route_class=StrictRoute)
 class TaskOut(Output):
     model_config = ConfigDict(title="Task")
     name: str
-    queue: Annotated[str | None, Field(description="Where its jobs wait; null: only its nodes know.")]
+    queue: Annotated[str | None, Field(description="Where its jobs wait; null: its nodes have not said so yet.")]
     doc: Annotated[str | None, Field(description="The first line of what its author wrote.")]
 
 
@@ -42,7 +43,8 @@ class TasksOut(Output):
 async def list_tasks(request: Request, caller: Reader) -> Response:
     view = edge_of(request).view(caller)
     known = {name: _shown(task) for name, task in view.tasks.items()}
-    elsewhere = {name: {"name": name, "queue": None, "doc": None} for name in await _of_nodes(view)}
+    said = await all_published(view.store)
+    elsewhere = {name: {"name": name, "queue": said[name].queue if name in said else None, "doc": None} for name in await _of_nodes(view)}
     merged = elsewhere | known
     return answer({"items": [merged[name] for name in sorted(merged)]})
 
