@@ -125,6 +125,16 @@ async def paced(per_second: int, seconds: int) -> Answer:
     return {"sent": await _at_pace(1 / per_second, per_second * seconds, lambda n: noop.submit(n=n))}
 
 
+async def answers(count: int) -> Answer:
+    """One after the other: each is submitted when the one before has ended and its caller knows. The answer has what each took."""
+    took = []
+    for n in range(count):
+        began = time.perf_counter()
+        await (await noop.submit(n=n)).wait("30s")
+        took.append(time.perf_counter() - began)
+    return {"took": took}
+
+
 async def urgent(per_second: int, seconds: int) -> Answer:
     """As `paced`, of the highest priority."""
     return {"sent": await _at_pace(1 / per_second, per_second * seconds, lambda n: noop.submit(n=n, priority=9))}
@@ -182,7 +192,7 @@ async def _whole(call: Awaitable[object]) -> None:
 
 COMMANDS: dict[str, Callable[..., Awaitable[Answer]]] = {
     command.__name__: command
-    for command in (bulk, lanes, keyed, flood, due, single, concurrent, probe, paced, urgent, sustained, schedules, far)
+    for command in (bulk, lanes, keyed, flood, due, single, concurrent, probe, paced, answers, urgent, sustained, schedules, far)
 }
 
 

@@ -14,6 +14,7 @@ class Scale:
     drain_long: int = 200_000
     repeats: int = 3
     pick_up_seconds: int = 15
+    answers: int = 2_000
     punctual: int = 1_000
     punctual_seconds: int = 10
     herd: int = 5_000
@@ -41,6 +42,7 @@ QUICK = Scale(
     concurrent=10_000,
     drain_long=100_000,
     pick_up_seconds=6,
+    answers=500,
     pending=(1_000_000,),
     schedule_rounds=3,
     idle_seconds=15,

@@ -27,6 +27,7 @@ WORKLOADS = (
     Workload("drain-lanes", "5 queues x 10 priorities", drain.lanes, only_postgres=True),
     Workload("limits", "50 keys, 2 jobs of each at once, three worker processes, beside the same without limits", limits.per_key),
     Workload("pick-up", "from submit to start, 50 jobs a second, from another process", latency.pick_up),
+    Workload("answer", "submit and wait for the end, one after the other, from another process", latency.answer),
     Workload("urgent", "from submit to start, past 100,000 jobs of a millisecond", latency.urgent),
     Workload("punctual", "lateness of 1,000 jobs due over 10 s", latency.punctual),
     Workload("herd", "5,000 jobs due at one instant, the last start", latency.herd),

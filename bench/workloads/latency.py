@@ -1,4 +1,4 @@
-"""How late jobs start: picked up after a submit, due one by one, due all at once."""
+"""How late jobs start: picked up after a submit, due one by one, due all at once. And when who waits for one knows of its end."""
 
 from __future__ import annotations
 
@@ -59,6 +59,13 @@ def _picked_up(setting: Setting, ground: Ground, crew: Crew) -> Lateness:
     sent = ground.client("paced", PER_SECOND, setting.scale.pick_up_seconds)["sent"]
     ground.until(lambda: len(ground.log) >= len(sent), f"{len(sent)} jobs to start", crew)
     return _lateness(setting.stage, crew, [moment - sent[number] for number, moment in ground.log.read()], costs)
+
+
+def answer(setting: Setting) -> Iterator[Figure]:
+    with setting.stage.ground() as ground, ground.working():
+        took = [seconds * 1e3 for seconds in ground.client("answers", setting.scale.answers)["took"]]
+    for key, part in (("p50", 0.5), ("p99", 0.99)):
+        yield Figure(f"answer.{key}", f"submit and wait, {key}", quantile(took, part), " ms", None, f"max {max(took):.1f}")
 
 
 def urgent(setting: Setting) -> Iterator[Figure]:
