@@ -66,6 +66,23 @@ async def test_of_many_jobs_the_wrong_one_is_named(app: dt.App, report: dt.Task[
     assert told.value.field == f"jobs[2].{field}"
 
 
+@pytest.mark.parametrize(
+    ("field", "call"),
+    [
+        ("limit", lambda app: app.jobs(limit=10**30)),
+        ("limit", lambda app: app.schedules(limit=2**63)),
+        ("max_runs", lambda app: app.schedule("daily", "report", dt.Every("1d"), max_runs=10**30)),
+        ("queue", lambda app: app.jobs(queue="\0")),
+        ("schedule", lambda app: app.jobs(schedule="\ud800")),
+    ],
+)
+async def test_what_no_store_could_hold(app: dt.App, field: str, call: Callable[[dt.App], Any]) -> None:
+    await app.open()
+    with pytest.raises(dt.InvalidInput) as told:
+        await call(app)
+    assert told.value.field == field
+
+
 def test_a_task_without_a_name(app: dt.App) -> None:
     register: Any = app.task
     with pytest.raises(dt.InvalidInput, match=r'name: .* write @app\.task\("build_report"\)'):

@@ -130,6 +130,8 @@ class Client(Tasks):
         """The newest jobs that match, live and past."""
         self._require_open()
         states = None if state is None else frozenset({check_state(state)})
+        queue = None if queue is None else check_name(queue, "queue")
+        schedule = None if schedule is None else check_name(schedule, "schedule")
         wanted = JobFilter(self._tenant, states=states, queue=queue, schedule=schedule)
         return [JobHandle(self, job.id, job) for job in await self._store.list_jobs(wanted, check_count(limit, "limit"))]
 

@@ -17,6 +17,7 @@ from duetime.model.schedule import Missed
 LONGEST_NAME = 128
 LONGEST_KEY = 512
 LONGEST_NOTE = 500
+LARGEST_COUNT = 1_000_000_000
 
 
 def refuse_unknown(options: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -75,9 +76,7 @@ def check_overlap(value: Any) -> str | None:
 
 
 def check_max_runs(value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InvalidInput("max_runs", f"{value!r} must be a whole number of at least 1")
-    return value
+    return None if value is None else check_count(value, "max_runs")
 
 
 def encode_labels(labels: Any) -> bytes:
@@ -87,8 +86,8 @@ def encode_labels(labels: Any) -> bytes:
 
 
 def check_count(value: Any, field: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidInput(field, f"{value!r} must be a whole number of at least 1")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_COUNT:
+        raise InvalidInput(field, f"{value!r} must be a whole number from 1 to {LARGEST_COUNT:,}")
     return value
 
 
