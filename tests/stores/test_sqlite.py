@@ -14,9 +14,9 @@ import pytest
 from hypothesis import settings
 
 from duetime.errors import ConfigError, NotOpen, SchemaTooNew, StoreError, StoreFull, StoreUnavailable
-from duetime.model.hint import CancelHint, EventHint
+from duetime.model.hint import CancelHint, EventHint, JobHint
 from duetime.model.instant import SECOND
-from duetime.model.job import JobFilter, State
+from duetime.model.job import HIGHEST_PRIORITY, JobFilter, State
 from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores import from_url
 from duetime.stores.sqlite import SqliteStore, faults, location, schema, upkeep, writer
@@ -332,9 +332,10 @@ class TestWriter:
 
 class TestHints:
     async def test_only_what_matters_raises_the_pulse(self, store: SqliteStore, second_store: SqliteStore, path: Path) -> None:
+        now, node = await store.time(), await joined(second_store)
+        await add(store, job(now + DAY))
         connection = connect(path)
         pulse = Pulse(connection, lambda: store._writer.pulses, store._awaited)
-        now, node = await store.time(), await joined(second_store)
         await second_store.beat(node, HOUR)
         await add(second_store, job(now + DAY))
         assert pulse.look() == ()
@@ -346,6 +347,15 @@ class TestHints:
         claimed = await claim_one(store, node, room=1)
         await second_store.cancel_job(TENANT, claimed.id, "enough")
         assert pulse.look() == (*LOOK_AT_EVERYTHING, CancelHint(node, claimed.id))
+        connection.close()
+
+    async def test_a_new_queue_is_told_by_name_once(self, store: SqliteStore, second_store: SqliteStore, path: Path) -> None:
+        connection = connect(path)
+        pulse = Pulse(connection, lambda: store._writer.pulses, store._awaited)
+        now = await store.time()
+        for told in ((JobHint("new", HIGHEST_PRIORITY, 0), *LOOK_AT_EVERYTHING), LOOK_AT_EVERYTHING):
+            await add(second_store, job(now, queue="new"))
+            assert pulse.look() == told
         connection.close()
 
     async def test_events_wake_no_worker(self, store: SqliteStore, second_store: SqliteStore, path: Path) -> None:

@@ -54,7 +54,7 @@ class TestProcesses:
         with script(path, "await store.add_jobs([job(await store.time())])") as process:
             await asyncio.wait_for(woken.wait(), PATIENCE)
             assert process.wait(PATIENCE) == 0
-        assert heard[0] == JobHint("*", HIGHEST_PRIORITY, 0)
+        assert heard[:2] == [JobHint("queue", HIGHEST_PRIORITY, 0), JobHint("*", HIGHEST_PRIORITY, 0)]
         unsubscribe()
         assert store._listeners._watcher is None
 

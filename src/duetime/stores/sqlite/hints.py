@@ -80,6 +80,7 @@ class Pulse:
         self._version: int | None = None  # so that the first look finds what ended before there was anybody to see it
         self._foreign = self._foreign_pulses()
         self._last_event = int(self._session.value("last_event"))
+        self._queues = self._known_queues()
 
     def look(self) -> tuple[Hint, ...]:
         """SQLite says cheaply whether anybody committed at all; heartbeats, for one, do not raise the pulse."""
@@ -93,7 +94,15 @@ class Pulse:
         if foreign <= self._foreign:
             return tuple(news)
         self._foreign = foreign
-        return (*LOOK_AT_EVERYTHING, *self._cancels(), *news)
+        return (*self._new_queues(), *LOOK_AT_EVERYTHING, *self._cancels(), *news)
+
+    def _new_queues(self) -> list[Hint]:
+        """Told by name: whoever does not know a queue yet would not look into it."""
+        known, self._queues = self._queues, self._known_queues()
+        return [JobHint(name, HIGHEST_PRIORITY, 0) for name in self._queues - known]
+
+    def _known_queues(self) -> set[str]:
+        return {name for (name,) in self._session.all("queue_names")}
 
     def _events(self) -> list[Hint]:
         last, self._last_event = self._last_event, int(self._session.value("last_event"))

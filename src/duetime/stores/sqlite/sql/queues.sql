@@ -3,6 +3,9 @@
 -- name: add_queue
 INSERT INTO queues (name) VALUES (?1) ON CONFLICT (name) DO NOTHING;
 
+-- name: queue_names
+SELECT name FROM queues;
+
 -- name: queues
 SELECT name, paused, pause_note, paused_at, most, rate_count, rate_period FROM queues ORDER BY name;
 
