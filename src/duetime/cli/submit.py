@@ -54,8 +54,8 @@ def submit(
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has finished; fail when it did not succeed.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Store one job. When this returns, it is durable. With --app, or a --server that has the App, what the task says of its queue,
-    priority, limit and uniqueness holds for it."""
+    """Store one job. When this returns, it is durable. What the task says of its queue, priority, limit and uniqueness holds for it, as
+    soon as a worker that knows the task has been there."""
     from duetime.cli.inputs import read_labels, read_moment, read_payload, read_target
     from duetime.cli.session import with_access
     from duetime.model.retry import Retry
