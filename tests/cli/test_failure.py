@@ -41,6 +41,11 @@ def test_version(duetime: Duetime) -> None:
         (["--colour"], "No such option: --colour"),
         (["job", "list", "--colour"], "No such option: --colour"),
         (["job", "list", "--server", "http://x"], "--server stands before the command: write `duetime --server ... job list ...` [usage]"),
+        (["--json", "job", "list"], "--json stands after the command: write `duetime ... --json` [usage]"),
+        (
+            ["job", "submit", "charge", '{"customer": "c1"}'],
+            "what a task is called with stands behind --payload: write `duetime job submit TASK --payload '{...}'` [usage]",
+        ),
         (["job", "list", "--limit", "10001"], "Invalid value for '--limit'"),
         (["--store", "ftp://x", "job", "list"], "[store_unknown]"),
         (["job", "list", "--store", "sqlite:///no/such/folder/x.db"], "[config_invalid]"),

@@ -99,11 +99,26 @@ def _usage(problem: Any) -> tuple[str, str]:
     where = getattr(context, "command_path", "duetime")
     if context is not None and option in _options_of_all(context):
         return f"{option} stands before the command: write `duetime {option} ... {where.removeprefix('duetime ')} ...`", "usage"
+    if context is not None and context.parent is None and option in _options_below(context.command):
+        return f"{option} stands after the command: write `{where} ... {option}`", "usage"
     said = problem.format_message().rstrip(".")
+    misplaced = said.startswith("Got unexpected extra argument") and "({" in said
+    if context is not None and misplaced and "--payload" in _options_of(context.command):
+        return f"what a task is called with stands behind --payload: write `{where} TASK --payload '{{...}}'`", "usage"
     return f"{said} See `{where} --help`" if said.endswith("?") else f"{said}: see `{where} --help`", "usage"
 
 
 def _options_of_all(context: Any) -> set[str]:
     """Those of `duetime` itself, where a command below it was called."""
     root = context.find_root()
-    return set() if context is root else {name for parameter in root.command.params for name in parameter.opts}
+    return set() if context is root else _options_of(root.command)
+
+
+def _options_below(command: Any) -> set[str]:
+    """Those of all commands of a group, and of the groups in it."""
+    below = getattr(command, "commands", {}).values()
+    return {name for one in below for name in _options_of(one) | _options_below(one)}
+
+
+def _options_of(command: Any) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
