@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,12 @@ TABLES = (
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def app_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def app_url(request: pytest.FixtureRequest, tmp_path: Path, sqlite_template: Path) -> str:
     match request.param:
         case "memory":
             return "memory://"
         case "sqlite":
-            return f"sqlite:///{tmp_path}/duetime.db"
+            return f"sqlite:///{shutil.copyfile(sqlite_template, tmp_path / 'duetime.db')}"
         case _:
             url: str = request.getfixturevalue("migrated_url")
             return url

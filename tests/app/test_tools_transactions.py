@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +23,9 @@ TABLE = "CREATE TABLE IF NOT EXISTS ledger (entry text NOT NULL)"
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def app_url(request: pytest.FixtureRequest, tmp_path: Any) -> str:
+def app_url(request: pytest.FixtureRequest, tmp_path: Path, sqlite_template: Path) -> str:
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/duetime.db"
+        return f"sqlite:///{shutil.copyfile(sqlite_template, tmp_path / 'duetime.db')}"
     url: str = request.getfixturevalue("migrated_url")
     return url
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
@@ -45,8 +46,8 @@ OPERATIONS = 10  # of SQLite's machine, between two counts
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(tmp_path / "duetime.db")
+async def store(tmp_path: Path, sqlite_template: Path) -> AsyncIterator[SqliteStore]:
+    opened = SqliteStore(shutil.copyfile(sqlite_template, tmp_path / "duetime.db"))
     await opened.open()
     yield opened
     await opened.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -32,7 +33,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqliteStore]:
+async def store(path: Path, sqlite_template: Path) -> AsyncIterator[SqliteStore]:
+    shutil.copyfile(sqlite_template, path)
     opened = SqliteStore(path)
     await opened.open()
     with sqlite3.connect(path) as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -35,7 +36,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqliteStore]:
+async def store(path: Path, sqlite_template: Path) -> AsyncIterator[SqliteStore]:
+    shutil.copyfile(sqlite_template, path)
     opened = SqliteStore(path)
     await opened.open()
     yield opened
