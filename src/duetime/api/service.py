@@ -6,7 +6,7 @@ import hmac
 from hashlib import sha256
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from duetime.api import demo, health, metrics, ui
 from duetime.api.auth import Gate, anyone_known
-from duetime.api.compat.routes import compatible
+from duetime.api.compat.routes import include_compatible
 from duetime.api.docs import page
 from duetime.api.edge import Edge
 from duetime.api.gates import KeyGate, LocalGate
@@ -107,11 +107,11 @@ def build(
     """The ASGI application. The app must be open while it serves."""
     edge = make_edge(app, settings, gate or _gate(app, settings), rate_limit or _rates(settings), ring or KeyRing())
     service = Service(edge, title="Duetime", version=VERSION, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
-    service.include_router(_v1())
+    _include_v1(service)
     service.include_router(reports.router, prefix=PREFIX)
     service.include_router(health.router)
     service.include_router(metrics.router)
-    service.include_router(compatible())
+    include_compatible(service)
     if edge.gate.local:
         service.include_router(demo.router)
     service.add_api_route("/docs", _docs, include_in_schema=False)
@@ -135,11 +135,10 @@ def _rates(settings: Settings) -> RateLimit:
     return KeyRates(settings.usual_rate()) if settings.keys else Unlimited()
 
 
-def _v1() -> APIRouter:
-    made = APIRouter(prefix=PREFIX, dependencies=[Depends(anyone_known)])
+def _include_v1(service: FastAPI) -> None:
+    """One by one: of a router of routers FastAPI works out every route twice, once to see that it has a path and once to serve it."""
     for router in ROUTERS:
-        made.include_router(router)
-    return made
+        service.include_router(router, prefix=PREFIX, dependencies=[Depends(anyone_known)])
 
 
 def _cursor_key(settings: Settings, ring: KeyRing) -> bytes:

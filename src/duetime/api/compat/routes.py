@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends, FastAPI
 
 from duetime.api.auth import anyone_known
 from duetime.api.compat import agents, jobs
 
 
-def compatible() -> APIRouter:
-    made = APIRouter(dependencies=[Depends(anyone_known)])
+def include_compatible(service: FastAPI) -> None:
     for router in (agents.router, jobs.router):
-        made.include_router(router)
-    return made
+        service.include_router(router, dependencies=[Depends(anyone_known)])
