@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +77,20 @@ class Finding:
 def findings(source: str, file: str) -> list[Finding]:
     """Every banned name in `source`; `file` is its path inside the package."""
     rules = [rule for rule in RULES if rule.applies_to(file)]
-    mentioned = set(_mentions(ast.parse(source)))
+    mentioned = set(_mentions(list(ast.walk(ast.parse(source)))))
     return [Finding(file, line, name, rule.remedy) for line, name in sorted(mentioned) for rule in rules if rule.forbids(name)]
 
 
+@cache  # the same few thousand names come up again and again
 def _within(name: str, names: frozenset[str]) -> bool:
     return any(name == outer or name.startswith(f"{outer}.") for outer in names)
 
 
-def _mentions(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _mentions(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Full dotted names, whatever they are called locally. Mentioning is enough: `pause = time.sleep` counts."""
-    imported = dict(_imported_names(tree))
-    shadowed = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
-    for node in ast.walk(tree):
+    imported = dict(_imported_names(nodes))
+    shadowed = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    for node in nodes:
         match node:
             case ast.Import(names=aliases):
                 yield from ((node.lineno, alias.name) for alias in aliases)
@@ -101,9 +103,9 @@ def _mentions(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
-def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _imported_names(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
     """What each imported local name stands for."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=aliases):
                 for alias in aliases:
