@@ -1,6 +1,6 @@
 # Duetime. `make` alone lists what there is; every target prepares .venv by itself.
 .DEFAULT_GOAL := help
-.PHONY: setup run test check bench fmt lint types layers ui screenshots docs lock clean help
+.PHONY: setup run test check quick-tests bench fmt lint types layers ui screenshots docs lock clean help
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -9,6 +9,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 PYTEST_FLAGS ?=
+# One more than the cores of a small machine: many tests wait for a process, a disk or a clock.
+WORKERS ?= 3
 ARGS ?=
 
 setup: ## make .venv with the locked requirements (quick when nothing changed)
@@ -18,10 +20,13 @@ run: setup ## start a node on a SQLite file: make run ARGS="--app tasks:app"
 	$(BIN)/duetime serve $(ARGS)
 
 test: setup lint types layers ## everything: checks, then all tests, PostgreSQL included
-	$(PYTEST) -n 2 $(PYTEST_FLAGS)
+	$(PYTEST) -n $(WORKERS) $(PYTEST_FLAGS)
 
-check: setup lint types layers ## the quick loop: checks, unit tests, the engine on memory and SQLite
-	$(PYTEST) -q -m "not postgres and not slow" -n 2 $(PYTEST_FLAGS) tests/app tests/layers tests/stores tests/unit
+check: setup ## the quick loop: checks, unit tests, the engine on memory and SQLite
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target quick-tests lint types layers
+
+quick-tests: setup
+	$(PYTEST) -q -m "not postgres and not slow" -n $(WORKERS) $(PYTEST_FLAGS) tests/app tests/layers tests/stores tests/unit
 
 bench: setup ## measure speed: make bench ARGS="--help"
 	$(BIN)/python -m bench $(ARGS)
