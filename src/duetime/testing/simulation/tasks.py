@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NoReturn
 
 from duetime.invoker import Context, Policies
@@ -89,7 +90,16 @@ def _handler(kind: Kind, recorder: Recorder, die: Callable[[], None]) -> TaskHan
         finally:
             recorder.ended(context.job_id, context.attempt, ending)
 
-    return TaskHandler(body, Signature(kind.name, body), kind.policies, _no_threads, limit=kind.limit)
+    return TaskHandler(body, _signature(kind.name), kind.policies, _no_threads, limit=kind.limit)
+
+
+@cache
+def _signature(name: str) -> Signature:
+    """Of every body. Read once: a history starts many nodes, and each would read those of all its tasks."""
+
+    async def body(context: Context, **payload: Any) -> None: ...
+
+    return Signature(name, body)
 
 
 async def _act(name: str, context: Context, payload: dict[str, Any], recorder: Recorder, die: Callable[[], None]) -> Any:
