@@ -29,7 +29,10 @@ class Lanes:
     def waits_in(self, queue: str, priority: int) -> bool:
         """Whether anything does: most of the lanes a worker asks about are empty."""
         name = (queue, priority)
-        return self._waiting.get(name, 0) > 0 or any(gates.waiting for gates in self._gates.get(name, {}).values())
+        if self._waiting.get(name, 0) > 0:
+            return True
+        targets = self._gates.get(name)
+        return targets is not None and any(gates.waiting for gates in targets.values())
 
     def push(self, row: Row) -> None:
         draft = row.draft
