@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import testing
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from duetime.cli.program import program
@@ -28,6 +31,14 @@ class Ran:
 
 
 Duetime = Callable[..., Ran]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_made_once() -> Iterator[None]:
+    """As in the program. Typer's runner would make all of them anew for every line, which takes most lines longer than they do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(testing, "_get_command", cache(get_command))
+        yield
 
 
 @pytest.fixture

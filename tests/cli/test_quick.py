@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer import testing
+from typer.main import get_command
 
 import duetime.cli
 from tests.cli.conftest import Duetime
@@ -72,6 +74,7 @@ def test_completion_offers_what_is_there(duetime: Duetime, monkeypatch: pytest.M
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_script_is_made(duetime: Duetime, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    monkeypatch.setattr(testing, "_get_command", get_command)  # the variable counts when commands are made
     done = duetime("--show-completion", shell)
     assert done.status == 0, done.err
     assert "_DUETIME_COMPLETE" in done.out
