@@ -7,7 +7,7 @@ import pytest
 from duetime.testing.simulation import survey
 from duetime.testing.simulation.coverage import Coverage
 
-CHUNK = 240
+CHUNK = 120
 
 
 def test_some_histories_hold() -> None:
