@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from psycopg import sql
 
 import duetime as dt
 from duetime.stores.memory import MemoryStore
+from tests.servers.emptying import Emptying
 from tests.servers.postgres import PostgresServer
 
 MakeApp = Callable[..., dt.App]
-TABLES = (
-    "jobs", "history", "attempts", "marks", "gates", "schedules", "schedule_versions", "queues", "leases", "nodes", "records", "events",
-)  # fmt: skip
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -36,17 +32,22 @@ def app_url(request: pytest.FixtureRequest, tmp_path: Path, sqlite_template: Pat
 
 @pytest.fixture(scope="session")
 def migrated(postgres_server: PostgresServer) -> str:
-    """The URL of one database for all tests of the library: emptying it is four times as quick as making another."""
+    """The URL of one database for all tests of the library."""
     url = postgres_server.create_database("app")
     asyncio.run(dt.App(url).migrate())
     return url
 
 
+@pytest.fixture(scope="session")
+def emptying(migrated: str) -> Iterator[Emptying]:
+    emptying = Emptying(migrated)
+    yield emptying
+    emptying.close()
+
+
 @pytest.fixture
-def migrated_url(migrated: str) -> str:
-    with psycopg.connect(migrated, autocommit=True) as connection:
-        for table in TABLES:
-            connection.execute(sql.SQL("DELETE FROM duetime.{}").format(sql.Identifier(table)))
+def migrated_url(migrated: str, emptying: Emptying) -> str:
+    emptying.empty()
     return migrated
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
-import psycopg
 import pytest
 
 from duetime.stores.postgres import PostgresStore
+from tests.servers.emptying import Emptying
 from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import Proxy
 
 NAME = "duetime_shared"
-OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-TABLES = (
-    "jobs", "history", "attempts", "marks", "gates", "schedules", "schedule_versions", "queues", "leases", "nodes", "records", "events",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -28,13 +24,17 @@ async def postgres_schema(postgres_server: PostgresServer) -> AsyncIterator[str]
     postgres_server.drop_database(NAME)
 
 
+@pytest.fixture(scope="session")
+def emptying(postgres_schema: str) -> Iterator[Emptying]:
+    emptying = Emptying(postgres_schema)
+    yield emptying
+    emptying.close()
+
+
 @pytest.fixture
-def postgres_database(postgres_schema: str) -> str:
-    """The URL of a database with an empty, current schema and nobody connected to it."""
-    with psycopg.connect(postgres_schema, autocommit=True) as connection:
-        connection.execute(OTHERS)
-        for table in TABLES:
-            connection.execute(f"DELETE FROM duetime.{table}")
+def postgres_database(postgres_schema: str, emptying: Emptying) -> str:
+    """The URL of a database with an empty, current schema and nobody at work in it."""
+    emptying.empty(end_others=True)
     return postgres_schema
 
 
