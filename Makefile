@@ -11,6 +11,8 @@ PYTEST := $(BIN)/python -m pytest
 PYTEST_FLAGS ?=
 # One more than the cores of a small machine: many tests wait for a process, a disk or a clock.
 WORKERS ?= 3
+# A worker that has nothing left takes over from the busiest; without that, all of the slow tests of the web UI, near the end, go to one.
+PARALLEL = -n $(WORKERS) --dist worksteal
 ARGS ?=
 
 setup: ## make .venv with the locked requirements (quick when nothing changed)
@@ -20,13 +22,13 @@ run: setup ## start a node on a SQLite file: make run ARGS="--app tasks:app"
 	$(BIN)/duetime serve $(ARGS)
 
 test: setup lint types layers ## everything: checks, then all tests, PostgreSQL included
-	$(PYTEST) -n $(WORKERS) $(PYTEST_FLAGS)
+	$(PYTEST) $(PARALLEL) $(PYTEST_FLAGS)
 
 check: setup ## the quick loop: checks, unit tests, the engine on memory and SQLite
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target quick-tests lint types layers
 
 quick-tests: setup
-	$(PYTEST) -q -m "not postgres and not slow" -n $(WORKERS) $(PYTEST_FLAGS) tests/app tests/layers tests/stores tests/unit
+	$(PYTEST) -q -m "not postgres and not slow" $(PARALLEL) $(PYTEST_FLAGS) tests/app tests/layers tests/stores tests/unit
 
 bench: setup ## measure speed: make bench ARGS="--help"
 	$(BIN)/python -m bench $(ARGS)
