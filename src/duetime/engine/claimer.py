@@ -27,6 +27,7 @@ PORTIONS = 3  # in which a worker takes its part of what is due at one instant, 
 SMALLEST_PORTION = 40
 PREFETCH = SECOND // 5
 LEAD = SECOND // 20  # how long before the next due time to claim: the prefetch then takes many at once
+ON_THE_WAY = SECOND // 50  # by how much longer than the claim the question what follows it may take to the store
 AFTER_SWEEP = SECOND // 100
 EVERYTHING = JobHint(ANY_QUEUE, 0, 0)
 LOOK_AGAIN = SECOND  # hints may be lost
@@ -86,6 +87,7 @@ class Claimer:
         patient = self._full % PATIENT_EVERY == PATIENT_EVERY - 1
         look_at, news = self._next_look()
         request = self._patient_request(room) if patient else self._request(room, news)
+        began = self._clock.monotonic()
         jobs = await _claim(self._store, self._worker, request)
         if patient:
             self._lanes.had_turn(jobs)
@@ -103,7 +105,7 @@ class Claimer:
             self._lanes.exhausted(now, request.lanes)
         if jobs:
             await pause(0)  # they start before the store is asked what follows
-        return await self._until_next(look_at, news)
+        return await self._until_next(look_at, news, began)
 
     def _after_full_claim(self) -> Micros:
         """There is more: the store looks for it while these run. Not without room, and not where gates play a part: what may be claimed
@@ -143,8 +145,11 @@ class Claimer:
         if now - since > IN_DOUBT and self._worker.doubtful_since == since:
             self._worker.doubtful_since = None
 
-    async def _until_next(self, look_at: Micros, news: News) -> Micros:
-        next_due = await self._store.next_due(self._request(1, news))
+    async def _until_next(self, look_at: Micros, news: News, began: Micros) -> Micros:
+        """The store is asked from where the claim left off, and a little before: time has passed since, and what fell into it neither would
+        have told of."""
+        prefetch = max(0, PREFETCH - (self._clock.monotonic() - began) - ON_THE_WAY)
+        next_due = await self._store.next_due(replace(self._request(1, news), prefetch=prefetch))
         self._next_due = next_due or 0
         now = self._clock.now()
         look_at = min(look_at, now + LOOK_AGAIN, now + LOOK_AGAIN if next_due is None else _when_to_claim(next_due, now))

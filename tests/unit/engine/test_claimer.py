@@ -45,6 +45,30 @@ def test_under_a_flood_the_low_ones_have_a_part_of_every_eighth_claim() -> None:
     play(scene)
 
 
+@pytest.mark.parametrize("takes", [0.0, 0.003, 0.15, 1.0])
+def test_no_instant_is_left_out_between_a_claim_and_the_question_what_follows(takes: float) -> None:
+    """A job due in between would start when somebody looks by chance: most of a second late."""
+    horizons: list[int] = []
+
+    class Slow(Backlog):
+        async def claim(self, request: ClaimRequest) -> list[Claimed]:
+            horizons.append(round(asyncio.get_running_loop().time() * SECOND) + request.prefetch)
+            await asyncio.sleep(takes)
+            return await super().claim(request)
+
+        async def next_due(self, request: ClaimRequest) -> int | None:
+            horizons.append(round(asyncio.get_running_loop().time() * SECOND) + request.prefetch)
+            assert request.prefetch >= 0
+            return await super().next_due(request)
+
+    async def scene() -> None:
+        await Bench(Slow()).turns(1)
+        [claimed_until, asked_from] = horizons
+        assert asked_from < claimed_until or takes >= PREFETCH / SECOND  # so slow a store is late anyway
+
+    play(scene)
+
+
 def test_while_there_is_more_and_room_for_it_the_next_claim_does_not_wait_for_those_just_taken_to_run() -> None:
     async def scene() -> None:
         bench = Bench(Backlog(p5=10_000))
