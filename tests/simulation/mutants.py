@@ -322,7 +322,7 @@ def _hints_only() -> Iterator[None]:
     async def never(self: Sweeper) -> Micros:
         return 3_600 * SECOND
 
-    async def until_next(self: Claimer, look_at: Micros, only: object) -> Micros:
+    async def until_next(self: Claimer, look_at: Micros, only: object, began: Micros) -> Micros:
         self.wake_at = 1 << 62
         return 3_600 * SECOND
 
