@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -56,6 +58,15 @@ class Fleet:
         self.workers.append(worker)
         return worker
 
+    async def pause(self, worker: subprocess.Popen[bytes]) -> None:
+        """Stop it, though not within a write: who is stopped holding an SQLite file's only write lock stops everybody."""
+        while True:
+            worker.send_signal(signal.SIGSTOP)
+            if await asyncio.to_thread(self._writable):
+                return
+            worker.send_signal(signal.SIGCONT)
+            await asyncio.sleep(0.02)
+
     async def joined(self, count: int) -> None:
         """Until so many nodes live."""
 
@@ -103,6 +114,18 @@ class Fleet:
 
     def _log(self, number: int) -> Path:
         return self.folder / f"worker-{number}.log"
+
+    def _writable(self) -> bool:
+        path = self.store.removeprefix("sqlite:///")
+        if path == self.store:
+            return True
+        with contextlib.closing(sqlite3.connect(path, timeout=1.0, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+            connection.execute("ROLLBACK")
+            return True
 
     async def _holds(self, holds: Callable[[], Awaitable[bool]]) -> bool:
         try:

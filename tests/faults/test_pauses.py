@@ -19,7 +19,7 @@ async def test_a_zombie_is_refused(fleet: Fleet) -> None:
     await fleet.joined(1)
     job = await fleet.app.submit("work", seconds=4.0)
     await fleet.until(lambda: _seen(fleet, "start", 1), "the job to start")
-    sleeper.send_signal(signal.SIGSTOP)
+    await fleet.pause(sleeper)
     fleet.lease = LEASE
     fleet.spawn()
     await fleet.finished([job])
@@ -41,7 +41,7 @@ async def test_a_short_pause_changes_nothing(fleet: Fleet) -> None:
     await fleet.joined(2)
     jobs = [await fleet.app.submit("work", seconds=3.0) for _ in range(4)]
     await fleet.until(lambda: _seen(fleet, "start", 4), "the jobs to start")
-    worker.send_signal(signal.SIGSTOP)
+    await fleet.pause(worker)
     await asyncio.sleep(3.0)  # the pause itself: a fifth of the lease
     worker.send_signal(signal.SIGCONT)
     await fleet.finished(jobs)
