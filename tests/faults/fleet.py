@@ -13,7 +13,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import duetime as dt
 from tests.faults.worker import build
@@ -35,7 +35,7 @@ class Fleet:
         self.app = build(store, str(self.record))
         self.workers: list[subprocess.Popen[bytes]] = []
 
-    async def __aenter__(self) -> Fleet:
+    async def __aenter__(self) -> Self:
         await self.app.migrate()
         await self.app.open()
         return self
