@@ -84,11 +84,11 @@ async def test_what_no_store_could_hold(app: dt.App, field: str, call: Callable[
 
 
 def test_a_task_without_a_name(app: dt.App) -> None:
-    register: Any = app.task
-    with pytest.raises(dt.InvalidInput, match=r'name: .* write @app\.task\("build_report"\)'):
+    def build_report() -> None: ...
 
-        @register
-        def build_report() -> None: ...
+    register: Any = app.task  # as the decorator of somebody who forgot the brackets
+    with pytest.raises(dt.InvalidInput, match=r'name: .* write @app\.task\("build_report"\)'):
+        register(build_report)
 
 
 def generator() -> Any:

@@ -53,7 +53,7 @@ async def test_they_run(app: dt.App) -> None:
         dt.NewJob("work", "text"),
         dt.NewJob("", {"n": 1}),
         dt.NewJob("@http", {"n": 1}),
-        dt.NewJob(None, {"n": 1}),  # type: ignore[arg-type]  # that is the case under test
+        dt.NewJob(None, {"n": 1}),
     ],
 )
 async def test_one_wrong_job_refuses_them_all(client: dt.App, wrong: dt.NewJob) -> None:

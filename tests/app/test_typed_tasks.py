@@ -12,6 +12,7 @@ import pydantic
 import pytest
 
 import duetime as dt
+from tests.app.conftest import MakeApp
 
 
 @dataclass
@@ -58,7 +59,7 @@ async def test_every_way_in_checks(client: dt.App) -> None:
     assert await client.jobs() == []
 
 
-async def test_a_payload_that_fits_no_more_is_dead_at_once_and_can_be_repaired(app: dt.App, make_app: Any) -> None:
+async def test_a_payload_that_fits_no_more_is_dead_at_once_and_can_be_repaired(app: dt.App, make_app: MakeApp) -> None:
     """The code changed between submit and run: no retries are wasted, the job is kept with a clear error."""
     old, ran = make_app(), []
 
@@ -79,7 +80,7 @@ async def test_a_payload_that_fits_no_more_is_dead_at_once_and_can_be_repaired(a
         assert job.payload == {"month": "May"}
 
 
-async def test_an_older_payload_is_upgraded(app: dt.App, make_app: Any) -> None:
+async def test_an_older_payload_is_upgraded(app: dt.App, make_app: MakeApp) -> None:
     old = make_app()
 
     @old.task("invoice")
@@ -100,7 +101,7 @@ async def test_an_older_payload_is_upgraded(app: dt.App, make_app: Any) -> None:
             assert (job.state, job.result) == ("succeeded", month), job.error
 
 
-async def test_a_payload_of_newer_code_is_kept(app: dt.App, make_app: Any) -> None:
+async def test_a_payload_of_newer_code_is_kept(app: dt.App, make_app: MakeApp) -> None:
     newer = make_app()
 
     @newer.task("invoice", version=3)

@@ -44,7 +44,7 @@ class Hospitable(MemoryStore):
         super().__init__()
         self.calls: list[tuple[str, list[UUID], threading.Thread]] = []
 
-    def guest(self, connection: Any) -> FakeGuest:
+    def guest(self, connection: Any) -> Any:
         if connection not in ("async", "blocking"):
             raise dt.InvalidInput("connection", f"{connection!r} is none of ours")
         return FakeGuest(connection == "blocking", self.calls)

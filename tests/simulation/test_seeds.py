@@ -36,7 +36,7 @@ WHILE_PENDING = ("cancel_job", "overlap skip", "put_schedule", "pause_schedule",
 @pytest.mark.slow
 def test_the_histories_are_worth_checking() -> None:
     """A run in which nothing goes wrong proves nothing: every failpoint, fault and way of ending must come up, the rare ones in the end."""
-    found = Coverage()
+    found, missing = Coverage(), list[object]()
     for first in range(2_000, 3_000, 100):
         found.merge(survey(range(first, first + 100), workers=2))
         missing = _not_seen(found)

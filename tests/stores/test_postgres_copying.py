@@ -62,7 +62,8 @@ async def test_they_are_the_rows_that_the_driver_would_have_written(store: Postg
     line, columns = store._lines.submit, ", ".join(JobDraft._fields)
 
     async def written(connection: asyncpg.Connection) -> list[asyncpg.Record]:
-        return await connection.fetch(f"SELECT {columns} FROM duetime.jobs ORDER BY id")
+        rows: list[asyncpg.Record] = await connection.fetch(f"SELECT {columns} FROM duetime.jobs ORDER BY id")
+        return rows
 
     ours = await line.run(written)
     await line.run(lambda connection: connection.execute("TRUNCATE duetime.jobs"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -227,10 +228,15 @@ class TestHints:
 
 class TestDeadline:
     async def test_one_timer_serves_all_that_are_answered_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        loop, late, timers = asyncio.get_running_loop(), [], []
+        loop, late = asyncio.get_running_loop(), []
         deadline = Deadline(lambda: late.append(True))
-        call_at = loop.call_at
-        monkeypatch.setattr(loop, "call_at", lambda *arguments: timers.append(timer := call_at(*arguments)) or timer)
+        call_at, timers = loop.call_at, list[asyncio.TimerHandle]()
+
+        def noted(*arguments: Any) -> asyncio.TimerHandle:
+            timers.append(call_at(*arguments))
+            return timers[-1]
+
+        monkeypatch.setattr(loop, "call_at", noted)
         for _ in range(1_000):
             deadline.begin(5)
             deadline.end()

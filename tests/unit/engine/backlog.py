@@ -13,7 +13,7 @@ from duetime.invoker import Context, Policies
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Delivery
 from duetime.model.lease import NodeId
-from duetime.model.limit import Bound, Queue, Rate
+from duetime.model.limit import Bound, Limit, Queue, Rate
 from duetime.model.retry import Retry
 from duetime.store import ClaimRequest, Store
 from tests.unit.engine.paper import PaperStore, job, make_desk, virtual_clock
@@ -24,7 +24,7 @@ SLOTS = 8
 
 class Never:
     policies = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
-    limit = None
+    limit: Limit | None = None
 
     async def invoke(self, context: Context, payload: bytes) -> Any:
         return None

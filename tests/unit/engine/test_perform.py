@@ -15,6 +15,7 @@ from duetime.model.attempt import Ending
 from duetime.model.codec import decode, encode
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Delivery, State
+from duetime.model.limit import Limit
 from duetime.model.retry import Retry
 from duetime.model.settle import Settlement
 from duetime.model.verdict import Cancel, RetryAfter, Snooze, Verdict
@@ -24,7 +25,7 @@ Body = Callable[[Context], Awaitable[Any]]
 
 
 class Handler:
-    limit = None
+    limit: Limit | None = None
 
     def __init__(self, body: Body, delivery: Delivery = Delivery.AT_LEAST_ONCE, retry: Retry | None = None) -> None:
         self._body = body

@@ -16,6 +16,7 @@ from duetime.invoker import Context, Policies
 from duetime.model.events import Event, LoopBlocked
 from duetime.model.instant import Micros
 from duetime.model.job import Delivery
+from duetime.model.limit import Limit
 from duetime.model.retry import Retry
 from duetime.observer import Observers
 from duetime.observers.log import log_event
@@ -51,7 +52,7 @@ def blocks_the_loop(watchdog: Watchdog, hand: Hand, silences: list[Micros]) -> N
 
 class Blocking:
     policies = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
-    limit = None
+    limit: Limit | None = None
 
     def __init__(self, watchdog: Watchdog, hand: Hand, silences: list[Micros]) -> None:
         self._call = (watchdog, hand, silences)

@@ -16,6 +16,7 @@ from duetime.engine.worker import LONG_TURN, MOST_STARTS, Worker
 from duetime.invoker import Context, Policies
 from duetime.model.attempt import Ending
 from duetime.model.job import Claimed, Delivery, State
+from duetime.model.limit import Limit
 from duetime.model.retry import Retry
 from duetime.testing.simulation.loop import SimulationLoop
 from tests.unit.engine.paper import PaperStore, make_desk
@@ -23,7 +24,7 @@ from tests.unit.engine.paper import PaperStore, make_desk
 
 class Handler:
     policies = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
-    limit = None
+    limit: Limit | None = None
 
     def __init__(self) -> None:
         self.started: list[int] = []

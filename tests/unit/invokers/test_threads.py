@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import pytest
@@ -47,20 +48,21 @@ async def cancelled(work: asyncio.Task[Any]) -> None:
         await work
 
 
+def _raise(problem: BaseException) -> None:
+    raise problem
+
+
 async def test_results_and_errors_come_back(threads: Threads) -> None:
     assert await threads.run(lambda: 3) == 3
     for problem in (ValueError("no"), SystemExit(2), KeyboardInterrupt(), Interrupted()):
         with pytest.raises(type(problem)):
-            await threads.run(lambda problem=problem: (_ for _ in ()).throw(problem))
+            await threads.run(partial(_raise, problem))
 
 
 @pytest.mark.parametrize("problem", [StopIteration(1), GeneratorExit()])
 async def test_what_a_future_cannot_carry_becomes_an_error(threads: Threads, problem: BaseException) -> None:
-    def work() -> None:
-        raise problem
-
     with pytest.raises(RuntimeError, match="the task raised"):
-        await threads.run(work)
+        await threads.run(partial(_raise, problem))
 
 
 async def test_context_variables_come_along(threads: Threads) -> None:

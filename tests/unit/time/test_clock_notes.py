@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from duetime.model.instant import SECOND, to_micros
+from duetime.model.instant import SECOND, Micros, to_micros
 from duetime.model.preview import PreviewedFire, previewed
 from duetime.model.when import Cron, Every, RRule, When
 from tests.unit.time.places import FIXED, REAL, ZONES, changes_of
@@ -19,7 +19,8 @@ SPRING, AUTUMN = datetime(2026, 3, 28, 12, tzinfo=UTC), datetime(2026, 10, 24, 1
 
 
 def fires(when: When, after: datetime, count: int) -> tuple[PreviewedFire, ...]:
-    found, moment = [], when.next_us(to_micros(after))
+    found: list[Micros] = []
+    moment = when.next_us(to_micros(after))
     while moment is not None and len(found) < count:
         found.append(moment)
         moment = when.next_us(moment)
