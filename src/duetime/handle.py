@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from duetime.errors import JobFailed, NotOpen
+from duetime.errors import JobFailed, NotOpen, StoreUnavailable
 from duetime.model.attempt import Attempt, Ending
 from duetime.model.codec import decode
 from duetime.model.duration import Duration
@@ -53,7 +54,10 @@ class JobHandle:
 
     async def cancel(self, reason: str = "cancelled by the caller") -> CancelReply:
         """End it before it starts, or ask its worker to stop it. Raises JobFinished when it is too late."""
-        return await self._app.cancel_job(self.id, reason)
+        reply = await self._app.cancel_job(self.id, reason)
+        with suppress(StoreUnavailable):  # it is cancelled, whether or not it can be looked at afterwards
+            await self.refresh()
+        return reply
 
     async def move(self, *, at: datetime | None = None, delay: Duration | None = None, priority: int | None = None) -> JobHandle:
         """Another due time or priority, while it is pending."""
