@@ -20,6 +20,7 @@ from duetime.engine.heart import ThreadedHeart
 from duetime.engine.node import Node
 from duetime.engine.options import NodeOptions
 from duetime.engine.signals import Signals
+from duetime.engine.tasks import Tasks
 from duetime.errors import Conflict, InvalidInput
 from duetime.invoker import Handler
 from duetime.invokers.resources import ResourceBox
@@ -169,13 +170,13 @@ class App(Operations):
         settings = NodeOptions(**{"name": f"{socket.gethostname()}-{os.getpid()}", "version": VERSION, **_parsed(options)})
         handlers: dict[str, Handler] = {name: self._handler(task, resources) for name, task in self.tasks.items()}
         handlers.update(targets or {})
+        retentions = {name: task.options.retention for name, task in self.tasks.items() if task.options.retention is not None}
+        tasks = Tasks(handlers, retentions, {name: task.defaults for name, task in self.tasks.items()})
 
         def heart() -> ThreadedHeart:
             return ThreadedHeart(self._store, self._clock, self._observers)
 
-        retentions = {name: task.options.retention for name, task in self.tasks.items() if task.options.retention is not None}
-        terms = {name: task.defaults for name, task in self.tasks.items()}
-        return Node(self._store, self._clock, handlers, settings, self._observers, heart, self._waiting.settled, retentions, terms)
+        return Node(self._store, self._clock, tasks, settings, self._observers, heart, self._waiting.settled)
 
     def _handler(self, task: Task[..., Any], resources: ResourceBox) -> TaskHandler:
         own, inner = self.hooks.chain, () if task.group is self else task.group.hooks.chain

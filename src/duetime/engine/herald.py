@@ -3,11 +3,9 @@ that are submitted by those who know no more than a name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from duetime.clock import Clock
-from duetime.engine import notices, terms
-from duetime.engine.drafts import Defaults
+from duetime.engine import notices
+from duetime.engine.terms import Publisher
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import NodeId
 from duetime.model.profile import Profile
@@ -20,20 +18,17 @@ KEPT_FOR = 3 * TURN  # a notice outlives its node a little; whether the node liv
 class Herald:
     name = "herald"
 
-    def __init__(self, store: Store, clock: Clock, node: NodeId, profile: Profile, tasks: Mapping[str, Defaults]) -> None:
+    def __init__(self, store: Store, clock: Clock, node: NodeId, profile: Profile, terms: Publisher) -> None:
         self._store = store
         self._clock = clock
         self._node = node
         self._profile = profile.to_bytes()
-        self._terms = {task: terms.to_bytes(defaults) for task, defaults in tasks.items()}
-        self._first = True
+        self._terms = terms
 
     async def run_once(self) -> Micros:
         now = self._clock.now()
         await notices.post(self._store, notices.NODE, str(self._node), self._profile, now + KEPT_FOR)
-        if self._terms:
-            await terms.publish(self._store, now, self._terms, self._first)
-        self._first = False
+        await self._terms.publish(self._store, now)
         return TURN
 
 

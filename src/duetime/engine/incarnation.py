@@ -10,7 +10,6 @@ from duetime.clock import Clock
 from duetime.engine.brake import Brake
 from duetime.engine.claimer import Asked, Claimer, Sweeper
 from duetime.engine.desk import WritingDesk
-from duetime.engine.drafts import Defaults
 from duetime.engine.heart import Heart
 from duetime.engine.herald import Herald
 from duetime.engine.keeper import Keeper
@@ -22,6 +21,8 @@ from duetime.engine.planner import Planner
 from duetime.engine.reaper import Reaper
 from duetime.engine.retention import Retention
 from duetime.engine.settler import Settler
+from duetime.engine.tasks import Tasks
+from duetime.engine.terms import Publisher
 from duetime.engine.worker import Worker
 from duetime.invoker import Handler
 from duetime.model.events import JobsClaimed
@@ -44,13 +45,12 @@ class Incarnation:
         node: NodeId,
         store: Store,
         clock: Clock,
-        handlers: Mapping[str, Handler],
+        tasks: Tasks,
         options: NodeOptions,
         observers: Observers,
         heart: Heart,
         on_settled: Callable[[list[UUID]], None],
-        retentions: Mapping[str, Micros],
-        tasks: Mapping[str, Defaults],
+        terms: Publisher,
     ) -> None:
         self.node = node
         self.heart = heart
@@ -67,12 +67,12 @@ class Incarnation:
         self._claiming: Loop | None = None
         self._settling: Loop | None = None
         self._worker: Worker | None = None
-        self._add(Reaper(store, clock, node, observers, handlers))
-        self._add(Herald(store, clock, node, _profile(handlers, options), tasks if "worker" in options.roles else {}))
+        self._add(Reaper(store, clock, node, observers, tasks.handlers))
+        self._add(Herald(store, clock, node, _profile(tasks.handlers, options), terms))
         if "planner" in options.roles:
-            self._add_planner(retentions)
+            self._add_planner(tasks.retentions)
         if "worker" in options.roles:
-            self._add_worker(handlers, heart)
+            self._add_worker(tasks.handlers, heart)
         self._unsubscribe = store.subscribe(self._heard)
 
     @property

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from duetime.clock import Clock
-from duetime.engine.drafts import Defaults
 from duetime.engine.heart import Heart, HeartRunner
 from duetime.engine.incarnation import Incarnation
 from duetime.engine.options import NodeOptions
+from duetime.engine.tasks import Tasks
+from duetime.engine.terms import Publisher
 from duetime.errors import DuetimeError, StoreError
-from duetime.invoker import Handler
 from duetime.model.events import NodeFenced, NodeJoined, NodeLeft, TurnFailed
-from duetime.model.instant import SECOND, Micros
+from duetime.model.instant import SECOND
 from duetime.model.job import Claimed
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.model.settle import Settlement
@@ -23,8 +22,6 @@ from duetime.observer import Observers
 from duetime.store import Store
 
 REJOIN_AFTER = SECOND // 2
-NOTHING_SHORTER: Mapping[str, Micros] = MappingProxyType({})
-NOTHING_SAID: Mapping[str, Defaults] = MappingProxyType({})
 FIRST_SAMPLES = 5  # readings of the store's clock before the first job may start
 
 
@@ -33,23 +30,20 @@ class Node:
         self,
         store: Store,
         clock: Clock,
-        handlers: Mapping[str, Handler],
+        tasks: Tasks,
         options: NodeOptions,
         observers: Observers,
         hearts: Callable[[], HeartRunner],
         on_settled: Callable[[list[UUID]], None] = lambda _: None,
-        retentions: Mapping[str, Micros] = NOTHING_SHORTER,
-        tasks: Mapping[str, Defaults] = NOTHING_SAID,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._handlers = handlers
+        self._tasks = tasks
         self._options = options
         self._observers = observers
         self._hearts = hearts
         self._on_settled = on_settled
-        self._retentions = retentions
-        self._tasks = tasks
+        self._terms = Publisher(tasks.terms if "worker" in options.roles else {})
         self._incarnation: Incarnation | None = None
         self._over: asyncio.Event = asyncio.Event()  # this incarnation has to end: stopped or fenced
         self._stopping = False
@@ -123,13 +117,12 @@ class Node:
             heart.node,
             self._store,
             self._clock,
-            self._handlers,
+            self._tasks,
             self._options,
             self._observers,
             heart,
             self._on_settled,
-            self._retentions,
-            self._tasks,
+            self._terms,
         )
         self._incarnation = incarnation
         incarnation.start()

@@ -19,13 +19,23 @@ from duetime.store import Store
 KEPT_FOR = 30 * 86_400 * SECOND  # so long after the last worker, a job may be submitted that is to run when there is one again
 
 
-async def publish(store: Store, now: Micros, terms: Mapping[str, bytes], first: bool) -> None:
-    """Writes what is not there, and what would soon be forgotten. Where nodes do not agree, the one that started last is right."""
-    known = await notices.read_all(store, notices.TASK)
-    for task, said in terms.items():
-        there = known.get(task)
-        if there is None or (first if there.value != said else (there.expires_at or 0) < now + KEPT_FOR // 2):
-            await notices.post(store, notices.TASK, task, said, now + KEPT_FOR)
+class Publisher:
+    """The voice of one process. Where processes do not agree, the one that started last is right: each speaks up once against what it
+    finds, and not again when it lost its place in the fleet for a while. From then on it writes what is missing or soon forgotten."""
+
+    def __init__(self, terms: Mapping[str, Defaults]) -> None:
+        self._terms = {task: to_bytes(defaults) for task, defaults in terms.items()}
+        self._spoke_up = False
+
+    async def publish(self, store: Store, now: Micros) -> None:
+        if not self._terms:
+            return
+        known = await notices.read_all(store, notices.TASK)
+        for task, said in self._terms.items():
+            there = known.get(task)
+            if there is None or (not self._spoke_up if there.value != said else (there.expires_at or 0) < now + KEPT_FOR // 2):
+                await notices.post(store, notices.TASK, task, said, now + KEPT_FOR)
+        self._spoke_up = True
 
 
 async def published(store: Store, task: str) -> Defaults:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 from uuid import UUID
 
 import pytest
 
+from duetime.engine.drafts import Defaults
 from duetime.engine.heart import Heart, HeartListener
+from duetime.engine.herald import profiles
 from duetime.engine.node import Node
 from duetime.engine.options import NodeOptions
+from duetime.engine.tasks import Tasks
+from duetime.engine.terms import published
 from duetime.errors import ConfigError, StoreUnavailable
 from duetime.model.events import Event, NodeJoined
 from duetime.model.instant import SECOND, Micros
@@ -47,7 +51,7 @@ def test_a_node_that_is_fenced_joins_again_when_it_can(problem: Exception) -> No
         clock, told = virtual_clock(), list[Event]()
         store = MemoryStore(clock.monotonic)
         doors = Doors(store, None, problem, problem)
-        node = Node(store, clock, {}, OPTIONS, Observers([told.append]), lambda: doors)
+        node = Node(store, clock, Tasks({}), OPTIONS, Observers([told.append]), lambda: doors)
         life = asyncio.create_task(node.run())
         await node.started.wait()
         node.fenced("it was declared dead")
@@ -57,6 +61,38 @@ def test_a_node_that_is_fenced_joins_again_when_it_can(problem: Exception) -> No
                 await asyncio.sleep(0.1)
         node.stop()
         await life
+
+    play(scene)
+
+
+def test_a_node_that_comes_back_does_not_speak_up_against_those_that_started_since() -> None:
+    async def scene() -> None:
+        clock = virtual_clock()
+        store, lives, begun = MemoryStore(clock.monotonic), list[asyncio.Task[None]](), list[Node]()
+
+        async def begin(queue: str) -> Node:
+            tasks = Tasks({}, terms={"work": Defaults(queue)})
+            node = Node(store, clock, tasks, OPTIONS, Observers([]), lambda: Doors(store))
+            lives.append(asyncio.create_task(node.run()))
+            begun.append(node)
+            await said(lambda: node.id)
+            return node
+
+        async def said(node: Callable[[], NodeId | None]) -> None:
+            async with asyncio.timeout(60):
+                while node() not in await profiles(store):
+                    await asyncio.sleep(0.1)
+            await asyncio.sleep(1)  # what follows in the same turn
+
+        old = await begin("old")
+        first = old.id
+        await begin("new")
+        old.fenced("it was declared dead")
+        await said(lambda: None if old.id == first else old.id)
+        assert (await published(store, "work")).queue == "new"
+        for node in begun:
+            node.stop()
+        await asyncio.gather(*lives)
 
     play(scene)
 

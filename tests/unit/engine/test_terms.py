@@ -8,7 +8,7 @@ import duetime as dt
 from duetime.engine import terms
 from duetime.engine.drafts import NO_DEFAULTS, Defaults
 from duetime.engine.notices import EVERYBODY, TASK
-from duetime.engine.terms import KEPT_FOR, from_bytes, publish, to_bytes
+from duetime.engine.terms import KEPT_FOR, Publisher, from_bytes, to_bytes
 from duetime.model.instant import SECOND
 from duetime.stores.memory import MemoryStore
 
@@ -44,14 +44,20 @@ async def version_of(store: MemoryStore) -> int:
 
 async def test_they_are_written_when_they_are_new_and_before_they_are_forgotten() -> None:
     store = MemoryStore()
-    now, mine, yours = await store.time(), {"work": to_bytes(Defaults("mine"))}, {"work": to_bytes(Defaults("yours"))}
-    await publish(store, now, mine, first=True)
+    now, mine = await store.time(), Publisher({"work": Defaults("mine")})
+    await mine.publish(store, now)
     first = await version_of(store)
-    await publish(store, now + DAY, mine, first=False)
-    await publish(store, now + DAY, yours, first=False)  # it started before us
+    await mine.publish(store, now + DAY)
     assert await version_of(store) == first > 0
-    await publish(store, now + KEPT_FOR // 2 + DAY, mine, first=False)
+    await mine.publish(store, now + KEPT_FOR // 2 + DAY)
     assert await version_of(store) > first
-    await publish(store, now, yours, first=True)
-    assert (await terms.published(store, "work")).queue == "yours"
     assert await terms.published(store, "play") is NO_DEFAULTS
+
+
+async def test_whoever_started_last_is_right() -> None:
+    store = MemoryStore()
+    now, old, new = await store.time(), Publisher({"work": Defaults("old")}), Publisher({"work": Defaults("new")})
+    await old.publish(store, now)
+    await new.publish(store, now)
+    await old.publish(store, now + DAY)
+    assert (await terms.published(store, "work")).queue == "new"

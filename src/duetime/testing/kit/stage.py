@@ -130,8 +130,8 @@ class Stage:
     def _spawn(self) -> None:
         node = self.app._node(self._new_box(), **self._options)
         node._hearts = lambda: InlineHeart(self.store, self.clock, node._observers)
-        handlers = {name: Watched(name, handler, self) for name, handler in node._handlers.items()}
-        node._handlers = handlers
+        handlers = {name: Watched(name, handler, self) for name, handler in node._tasks.handlers.items()}
+        node._tasks = node._tasks._replace(handlers=handlers)
         bounds = [(name, handler.limit) for name, handler in handlers.items() if handler.limit is not None]
         self._horizon.targets = tuple(sorted(handlers))
         self._horizon.bounds = tuple(Bound(name, limit.most, limit.parsed_rate) for name, limit in bounds)

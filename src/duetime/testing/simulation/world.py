@@ -13,6 +13,7 @@ from duetime.engine.commands import Commands
 from duetime.engine.heart import InlineHeart
 from duetime.engine.node import Node
 from duetime.engine.options import NodeOptions
+from duetime.engine.tasks import Tasks
 from duetime.errors import StoreError
 from duetime.model.events import Event, TurnFailed
 from duetime.model.ids import Ids
@@ -167,7 +168,7 @@ class World:
 
     async def _live(self, name: str, spec: NodeSpec, host: Host) -> None:
         store, clock, observers = self._remote(host), self._clock(host), Observers([self._observe])
-        tasks = handlers(self.recorder, self.die, spec.tasks)
+        tasks = Tasks(handlers(self.recorder, self.die, spec.tasks))
         node = Node(store, clock, tasks, spec.options, observers, lambda: InlineHeart(store, clock, observers))
         self.nodes[name] = node
         host.held = lambda: _held(node)
