@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from duetime.model.instant import SECOND
 from duetime.store import ClaimRequest, Store
 from duetime.stores.postgres import PostgresStore, work
 from duetime.testing.conformance.claiming import ClaimantConformance, ClaimConformance
@@ -27,7 +28,7 @@ from duetime.testing.conformance.drafts import (
 )
 from duetime.testing.conformance.exclusive import ExclusiveConformance
 from duetime.testing.conformance.racing import RaceConformance
-from tests.stores.test_postgres_plans import plan, rows_looked_at
+from tests.stores.test_postgres_plans import fewest_blocks, plan, rows_looked_at
 
 MANY = 2_000
 
@@ -85,6 +86,22 @@ async def test_of_a_backlog_each_is_read_once(store: PostgresStore, postgres_dat
             connection.execute("ANALYZE duetime.jobs")
     top = await plan(store._lines.claim, "claim_past_backlog", 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
     assert rows_looked_at(top, "jobs") <= MANY + 20
+
+
+SCHEDULES = 100
+
+
+async def test_claims_in_turns_find_what_else_a_schedule_has_by_schedule(store: PostgresStore, postgres_database: str) -> None:
+    """Not among the exclusive jobs of all, though an index of them looks cheap to a planner that believes there are none."""
+    node, now = await joined(store), await store.time()
+    await grown(store, node)
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        connection.execute("ANALYZE duetime.jobs")
+    await store.add_jobs([of_schedule(new_id(0), now - HOUR, "queue") for _ in range(SCHEDULES)])
+    asked = (SCHEDULES, node, [QUEUE], [PRIORITY], [0], 0, [TARGET], True, [], [], [], [], [], None, True, True, "", "", 1, [], [], [], [])
+    alone = await fewest_blocks(store._lines.claim, "claim_in_turns", *asked)
+    await store.add_jobs([of_schedule(new_id(0), now - SECOND, "queue") for _ in range(MANY)])
+    assert await fewest_blocks(store._lines.claim, "claim_in_turns", *asked) < 2 * alone
 
 
 async def test_what_is_not_due_is_not_read(store: PostgresStore) -> None:
