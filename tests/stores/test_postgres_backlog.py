@@ -98,7 +98,8 @@ async def test_claims_in_turns_find_what_else_a_schedule_has_by_schedule(store: 
     with psycopg.connect(postgres_database, autocommit=True) as connection:
         connection.execute("ANALYZE duetime.jobs")
     await store.add_jobs([of_schedule(new_id(0), now - HOUR, "queue") for _ in range(SCHEDULES)])
-    asked = (SCHEDULES, node, [QUEUE], [PRIORITY], [0], 0, [TARGET], True, [], [], [], [], [], None, True, True, "", "", 1, [], [], [], [])
+    lane: tuple[Any, ...] = (SCHEDULES, node, [QUEUE], [PRIORITY], [0], 0, [TARGET], True)
+    asked = (*lane, [], [], [], [], [], None, True, True, "", "", 1, [], [], [], [])
     alone = await fewest_blocks(store._lines.claim, "claim_in_turns", *asked)
     await store.add_jobs([of_schedule(new_id(0), now - SECOND, "queue") for _ in range(MANY)])
     assert await fewest_blocks(store._lines.claim, "claim_in_turns", *asked) < 2 * alone
