@@ -149,10 +149,11 @@ class Claimer:
         """The store is asked from where the claim left off, and a little before: time has passed since, and what fell into it neither would
         have told of."""
         prefetch = max(0, PREFETCH - (self._clock.monotonic() - began) - ON_THE_WAY)
+        seen_until = self._clock.now() + prefetch
         next_due = await self._store.next_due(replace(self._request(1, news), prefetch=prefetch))
         self._next_due = next_due or 0
         now = self._clock.now()
-        look_at = min(look_at, now + LOOK_AGAIN, now + LOOK_AGAIN if next_due is None else _when_to_claim(next_due, now))
+        look_at = min(look_at, now + LOOK_AGAIN, now + LOOK_AGAIN if next_due is None else _when_to_claim(next_due, seen_until))
         self._look_at = self.wake_at = look_at
         return max(0, look_at - now)
 
@@ -258,9 +259,9 @@ class Sweeper:
             self._worker.sweeping = False
 
 
-def _when_to_claim(next_due: Micros, now: Micros) -> Micros:
-    """A little ahead of a job's time. What is as near as the prefetch and was not claimed is a rate's next start, and that has no ahead."""
-    return next_due if next_due <= now + PREFETCH else next_due - LEAD
+def _when_to_claim(next_due: Micros, seen_until: Micros) -> Micros:
+    """A little ahead of a job's time. What the claim has seen and not taken is a rate's next start, and that has no ahead."""
+    return next_due if next_due <= seen_until else next_due - LEAD
 
 
 def _request(asked: Asked, worker: Worker, lanes: tuple[Lane, ...], room: int, prefetch: Micros, *, exclusive: bool = True) -> ClaimRequest:

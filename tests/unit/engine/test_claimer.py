@@ -14,6 +14,7 @@ from duetime.engine.claimer import (
     FETCHED,
     HURRY,
     LEAD,
+    ON_THE_WAY,
     PATIENT_EVERY,
     PREFETCH,
     SMALL_BATCH,
@@ -168,9 +169,12 @@ def test_what_a_rate_holds_up_is_never_left_behind_a_bound(rate: Rate | None) ->
     play(scene)
 
 
+SEEN = PREFETCH - ON_THE_WAY  # so far ahead, a claim has certainly looked
+
+
 @pytest.mark.parametrize(
     ("due_in", "wait"),
-    [(None, SECOND), (SECOND // 2, SECOND // 2 - LEAD), (PREFETCH + 1, PREFETCH + 1 - LEAD), (PREFETCH, PREFETCH), (LEAD // 2, LEAD // 2)],
+    [(None, SECOND), (SECOND // 2, SECOND // 2 - LEAD), (SEEN + 1, SEEN + 1 - LEAD), (SEEN, SEEN), (LEAD // 2, LEAD // 2)],
 )
 def test_when_to_look_again(due_in: int | None, wait: int) -> None:
     """A little before a job falls due; but exactly when a rate allows the next start: before that, it would be asked in vain and again."""
@@ -179,6 +183,25 @@ def test_when_to_look_again(due_in: int | None, wait: int) -> None:
         bench = Bench(Backlog())
         bench.store.following = None if due_in is None else bench.clock.now() + due_in
         assert await bench.claimer.run_once() == wait
+
+    play(scene)
+
+
+@pytest.mark.parametrize("takes", [0.001, 0.01, 0.15])
+def test_what_a_claim_just_missed_is_claimed_ahead_of_its_time(takes: float) -> None:
+    """Near as it is when the claim has come back: taken at its time, it would start late by a round trip."""
+
+    class Slow(Backlog):
+        async def claim(self, request: ClaimRequest) -> list[Claimed]:
+            self.following = round(asyncio.get_running_loop().time() * SECOND) + request.prefetch + 1
+            await asyncio.sleep(takes)
+            return await super().claim(request)
+
+    async def scene() -> None:
+        bench = Bench(Slow())
+        wait = await bench.claimer.run_once()
+        assert bench.store.following is not None
+        assert wait == max(0, bench.store.following - LEAD - bench.clock.now())
 
     play(scene)
 
