@@ -26,7 +26,9 @@ HURRY = SECOND  # how long they are expected to
 PORTIONS = 3  # in which a worker takes its part of what is due at one instant, so that it does not take that of others
 SMALLEST_PORTION = 40
 PREFETCH = SECOND // 5
-LEAD = SECOND // 20  # how long before the next due time to claim: the prefetch then takes many at once
+# How long before the next due time to claim: the prefetch then takes many at once. No round figure: jobs that people write are due at round
+# distances from each other, and a claim sent off at the instant when another is to start keeps it waiting.
+LEAD = SECOND // 19
 ON_THE_WAY = SECOND // 50  # by how much longer than the claim the question what follows it may take to the store
 AFTER_SWEEP = SECOND // 100
 EVERYTHING = JobHint(ANY_QUEUE, 0, 0)
