@@ -57,6 +57,13 @@ async def brief(ctx: dt.Context, n: int) -> None:
     await asyncio.sleep(0.001)
 
 
+@app.task("compute")
+def compute(until: float) -> None:
+    """In a thread, without ever giving way by itself."""
+    while time.time() < until:
+        sum(range(1_000))
+
+
 def worker() -> None:
     """Everything is imported; begin when told to, so that several begin together."""
     sys.stdout.write("ready\n")
@@ -90,6 +97,11 @@ async def due(count: int, first: float, span: float) -> Answer:
     """`count` jobs due evenly from the instant `first` on, over `span` seconds."""
     jobs = [dt.NewJob("noop", {"n": n}, at=datetime.fromtimestamp(first + span * n / count, UTC)) for n in range(count)]
     return {**await _submit_in_bulk(jobs), "too_late": time.time() > first}
+
+
+async def computing(until: float) -> Answer:
+    await compute.submit(until=until)
+    return {}
 
 
 async def single(count: int) -> Answer:
@@ -192,7 +204,7 @@ async def _whole(call: Awaitable[object]) -> None:
 
 COMMANDS: dict[str, Callable[..., Awaitable[Answer]]] = {
     command.__name__: command
-    for command in (bulk, lanes, keyed, flood, due, single, concurrent, probe, paced, answers, urgent, sustained, schedules, far)
+    for command in (bulk, lanes, keyed, flood, due, computing, single, concurrent, probe, paced, answers, urgent, sustained, schedules, far)
 }
 
 

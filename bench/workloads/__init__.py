@@ -30,6 +30,7 @@ WORKLOADS = (
     Workload("answer", "submit and wait for the end, one after the other, from another process", latency.answer),
     Workload("urgent", "from submit to start, past 100,000 jobs of a millisecond", latency.urgent),
     Workload("punctual", "lateness of 1,000 jobs due over 10 s", latency.punctual),
+    Workload("beside", "the same in a worker one of whose threads computes all the while", latency.beside),
     Workload("herd", "5,000 jobs due at one instant, the last start", latency.herd),
     Workload("pending", "punctual, herd and drain beside millions of far-future jobs", pending.beside_millions, only_postgres=True),
     Workload("schedules", "2,000 schedules every 5 s", recurring.schedules),

@@ -104,6 +104,15 @@ def punctual(setting: Setting) -> Iterator[Figure]:
     yield Figure("punctual.early", "punctual, started early", late.early, "")
 
 
+def beside(setting: Setting) -> Iterator[Figure]:
+    """As `punctual`, in a worker one of whose threads computes all the while."""
+    count, span = setting.scale.punctual, float(setting.scale.punctual_seconds)
+    with setting.stage.ground() as ground, ground.working() as crew:
+        ground.client("computing", time.time() + 2 * AHEAD + span)
+        late = due(setting.stage, ground, crew, count, span)
+    yield Figure("beside.p99", "punctual, beside a function that computes, p99", late.p99, " ms", None, late.remark)
+
+
 def herd(setting: Setting) -> Iterator[Figure]:
     count = setting.scale.herd
     last = []

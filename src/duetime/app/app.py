@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from duetime import stores
 from duetime.app.operations import Operations
 from duetime.app.tenants import Tenants
-from duetime.engine.calm import spare_the_collector
+from duetime.engine.calm import share_the_interpreter, spare_the_collector
 from duetime.engine.checks import refuse_unknown
 from duetime.engine.clock import NodeClock
 from duetime.engine.heart import ThreadedHeart
@@ -70,6 +70,7 @@ class App(Operations):
         targets = {name: make(self._clock.now) for name, make in self._targets.items()}
         self.watch()
         node = self._node(resources, targets, **options)
+        share_the_interpreter()
         await self.open()
         self._node_here = node
         life = asyncio.create_task(node.run(), name="duetime-node")

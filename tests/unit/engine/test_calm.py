@@ -1,20 +1,22 @@
-"""The collector is left as it was found, whatever happens meanwhile."""
+"""The collector is left as it was found, whatever happens meanwhile, and threads that compute give way to the loop."""
 
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 import duetime as dt
-from duetime.engine.calm import OBJECTS_BETWEEN_COLLECTIONS, spare_the_collector, without_collecting
+from duetime.engine.calm import OBJECTS_BETWEEN_COLLECTIONS, SHARE, USUAL_SHARE, spare_the_collector, without_collecting
 
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    threshold = gc.get_threshold()
+    threshold, share = gc.get_threshold(), sys.getswitchinterval()
     yield
+    sys.setswitchinterval(share)
     gc.enable()
     gc.unfreeze()
     gc.set_threshold(*threshold)
@@ -70,3 +72,10 @@ async def test_thousands_of_jobs_are_drafted_without_it() -> None:
     await app.close()
     assert seen == {False}
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("found", "left"), [(USUAL_SHARE, SHARE), (0.02, 0.02), (0.0001, 0.0001)])
+async def test_where_a_node_runs_threads_give_way_unless_somebody_chose_otherwise(found: float, left: float) -> None:
+    sys.setswitchinterval(found)
+    async with dt.App("memory://").running():
+        assert sys.getswitchinterval() == pytest.approx(left)
