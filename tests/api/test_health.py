@@ -166,7 +166,7 @@ async def test_a_service_that_stops_says_so_while_requests_under_way_finish() ->
     listener = listen("127.0.0.1", 0)
     async with serving(service, listener), httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client:
         await is_ready(client)
-        service.stop()  # type: ignore[attr-defined]  # a Service has it
+        service.stop()
         assert "stopping" in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
     listener.close()
     await app.close()

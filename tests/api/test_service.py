@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
+import fastapi.routing
 import pytest
+from fastapi import FastAPI
 
 import duetime as dt
-from duetime.api import problems
+from duetime.api import openapi, problems
 from duetime.api.auth import Asked, Caller, Scope
 from duetime.api.problems import Refused
 from duetime.api.service import build
@@ -188,3 +191,34 @@ def test_every_code_of_the_edge_is_declared() -> None:
     source = "".join(path.read_text("utf-8") for path in Path(problems.__file__).parent.rglob("*.py"))
     used = set(re.findall(r'Refused\(\s*(?:\d+|problem\.status_code),\s*"([a-z_]+)"', source))
     assert used == set(problems.EDGE_CODES)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/openapi.json", 200), ("GET", "/docs", 200), ("DELETE", "/api/v1/jobs", 405)]
+)
+async def test_the_document_is_worked_out_beside_the_loop(
+    api: Api, monkeypatch: pytest.MonkeyPatch, method: str, path: str, status: int
+) -> None:
+    """It takes half a second, and jobs that are due meanwhile start in time."""
+    threads, document = list[threading.Thread](), openapi.document
+
+    def noted(service: FastAPI) -> dict[str, Any]:
+        threads.append(threading.current_thread())
+        return document(service)
+
+    monkeypatch.setattr(openapi, "document", noted)
+    assert (await api.client.request(method, path)).status_code == status
+    assert threads != []
+    assert threading.current_thread() not in threads
+
+
+async def test_once_prepared_no_request_waits_for_routes_to_be_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = dt.App("memory://")
+    await app.open()
+    service = build(app, Settings())
+    service.prepare()
+    monkeypatch.setattr(fastapi.routing, "get_dependant", None)
+    async with client_of(service) as client:
+        assert (await client.get("/api/v1/jobs")).status_code == 200
+        assert (await client.get("/nothing")).status_code == 404
+    await app.close()

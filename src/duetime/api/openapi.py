@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from typing import Any
 
 from fastapi import FastAPI
@@ -12,6 +13,12 @@ from duetime.api.problems import Problem
 UNWANTED = ("HTTPValidationError", "ValidationError")
 BEARER = {"type": "http", "scheme": "bearer", "description": "An API key, as `duetime key create` shows it: dt_..."}
 REFERENCE = "#/components/schemas/{model}"
+
+
+async def described(service: FastAPI) -> dict[str, Any]:
+    """Beside the loop: it takes half a second the first time, in which jobs of this process start."""
+    known = service.openapi_schema
+    return await to_thread(document, service) if known is None else known
 
 
 def document(service: FastAPI) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
@@ -23,7 +23,7 @@ from duetime.api.gates import KeyGate, LocalGate
 from duetime.api.idempotency import Memory
 from duetime.api.limits import RateLimit, Unlimited
 from duetime.api.middleware import Border
-from duetime.api.openapi import document
+from duetime.api.openapi import described, document
 from duetime.api.paging import Cursors
 from duetime.api.problems import Refused, invalid, refusal_of, respond
 from duetime.api.rates import KeyRates
@@ -94,6 +94,12 @@ class Service(FastAPI):
         else:
             await super().__call__(scope, receive, send)
 
+    def prepare(self) -> None:
+        """Work out every route now: FastAPI puts that off until somebody asks for one, and the loop would stand still meanwhile."""
+        nowhere = {"type": "http", "method": "GET", "path": "", "root_path": "", "headers": []}
+        for route in self.router.routes:
+            route.matches(nowhere)
+
     def stop(self) -> None:
         """Whoever asks is told that the service is not ready any more; streams end, and those who wait for a job are answered."""
         self.state.edge.stopping = True
@@ -103,10 +109,10 @@ class Service(FastAPI):
 
 def build(
     app: App, settings: Settings, *, gate: Gate | None = None, rate_limit: RateLimit | None = None, ring: KeyRing | None = None
-) -> FastAPI:
+) -> Service:
     """The ASGI application. The app must be open while it serves."""
     edge = make_edge(app, settings, gate or _gate(app, settings), rate_limit or _rates(settings), ring or KeyRing())
-    service = Service(edge, title="Duetime", version=VERSION, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
+    service = Service(edge, title="Duetime", version=VERSION, docs_url=None, redoc_url=None, openapi_url=None)
     _include_v1(service)
     service.include_router(reports.router, prefix=PREFIX)
     service.include_router(health.router)
@@ -115,6 +121,7 @@ def build(
     if edge.gate.local:
         service.include_router(demo.router)
     service.add_api_route("/docs", _docs, include_in_schema=False)
+    service.add_api_route("/openapi.json", _openapi, include_in_schema=False)
     service.include_router(ui.router(ui.Files()))
     service.openapi = lambda: document(service)  # type: ignore[method-assign]  # FastAPI's own way to have another
     for kind, handler in ((DuetimeError, _domain), (Refused, _refused), (RequestValidationError, _invalid), (HTTPException, _http)):
@@ -180,7 +187,7 @@ async def _invalid(request: Request, problem: Exception) -> Response:
 async def _http(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
     if problem.status_code == 405:
-        methods = sorted(_methods(request))
+        methods = sorted(_methods(request, (await described(request.app))["paths"]))
         detail = f"{request.method} is no method of this address: use {', '.join(methods)}"
         return respond(Refused(405, "method_not_allowed", detail, None, {"Allow": ", ".join(methods)}), request.state.request_id)
     if problem.status_code == 404:
@@ -188,10 +195,9 @@ async def _http(request: Request, problem: Exception) -> Response:
     return respond(Refused(problem.status_code, "refused", "the request cannot be served"), request.state.request_id)
 
 
-def _methods(request: Request) -> set[str]:
+def _methods(request: Request, known: dict[str, Any]) -> set[str]:
     """All methods of this path: Starlette itself names those of the first route only."""
     found = {"GET"} if request.url.path in OTHER_PAGES else {"GET", "HEAD"} if request.url.path.startswith("/ui/") else set()
-    known = request.app.openapi()["paths"]
     exact = {request.url.path: known[request.url.path]} if request.url.path in known else known
     for path, operations in exact.items():
         pattern = compile_path(path.replace("{job_id}", "{job_id:uuid}").replace("{name}", "{name:path}"))[0]
@@ -201,4 +207,8 @@ def _methods(request: Request) -> set[str]:
 
 
 async def _docs(request: Request) -> Response:
-    return page(request.app.openapi())
+    return page(await described(request.app))
+
+
+async def _openapi(request: Request) -> Response:
+    return JSONResponse(await described(request.app))

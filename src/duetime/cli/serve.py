@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from socket import socket
     from ssl import SSLContext
 
+    from duetime.api.service import Service
     from duetime.app import App
     from duetime.config import Settings
     from duetime.engine.node import Node
@@ -125,19 +126,21 @@ async def _run(app: App, settings: Settings, migrate: bool) -> None:
             signals.on_second(node.interrupt)
         address = None if door is None else await stack.enter_async_context(_answering(service, door, settings))
         say(banner(app, settings, address, await _keys(app, settings)))
-        stack.callback(create_task(_load_the_rest()).cancel)
+        stack.callback(create_task(_prepare_the_rest(service)).cancel)
         await signals.wait(Event() if node is None else node.ended)
         running = 0 if node is None else node.running
         _logger.info("stopping: %d jobs run and have %s to finish; a second signal ends them now", running, settings.grace)
 
 
-async def _load_the_rest() -> None:
-    """What takes long to load and is needed by calls of HTTP targets alone, now that everything else answers."""
+async def _prepare_the_rest(service: Service | None) -> None:
+    """What takes long and is needed by the first request or call alone, now that everything else answers."""
     from asyncio import to_thread
 
     from duetime.engine.calm import spare_the_collector
     from duetime.invokers.http.late import is_installed, load
 
+    if service is not None:
+        await to_thread(service.prepare)
     if is_installed():
         await to_thread(load)
     spare_the_collector()
@@ -221,7 +224,7 @@ def _own_address(settings: Settings, door: Door | None) -> str | None:
     return door.address if door is not None and not settings.keys and door.address.startswith("http") else None
 
 
-def _service(app: App, settings: Settings, ring: KeyRing) -> Any:
+def _service(app: App, settings: Settings, ring: KeyRing) -> Service:
     from duetime.api.service import build
 
     return build(app, settings, ring=ring)
