@@ -19,7 +19,7 @@ from duetime.model.instant import SECOND
 from duetime.model.job import HIGHEST_PRIORITY, JobFilter, State
 from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores import from_url
-from duetime.stores.sqlite import SqliteStore, faults, location, schema, upkeep, writer
+from duetime.stores.sqlite import SqliteStore, entrance, faults, location, schema, upkeep
 from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.hints import LOOK_AT_EVERYTHING, Pulse
 from duetime.stores.sqlite.session import STATEMENTS, Session, Transaction
@@ -262,7 +262,7 @@ class TestWriter:
         assert len({answer[0] for answer in answers}) == 1
 
     async def test_d1_locked_too_long(self, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(writer, "BUSY_LIMIT", 50_000)
+        monkeypatch.setattr(entrance, "BUSY_LIMIT", 50_000)
         draft = job(await store.time())
         neighbour = sqlite3.connect(path, isolation_level=None)
         neighbour.execute("BEGIN IMMEDIATE")

@@ -369,7 +369,7 @@ class TestTime:
         while await store.time() <= lease:
             await asyncio.sleep(0.01)
         burying = asyncio.ensure_future(store.bury(me))
-        while not store._writer._turnstile._waiting:
+        while not store._writer._entrance._turnstile._waiting:
             await asyncio.sleep(0)
         until = await store.time() + SECOND // 5
         while await store.time() < until:

@@ -20,10 +20,9 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.settle import Settlement
 from duetime.stores.sqlite import faults, settling
 from duetime.stores.sqlite.connection import connect
+from duetime.stores.sqlite.entrance import Entrance
 from duetime.stores.sqlite.session import Session, Transaction
 from duetime.stores.sqlite.thread import Request, ServingThread, deliver
-from duetime.stores.sqlite.turnstile import turnstile_of
-from duetime.stores.sqlite.writer import begin_immediate
 
 HOLD_LIMIT = 5 * SECOND
 QUEUE_LIMIT = 30 * SECOND
@@ -69,7 +68,7 @@ class Holder:
     def __init__(self, path: Path, committed: Callable[[list[Transaction]], None]) -> None:
         self._path = path
         self._committed = committed
-        self._turnstile = turnstile_of(path)
+        self._entrance = Entrance(path, self._open)
         self._pause = Event()
         self._connection: sqlite3.Connection | None = None
         self._hold: Hold | None = None
@@ -93,6 +92,7 @@ class Holder:
             request.error = StoreUnavailable(CLOSED)
         deliver(list(self._wishes))
         self._wishes.clear()
+        self._entrance.close()
         self._forget_connection()
 
     @property
@@ -113,7 +113,7 @@ class Holder:
                 f"{self._path}: transactions of other tasks kept this one waiting too long: repeat later, keep them short"
             )
         self._let_others_pass()
-        connection = begin_immediate(self._open, self._pause, self._turnstile)
+        connection = self._entrance.begin()
         connection.execute("SAVEPOINT duetime_task")
         self._hold, wish.hold.since = wish.hold, monotonic_micros()
         return wish.hold
@@ -201,7 +201,7 @@ class Holder:
 
     def _let_others_pass(self) -> None:
         """Those of this process can be counted; for those of others there is a gap now and then."""
-        self._turnstile.let_others_pass(PASS_SECONDS)
+        self._entrance.let_others_pass(PASS_SECONDS)
         now = monotonic_micros()
         if now - self._free_since > GAP:
             self._busy_since = now

@@ -1,34 +1,22 @@
-"""Signs of life. Each node locks the byte of its own number in a file beside the database, and the kernel lets go when the process dies.
-
-Such a lock belongs to the open file, not to the process: another handle in the same process sees it like everybody else.
-"""
+"""Signs of life: each node locks the byte of its own number, so that others can tell when its process is gone."""
 
 from __future__ import annotations
 
 import os
-import struct
-import sys
-import weakref
 from pathlib import Path
 
 from duetime.model.lease import NodeId
-
-if sys.platform == "linux":
-    import fcntl
-
-AVAILABLE = sys.platform == "linux"
-# struct flock: type, whence, start, length, pid (zero for these locks).
-_FLOCK = struct.Struct("hhqqi4x")
+from duetime.stores.sqlite.lockfile import AVAILABLE, close_in_children, could_lock, lock, open_beside
 
 
 class NodeLocks:
     """The locks of the nodes that joined through one store, and a second open file to look at those of others."""
 
     def __init__(self, database: Path) -> None:
-        self._path = database.with_name(f"{database.name}-nodes")
+        self._database = database
         self._held: dict[NodeId, int] = {}
         self._probe: int | None = None
-        _all.add(self)
+        close_in_children(self)
 
     def take(self, node: NodeId) -> int | None:
         """Lock the node's byte; answers the file's inode, or None where there are no such locks."""
@@ -36,11 +24,11 @@ class NodeLocks:
             return None
         self.release(node)  # of a transaction that was rolled back, which gave its number back, too
         try:
-            opened = self._open()
+            opened = open_beside(self._database)
         except OSError:
             return None  # without the file the lease alone tells
         try:
-            _lock(opened, node)
+            lock(opened, node)
         except OSError:
             os.close(opened)
             return None
@@ -58,11 +46,11 @@ class NodeLocks:
             return False
         try:
             if self._probe is None:
-                self._probe = self._open()
+                self._probe = open_beside(self._database)
             if os.fstat(self._probe).st_ino != inode:
                 self._forget_probe()
                 return False
-            return _could_lock(self._probe, node)
+            return could_lock(self._probe, node)
         except OSError:
             return False
 
@@ -71,33 +59,7 @@ class NodeLocks:
             self.release(node)
         self._forget_probe()
 
-    def _open(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
     def _forget_probe(self) -> None:
         if self._probe is not None:
             os.close(self._probe)
             self._probe = None
-
-
-def _lock(opened: int, node: NodeId) -> None:
-    if sys.platform == "linux":
-        fcntl.fcntl(opened, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, node, 1, 0))
-
-
-def _could_lock(opened: int, node: NodeId) -> bool:
-    if sys.platform == "linux":
-        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, node, 1, 0)
-        return bool(_FLOCK.unpack(fcntl.fcntl(opened, fcntl.F_OFD_GETLK, asked))[0] == fcntl.F_UNLCK)
-    return False
-
-
-def _let_go() -> None:
-    """A forked child shares the open files: it must not keep its parent's locks alive."""
-    for locks in list(_all):
-        locks.close()
-
-
-_all: weakref.WeakSet[NodeLocks] = weakref.WeakSet()
-if AVAILABLE:
-    os.register_at_fork(after_in_child=_let_go)

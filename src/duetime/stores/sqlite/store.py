@@ -29,6 +29,7 @@ from duetime.stores.sqlite import (
     jobs,
     listing,
     location,
+    lockfile,
     locks,
     nodes,
     noting,
@@ -59,7 +60,7 @@ NOT_OPEN = "the SQLite store is not open: await open() first"
 class SqliteStore:
     """One file. The clock is this machine's, and so are all its users."""
 
-    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=locks.AVAILABLE, transactions=True, embedded=True)
+    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=lockfile.AVAILABLE, transactions=True, embedded=True)
 
     def __init__(self, path: Path) -> None:
         self._path = path

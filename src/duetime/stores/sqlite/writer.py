@@ -5,20 +5,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event
 
 from duetime.clock import monotonic_micros, wall_micros
 from duetime.model.instant import SECOND, Micros
 from duetime.stores.sqlite import faults
 from duetime.stores.sqlite.connection import connect
+from duetime.stores.sqlite.entrance import Entrance
 from duetime.stores.sqlite.jobs import Addition
 from duetime.stores.sqlite.session import Transaction
 from duetime.stores.sqlite.thread import Request
-from duetime.stores.sqlite.turnstile import Turnstile, turnstile_of
 
-BUSY_LIMIT = 8 * SECOND  # longer than a task may hold the lock
-# SQLite's own waiting grows to 100 ms between looks, which a busy neighbour easily outlasts; at this pace nobody starves.
-BUSY_PAUSE_SECONDS = 0.001
 LONGEST_TURN = SECOND // 10  # after this a transaction takes no more work: others want to write, too
 MOST_TOGETHER = 5_000  # drafts of several callers in one batch
 
@@ -30,10 +26,9 @@ class Writer:
 
     def __init__(self, path: Path, committed: Callable[[list[Transaction]], None]) -> None:
         self._path = path
-        self._turnstile = turnstile_of(path)
+        self._entrance = Entrance(path, self._open)
         self._committed = committed
         self._connection: sqlite3.Connection | None = None
-        self._pause = Event()
         self.pulses = 0  # how often this writer raised the pulse, counted no later than anybody can see it
 
     def serve(self, requests: Requests) -> None:
@@ -42,6 +37,10 @@ class Writer:
             groups = groups[self._turn(groups) :]
 
     def close(self) -> None:
+        self._entrance.close()
+        self._forget_connection()
+
+    def _forget_connection(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -51,7 +50,7 @@ class Writer:
         pulses = self.pulses
         try:
             asked_at = monotonic_micros()
-            connection = begin_immediate(self._open, self._pause, self._turnstile)
+            connection = self._entrance.begin()
             served = self._perform(connection, groups, monotonic_micros() - asked_at)
             self._commit(connection, served)
         except Exception as problem:
@@ -100,31 +99,9 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error:
-            self.close()
+            self._forget_connection()
         if faults.breaks_connection(problem):
-            self.close()
-
-
-def begin_immediate(opened: Callable[[], sqlite3.Connection], pause: Event, turnstile: Turnstile) -> sqlite3.Connection:
-    """Wait for the write lock, in sight of those of this process who could let us through."""
-    give_up_at, waiting = monotonic_micros() + BUSY_LIMIT, False
-    try:
-        while True:
-            try:
-                connection = opened()
-                connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as problem:
-                if not faults.is_busy(problem) or monotonic_micros() > give_up_at:
-                    raise
-            else:
-                return connection
-            if not waiting:
-                turnstile.enter()
-                waiting = True
-            pause.wait(BUSY_PAUSE_SECONDS)
-    finally:
-        if waiting:
-            turnstile.leave()
+            self._forget_connection()
 
 
 def _grouped(requests: Requests) -> list[Requests]:
