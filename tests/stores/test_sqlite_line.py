@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -60,6 +61,14 @@ def test_without_a_file_there_is_no_line(tmp_path: Path) -> None:
     assert nowhere.may_try()
     nowhere.leave()
     nowhere.close()
+
+
+def test_where_nothing_can_be_locked_there_is_none_either(pair: tuple[Line, Line], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(opened: int, byte: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(line, "lock", refuse)
+    assert [each.may_try() for each in pair] == [True, True]
 
 
 def test_a_busy_neighbour_lets_others_in(tmp_path: Path) -> None:

@@ -66,11 +66,10 @@ class Line:
         try:
             if self._opened is None:
                 self._opened = open_beside(self._database)
-        except OSError:
-            return True  # no file, no line
-        try:
             lock(self._opened, HEAD)
-        except OSError:
+        except BlockingIOError:
             return False
+        except OSError:
+            return True  # no file, or none that can be locked: no line
         self._heading = True
         return True
