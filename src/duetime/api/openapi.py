@@ -27,7 +27,7 @@ def document(service: FastAPI) -> dict[str, Any]:
             title="Duetime",
             version=service.version,
             summary="Every task, in due time.",
-            description="Jobs and schedules. Errors are problem+json with a stable `code`.",
+            description="Jobs and schedules. Errors are problem+json with a stable code.",
             routes=service.routes,
         )
         schemas = made["components"]["schemas"]
