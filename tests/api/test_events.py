@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +62,16 @@ class Listener:
             told = await self.next()
             if (told.kind, told.data.get("action")) == (kind, action):
                 return told
+
+    async def all_of(self, job: dt.JobHandle, actions: Iterable[str]) -> list[Told]:
+        """What is told of a job, in whatever order: that it started may be known before the answer to who submitted it is in."""
+        missing, found = Counter(list(actions)), []
+        while missing:
+            told = await self.next()
+            if told.data.get("id") == str(job.id):
+                found.append(told)
+                missing -= Counter([told.data["action"]])
+        return found
 
     async def rest(self) -> list[Told]:
         """Everything up to the end."""
@@ -140,13 +151,11 @@ async def test_what_one_process_does_is_seen_by_listeners_of_another(kind: str, 
         await works.edit_schedule("hourly", {"priority": 8})
         assert (await listener.until("schedule", "replaced")).data["name"] == "hourly"
         job = await works.submit("greet")
-        for action, state in (("submitted", "pending"), ("started", "running"), ("succeeded", "succeeded")):
-            told = await listener.until("job", action)
-            assert (told.data["id"], told.data["state"], told.data["queue"], told.data["name"]) == (str(job.id), state, "default", "greet")
+        states = {"submitted": "pending", "started": "running", "succeeded": "succeeded"}
+        for told in await listener.all_of(job, states):
+            assert (told.data["state"], told.data["queue"], told.data["name"]) == (states[told.data["action"]], "default", "greet")
             assert told.data["at"].endswith("Z")
-        failing = await works.submit("fail")
-        for action in ("retrying", "started", "dead"):
-            assert (await listener.until("job", action)).data["id"] == str(failing.id)
+        await listener.all_of(await works.submit("fail"), ("submitted", "started", "retrying", "started", "dead"))
         await works.pause_queue("mail")
         assert (await listener.until("queue", "paused")).data["id"] == "mail"
         await works.trigger("hourly")
@@ -218,6 +227,36 @@ async def test_what_happened_right_before_somebody_listened_is_made_known(place:
     await place.app.pause_queue("mail")
     async with place.listening() as listener:
         assert (await listener.next()).kind == "reset"
+
+
+async def test_in_a_fleet_where_nothing_happens_those_who_listen_are_not_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What happens then is told, and not that something was missed."""
+    monkeypatch.setattr(audience, "LISTENING_FOR", 800_000)
+    monkeypatch.setattr(audience, "RENEW", 100_000)
+    monkeypatch.setattr(audience, "LOOK", 50_000)
+    monkeypatch.setattr(journal, "LOOK_AGAIN", 100_000)
+    monkeypatch.setattr(journal, "BEFORE_THE_END", 200_000)
+    works = worker(place.app.store)
+    async with place.listening() as listener:
+        await works.open()
+        await until(lambda: works.watch().journal.listened)
+        async with works.running():
+            await listener.until("node", "joined")
+            await asyncio.sleep(2.5)
+            await works.pause_queue("mail")
+            assert (await listener.next()).kind == "queue"
+        await works.close()
+
+
+async def test_looks_for_work_that_find_none_are_nothing_to_make_known(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "MISSED_WITHIN", 1_500_000)
+    works = worker(place.app.store)
+    async with works.running():
+        await asyncio.sleep(2.5)
+        async with place.listening() as listener:
+            await until(lambda: works.watch().journal.listened)
+            await works.pause_queue("mail")
+            assert (await listener.next()).kind == "queue"
 
 
 async def test_an_audience_that_has_gone_is_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

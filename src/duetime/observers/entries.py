@@ -127,6 +127,11 @@ def _node(action: str, node: int, now: Micros) -> Entry:
     return Entry("node", None, {"action": action, "id": str(node), "at": now})
 
 
+def is_empty(event: Event) -> bool:
+    """A claim or a settlement of no jobs: they come all the time, and there is nothing to tell."""
+    return isinstance(event, JobsClaimed | AttemptsSettled) and not event.jobs
+
+
 def tenants_of(event: Event) -> list[str | None]:
     """The tenant of each entry the event would make, for the entries that are only counted."""
     match event:

@@ -16,7 +16,7 @@ from duetime.errors import StoreError
 from duetime.model.events import Event
 from duetime.model.hint import EventHint, Hint
 from duetime.model.instant import SECOND, Micros
-from duetime.observers.entries import FEW, TOLD, Entry, entries_of, gap, many, tenants_of
+from duetime.observers.entries import FEW, TOLD, Entry, entries_of, gap, is_empty, many, tenants_of
 from duetime.observers.errand import Errand
 from duetime.store import Store, Unsubscribe
 
@@ -26,6 +26,7 @@ MOST_A_MOMENT = 40  # events written one by one
 MOST_AT_ALL = 140  # with those that are not of jobs: a flood of jobs does not drown them
 MOST_TENANTS = 100  # told of what was only counted; more of them are told that there was something
 LOOK_AGAIN = 10 * SECOND  # whether somebody listens: the hint may be lost
+BEFORE_THE_END = 2 * LOOK_AGAIN  # of what is known: look whether they go on listening
 AFTER_FAILURE = SECOND
 MISSED_WITHIN = 2 * LOOK_AGAIN  # what went untold so shortly before somebody listened is made known
 
@@ -51,7 +52,7 @@ class Journal:
         return self._clock.now() < self._listened_until
 
     def __call__(self, event: Event, now: Micros) -> None:
-        if type(event) not in TOLD:
+        if type(event) not in TOLD or is_empty(event):
             return
         if now < self._listened_until:
             self._gather(event, now)
@@ -114,7 +115,6 @@ class Journal:
             return AFTER_FAILURE
         self.written += len(waiting)
         self.merged += counted.total()
-        self._look_ahead(now)
         return None
 
     # -- whether somebody listens -------------------------------------------------------------------------------------
@@ -122,11 +122,6 @@ class Journal:
         monotonic = self._clock.monotonic()
         if self._looked_at is None or monotonic - self._looked_at >= LOOK_AGAIN:
             self._looked_at = monotonic
-            self._looking.ask(0)
-
-    def _look_ahead(self, now: Micros) -> None:
-        """Before what is known runs out."""
-        if self._listened_until - now < 2 * LOOK_AGAIN:
             self._looking.ask(0)
 
     def _heard(self, hint: Hint, loop: asyncio.AbstractEventLoop) -> None:
@@ -141,9 +136,11 @@ class Journal:
         except StoreError:
             return None  # the next event looks again
         self._looked_at = self._clock.monotonic()
-        if record is not None and record.expires_at is not None:
-            self.listen_until(record.expires_at)
-        return None
+        if record is None or record.expires_at is None:
+            return None
+        self.listen_until(record.expires_at)
+        # However quiet it is: what happens next is to be told, and not that something was missed.
+        return max(LOOK_AGAIN, record.expires_at - self._clock.now() - BEFORE_THE_END)
 
 
 def _summary(counted: Counter[str | None], now: Micros) -> list[Entry]:

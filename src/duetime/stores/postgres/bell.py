@@ -148,7 +148,7 @@ class Bell:
             return
         await connection.add_listener(CHANNEL, self._heard)
         self._ear = connection
-        self._tell([LOOK_AT_ALL])  # whatever was told while nobody listened
+        self._tell([LOOK_AT_ALL, EventHint(0)])  # whatever was told while nobody listened
 
     def _on_lost(self) -> None:
         self._lost.set()
