@@ -205,6 +205,8 @@ SCRIPTS = {
         job retry --all --yes
     """,
     "fleet": """
+        task list
+        task list --json
         job submit send --queue mail --at 2001-01-01T00:00:00Z
         queue list
         queue list --json

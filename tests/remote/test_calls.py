@@ -179,12 +179,19 @@ async def test_schedules_are_listed_over_pages(service: Caller, monkeypatch: pyt
     assert [one.name for one in await service.schedules(after="s1", limit=2)] == ["s2", "s3"]
 
 
-async def test_queues_and_nodes(service: Caller, served: Served) -> None:
+async def test_queues_tasks_and_nodes(service: Caller, served: Served) -> None:
     await service.submit("send", queue="mail")
     assert (await service.pause_queue("mail", "server moves")).pause_note == "server moves"
     [mail] = [queue for queue in await service.queues() if queue.name == "mail"]
     assert (mail.paused, mail.pending) == (True, 1)
     assert (await service.resume_queue("mail")).paused is False
+    assert await service.known_tasks() == []
+
+    @served.app.task("send", queue="mail")
+    async def send() -> None:
+        """Send it."""
+
+    assert await service.known_tasks() == [results.KnownTask(name="send", queue="mail", doc="Send it.")]
     async with served.app.running(roles=("planner",)):
         [node] = await service.nodes()
         assert (node.state, node.roles) == ("alive", ["planner"])

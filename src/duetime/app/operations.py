@@ -15,6 +15,7 @@ from duetime.app.client import Client
 from duetime.app.dead import DeadLetters
 from duetime.app.finding import find_schedule
 from duetime.app.keys import Keys
+from duetime.app.known import KnownTasks
 from duetime.app.listing import JobPage, JobQuery, page_of
 from duetime.app.planning import Planning
 from duetime.app.stats import Watching
@@ -51,7 +52,9 @@ class Submitted(NamedTuple):
     conflict: str | None  # as JobHandle.conflict
 
 
-class Operations(Planning, Versions, Backfilling, BulkOperations, WhyOperations, CalendarOperations, DeadLetters, Keys, Watching, Client):
+class Operations(
+    Planning, Versions, Backfilling, BulkOperations, WhyOperations, CalendarOperations, DeadLetters, Keys, KnownTasks, Watching, Client
+):
     # -- jobs ---------------------------------------------------------------------------------------------------------
     async def submit_target(self, wanted: NewTarget) -> Submitted:
         """Store one job; when this returns it is durable."""

@@ -18,6 +18,7 @@ from duetime.remote.results import (
     Event,
     Job,
     JobSummary,
+    KnownTask,
     Node,
     Plan,
     Preview,
@@ -131,6 +132,8 @@ class Access(Protocol):
     async def resume_queue(self, name: str) -> Queue: ...
 
     async def limit_queue(self, name: str, most: int | None = None, rate: str | None = None) -> Queue: ...
+
+    async def known_tasks(self) -> list[KnownTask]: ...
 
     async def nodes(self) -> list[Node]: ...
 

@@ -60,10 +60,12 @@ def complete_queues(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_task(context: typer.Context, incomplete: str) -> list[str]:
-    """Tasks that schedules or the newest jobs name."""
+    """Tasks that workers run, and those that schedules or the newest jobs name."""
 
     async def names(access: Access) -> Iterable[str | None]:
-        return {*(one.task for one in await access.schedules(limit=MOST)), *(one.task for one in await access.jobs(limit=NEWEST))}
+        scheduled = [one.task for one in await access.schedules(limit=MOST)]
+        submitted = [one.task for one in await access.jobs(limit=NEWEST)]
+        return {*(one.name for one in await access.known_tasks()), *scheduled, *submitted}
 
     return _asked(context, names, incomplete)
 

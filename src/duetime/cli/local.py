@@ -46,6 +46,7 @@ from duetime.remote.results import (
     Event,
     Job,
     JobSummary,
+    KnownTask,
     Node,
     Plan,
     Preview,
@@ -210,6 +211,9 @@ class Local:
     async def limit_queue(self, name: str, most: int | None = None, rate: str | None = None) -> Queue:
         await self._app.limit_queue(name, most, rate)
         return await self._queue(name)
+
+    async def known_tasks(self) -> list[KnownTask]:
+        return [of(KnownTask, one._asdict()) for one in await self._app.known_tasks()]
 
     async def nodes(self) -> list[Node]:
         now = await self._app.store.time()

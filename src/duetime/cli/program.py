@@ -21,6 +21,7 @@ from duetime.cli.queue import queue
 from duetime.cli.schedule import schedule
 from duetime.cli.serve import add_serve
 from duetime.cli.simulate import add_simulate
+from duetime.cli.task import task
 from duetime.cli.watching import add_watching
 from duetime.cli.why import add_why
 from duetime.cli.worker import add_worker
@@ -79,6 +80,7 @@ program.add_typer(job, name="job")
 program.add_typer(schedule, name="schedule")
 program.add_typer(dead, name="dead")
 program.add_typer(queue, name="queue")
+program.add_typer(task, name="task")
 program.add_typer(node, name="node")
 program.add_typer(key, name="key")
 for add in (add_demo, add_serve, add_worker, add_migrate, add_doctor, add_simulate, add_watching, add_why):

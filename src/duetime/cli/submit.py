@@ -71,6 +71,8 @@ def submit(
         stored = await access.submit(wanted, arguments, **options)
         if not as_json:
             _tell(stored)  # before the wait: whoever breaks it off still knows the job
+            if isinstance(wanted, str):
+                _warn_of_a_stranger(wanted, [one.name for one in await access.known_tasks()])
         return stored, await (_ended(access, stored.id) if wait else access.get_job(stored.id))
 
     _report(*with_access(context, work, creates=True), wait, as_json)
@@ -102,6 +104,17 @@ def _tell(stored: Submitted) -> None:
     say(str(stored.id))
     if stored.conflict is not None:
         typer.echo(CONFLICTS[stored.conflict], err=True)
+
+
+def _warn_of_a_stranger(task: str, known: list[str]) -> None:
+    """A name that was mistyped is seen now, and not when the job is missed. It may also be that its worker starts later."""
+    from difflib import get_close_matches
+
+    from duetime.cli.escape import visible
+
+    if task not in known:
+        meant = "".join(f"; did you mean {name!r}?" for name in get_close_matches(task, known, 1))
+        typer.echo(visible(f"no worker runs a task {task!r} at present: the job waits until one does{meant}"), err=True)
 
 
 def _report(stored: Submitted, found: Job, waited: bool, as_json: bool) -> None:

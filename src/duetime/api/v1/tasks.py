@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import ConfigDict, Field
@@ -13,10 +13,6 @@ from duetime.api.auth import Reader
 from duetime.api.edge import edge_of
 from duetime.api.models.fields import Output
 from duetime.api.routing import StrictRoute, answer, problems
-from duetime.app.operations import Operations
-from duetime.engine.herald import profiles
-from duetime.engine.terms import all_published
-from duetime.task import Task
 
 router = APIRouter(tags=["tasks"], route_class=StrictRoute)
 
@@ -41,21 +37,4 @@ class TasksOut(Output):
     responses=problems(),
 )
 async def list_tasks(request: Request, caller: Reader) -> Response:
-    view = edge_of(request).view(caller)
-    known = {name: _shown(task) for name, task in view.tasks.items()}
-    said = await all_published(view.store)
-    elsewhere = {name: {"name": name, "queue": said[name].queue if name in said else None, "doc": None} for name in await _of_nodes(view)}
-    merged = elsewhere | known
-    return answer({"items": [merged[name] for name in sorted(merged)]})
-
-
-async def _of_nodes(view: Operations) -> set[str]:
-    now = await view.now()
-    alive = {node.id for node in await view.nodes() if not node.dead and node.lease_until >= now}
-    said = await profiles(view.store)
-    return {name for node, profile in said.items() if node in alive for name in profile.targets if not name.startswith("@")}
-
-
-def _shown(task: Task[..., Any]) -> dict[str, Any]:
-    written = (task.__doc__ or "").strip().partition("\n")[0]
-    return {"name": task.name, "queue": task.options.queue, "doc": written or None}
+    return answer({"items": [task._asdict() for task in await edge_of(request).view(caller).known_tasks()]})

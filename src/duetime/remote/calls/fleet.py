@@ -1,4 +1,4 @@
-"""Queues, nodes, leases, keys and numbers."""
+"""Queues, tasks, nodes, leases, keys and numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from duetime.model.limit import Limit
 from duetime.remote.calls.fields import given, instant, lapse
 from duetime.remote.calls.paging import Page, everything, listed
 from duetime.remote.reading import read
-from duetime.remote.results import Calendar, Key, Lease, Me, NewKey, Node, Queue, Stats
+from duetime.remote.results import Calendar, Key, KnownTask, Lease, Me, NewKey, Node, Queue, Stats
 from duetime.remote.talk import Talk, ask, part
 
 
@@ -36,6 +36,11 @@ def limit_queue(name: str, most: int | None = None, rate: str | None = None) -> 
     if most is not None or rate is not None:
         Limit(most, rate=rate)  # refuses what cannot be meant
     return read(Queue, (yield ask("POST", f"/queues/{part(check_name(name, 'queue'))}/limit", {"most": most, "rate": rate})))
+
+
+def known_tasks() -> Talk[list[KnownTask]]:
+    """The names a job can be submitted under: of tasks that the service or a living node knows."""
+    return (yield from everything(Page[KnownTask], "/tasks"))
 
 
 def nodes() -> Talk[list[Node]]:

@@ -1,4 +1,4 @@
-"""Queues, nodes, leases and keys as the service shows them."""
+"""Queues, tasks, nodes, leases and keys as the service shows them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ class Queue:
     pending: int = 0
     due: int = 0
     running: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTask:
+    name: str
+    queue: str | None = None
+    doc: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
