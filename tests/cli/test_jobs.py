@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from duetime.stores.sqlite.store import SqliteStore
+from duetime.testing.conformance.drafts import HOUR, handed_over, joined, success
+from duetime.testing.conformance.drafts import job as draft
 from tests.cli.conftest import Duetime
 from tests.cli.fleet import Past
 
@@ -222,3 +226,21 @@ def test_discarding_all_asks_first(duetime: Duetime, past: Past) -> None:
 @pytest.mark.parametrize("arguments", [["retry"], ["retry", "--all", "x"], ["discard"], ["list", "--limit", "0"]])
 def test_dead_needs_ids_or_all(duetime: Duetime, arguments: list[str]) -> None:
     assert duetime("dead", *arguments).status == 2
+
+
+def test_a_job_that_waits_for_a_report_is_listed_at_its_own_time(duetime: Duetime, folder: Path) -> None:
+    """And not at the time by which the report has to come, which `job show` tells."""
+
+    async def hand_over_two() -> None:
+        store = SqliteStore(folder / "duetime.db")
+        await store.open()
+        await store.migrate()
+        node, now = await joined(store), await store.time()
+        reported, _ = [await handed_over(store, node, draft(now, tenant="default"), now + HOUR) for _ in range(2)]
+        assert await store.settle([success(reported, now)]) == []
+        await store.close()
+
+    asyncio.run(hand_over_two())
+    rows = duetime("job", "list").out.splitlines()[1:]
+    assert sorted(row.split()[1] for row in rows) == ["running", "succeeded"]
+    assert [row for row in rows if " (in " in row] == []

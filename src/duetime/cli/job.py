@@ -73,9 +73,9 @@ def show_jobs(found: list[JobSummary], as_json: bool) -> None:
 
 def _row(one: JobSummary) -> tuple[str, ...]:
     from duetime.cli.moments import full, now_here
-    from duetime.cli.shown import target_text
+    from duetime.cli.shown import due_of, target_text
 
-    due = full(one.due_at, now_here())
+    due = full(due_of(one), now_here())
     return str(one.id), one.state.value, target_text(one.target), one.schedule or "-", one.queue, due, str(one.attempt)
 
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duetime.cli.moments import full, now_here
+
+if TYPE_CHECKING:
+    from duetime.remote.results import JobSummary
+
+
+def due_of(job: JobSummary) -> datetime:
+    """When it was to start. Of a job whose agent works elsewhere `due_at` is when a report has to come, or had to."""
+    handed_over = job.state == "running" and job.node is None
+    reported = job.state in ("succeeded", "dead") and job.finished_at is not None and job.finished_at < job.due_at
+    return job.fire_time if handed_over or reported else job.due_at
 
 
 def shown_fields(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
