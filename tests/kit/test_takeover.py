@@ -206,6 +206,28 @@ async def test_a_socket_that_stays_silent_is_not_waited_for_for_ever() -> None:
         theirs.close()
 
 
+async def test_who_waited_for_the_world_before_holds_nothing_up() -> None:
+    """A server or a browser that all tests of a loop share: whatever they may hear one day, time goes on, and Stuck is told."""
+    takeover = make(patience=3600)
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    loop = asyncio.get_running_loop()
+    shared = asyncio.create_task(loop.sock_recv(ours, 10))
+    await asyncio.sleep(0)
+    takeover.begin(loop)
+    try:
+        await asyncio.sleep(3600)
+        assert takeover.micros() == HOUR
+        with pytest.raises(Stuck):
+            await takeover.until(lambda: False)
+    finally:
+        takeover.end()
+        theirs.send(b"late")
+        assert await shared == b"late"
+        ours.close()
+        theirs.close()
+
+
 def test_a_foreign_loop_is_refused() -> None:
     uvloop = pytest.importorskip("uvloop")
     loop = uvloop.new_event_loop()

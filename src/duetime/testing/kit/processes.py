@@ -16,11 +16,13 @@ class Processes:
         self._loop: Any = None  # what is used of it is private
         self._factory: Any = None
         self._tasks: dict[Process, set[asyncio.Task[Any]]] = {}
+        self._bystanders: set[asyncio.Task[Any]] = set()  # there before: a server or a browser all tests share
         self._any_dead = False
         self.attempts: set[asyncio.Task[Any]] = set()  # in which a task of the user runs at present
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._bystanders = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
         self._factory = loop.get_task_factory()
         loop.set_task_factory(cast(Any, self._make_task))
 
@@ -32,6 +34,7 @@ class Processes:
                 _forget([*tasks])
         self.bury()  # unwinding wakes others of the dead
         self._tasks.clear()
+        self._bystanders.clear()
         self._any_dead = False
         self.attempts.clear()
 
@@ -52,8 +55,8 @@ class Processes:
                     handle.cancel()
 
     def outsiders(self) -> list[asyncio.Task[Any]]:
-        """Attempts, and tasks that belong to no process."""
-        members = set().union(*self._tasks.values())
+        """Attempts, and tasks that belong to no process and were not there before."""
+        members = self._bystanders.union(*self._tasks.values())
         return [task for task in asyncio.all_tasks(self._loop) if task in self.attempts or task not in members]
 
     def _make_task(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
