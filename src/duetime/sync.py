@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from duetime.app.calendar import Calendar, FirePage
     from duetime.app.dead import DeadGroups
     from duetime.app.keys import NewKey
+    from duetime.app.known import KnownTask
     from duetime.app.listing import JobPage, JobQuery
     from duetime.app.operations import NewTarget, Submitted
     from duetime.app.planning import SchedulePlan
@@ -130,6 +131,9 @@ class SyncApp:
 
     def nodes(self) -> list[Node]:
         return self._call(lambda app: app.nodes())
+
+    def known_tasks(self) -> list[KnownTask]:
+        return self._call(lambda app: app.known_tasks())
 
     # -- what the HTTP API asks for -----------------------------------------------------------------------------------
     def submit_target(self, wanted: NewTarget) -> Submitted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,8 @@ from duetime.cli.completion import complete_conflict, complete_task
 from duetime.cli.flags import AtFlag, DelayFlag, JsonFlag, LabelsFlag, MethodFlag, PayloadFlag, PriorityFlag, QueueFlag, words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from duetime.cli.access import Access, JobId
     from duetime.remote.results import Job, Submitted
 
@@ -71,28 +74,35 @@ def submit(
         stored = await access.submit(wanted, arguments, **options)
         if not as_json:
             _tell(stored)  # before the wait: whoever breaks it off still knows the job
-            if isinstance(wanted, str):
+        with _goes_on(stored.id):
+            if isinstance(wanted, str) and not as_json:
                 _warn_of_a_stranger(wanted, [one.name for one in await access.known_tasks()])
-        return stored, await (_ended(access, stored.id) if wait else access.get_job(stored.id))
+            return stored, await (_ended(access, stored.id) if wait else access.get_job(stored.id))
 
     _report(*with_access(context, work, creates=True), wait, as_json)
 
 
 async def _ended(access: Access, job_id: JobId) -> Job:
     """The job when it is final. What it waits for is said once, when that takes a while: perhaps nobody runs its task."""
-    from asyncio import CancelledError
-
     from duetime.cli.escape import visible
     from duetime.errors import WaitTimeout
 
     try:
-        try:
-            return await access.wait_for(job_id, PATIENCE)
-        except WaitTimeout:
-            found = await access.why_job(job_id)
-            remedy = "" if found.remedy is None else f" -> {found.remedy}"
-            typer.echo(visible(f"so far: {found.why}{remedy}"), err=True)
-        return await access.wait_for(job_id)
+        return await access.wait_for(job_id, PATIENCE)
+    except WaitTimeout:
+        found = await access.why_job(job_id)
+        remedy = "" if found.remedy is None else f" -> {found.remedy}"
+        typer.echo(visible(f"so far: {found.why}{remedy}"), err=True)
+    return await access.wait_for(job_id)
+
+
+@contextmanager
+def _goes_on(job_id: JobId) -> Iterator[None]:
+    """Whoever presses Ctrl+C ends the command, and not the job."""
+    from asyncio import CancelledError
+
+    try:
+        yield
     except CancelledError:
         typer.echo(f"no longer waiting; the job is stored and goes on: `duetime job show {job_id}`", err=True)
         raise
