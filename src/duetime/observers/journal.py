@@ -75,6 +75,9 @@ class Journal:
                 self._writing.ask(0)
             self._untold_at = None
         self._listened_until = expires_at
+        if self._unsubscribe is not None:
+            # However quiet it is: what happens next is to be told, and not that something was missed.
+            self._looking.ask(max(LOOK_AGAIN, expires_at - self._clock.now() - BEFORE_THE_END))
 
     async def close(self) -> None:
         """Write what waits, if the store takes it."""
@@ -134,13 +137,11 @@ class Journal:
         try:
             record = await self._store.get_record(*AUDIENCE)
         except StoreError:
-            return None  # the next event looks again
+            return AFTER_FAILURE if self.listened else None  # then the next event looks again
         self._looked_at = self._clock.monotonic()
-        if record is None or record.expires_at is None:
-            return None
-        self.listen_until(record.expires_at)
-        # However quiet it is: what happens next is to be told, and not that something was missed.
-        return max(LOOK_AGAIN, record.expires_at - self._clock.now() - BEFORE_THE_END)
+        if record is not None and record.expires_at is not None:
+            self.listen_until(record.expires_at)
+        return None
 
 
 def _summary(counted: Counter[str | None], now: Micros) -> list[Entry]:
