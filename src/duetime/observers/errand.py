@@ -13,7 +13,8 @@ class Errand:
 
     def __init__(self, work: Callable[[], Awaitable[Micros | None]]) -> None:
         self._work = work
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._due = 0.0  # when it rings: not every loop's handles tell
         self._running: asyncio.Task[None] | None = None
         self._wanted: Micros | None = None  # asked for while it was under way
 
@@ -23,9 +24,10 @@ class Errand:
             self._wanted = within if self._wanted is None else min(self._wanted, within)
             return
         loop = asyncio.get_running_loop()
-        if self._timer is None or self._timer.when() > loop.time() + within / SECOND:
+        due = loop.time() + within / SECOND
+        if self._timer is None or self._due > due:
             self._forget_timer()
-            self._timer = loop.call_later(within / SECOND, self._start)
+            self._timer, self._due = loop.call_later(within / SECOND, self._start), due
 
     async def close(self) -> None:
         """What is under way is finished; what was asked for is not begun."""

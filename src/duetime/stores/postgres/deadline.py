@@ -12,15 +12,17 @@ class Deadline:
     def __init__(self, on_late: Callable[[], None]) -> None:
         self._on_late = on_late
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._rings_at = inf  # the timer: not every loop's handles tell
         self.at = inf  # on the clock of the event loop
 
     def begin(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         self.at = loop.time() + seconds
-        if self._timer is None or loop is not self._loop or self._timer.when() > self.at:
+        if self._timer is None or loop is not self._loop or self._rings_at > self.at:
             self.forget()
-            self._loop, self._timer = loop, loop.call_at(self.at, self._ring, loop)
+            self._loop = loop
+            self._set()
 
     def end(self) -> None:
         """It was answered."""
@@ -32,11 +34,15 @@ class Deadline:
             self._timer.cancel()
         self._timer = None
 
+    def _set(self) -> None:
+        assert self._loop is not None
+        self._timer, self._rings_at = self._loop.call_at(self.at, self._ring, self._loop), self.at
+
     def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         if self.at == inf:
             return
         if loop.time() < self.at:
-            self._timer = loop.call_at(self.at, self._ring, loop)
+            self._set()
         else:
             self._on_late()
