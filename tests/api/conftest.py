@@ -15,6 +15,7 @@ import duetime as dt
 from duetime.api.service import build
 from duetime.config import Settings
 from duetime.model.keyring import KeyRing
+from tests.api.listeners import Place, service, worker
 
 RING = KeyRing.parse(["k1:" + base64.b64encode(b"k" * 32).decode()])
 TASK = {"type": "task", "name": "invoice.send"}
@@ -71,3 +72,9 @@ def refused(answer: httpx.Response, status: int, code: str, field: str | None = 
     if field is not None:
         assert problem["field"] == field, problem
     return problem
+
+
+@pytest.fixture
+async def place() -> AsyncIterator[Place]:
+    async with service(worker("memory://")) as made:
+        yield made

@@ -3,140 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import httpx2 as httpx
 import pytest
 
 import duetime as dt
 from duetime.api import server, streams
 from duetime.api.auth import Asked, Caller, Scope
 from duetime.api.problems import Refused
-from duetime.api.server import address_of, listen, serving
-from duetime.api.service import build
-from duetime.app import audience
-from duetime.app.audience import Notice, Seat
-from duetime.config import Settings
 from duetime.observers import journal
 from duetime.observers.entries import Entry
 from tests.api.conftest import Api, refused
-
-PATIENCE = 60.0
-
-
-class Told(NamedTuple):
-    id: int
-    kind: str
-    data: dict[str, Any]
-
-
-class Listener:
-    """One stream, read as it comes."""
-
-    def __init__(self, answer: httpx.Response) -> None:
-        self.answer = answer
-        self._lines = answer.aiter_lines()
-
-    async def next(self) -> Told:
-        found: dict[str, str] = {}
-        async with asyncio.timeout(PATIENCE):
-            async for line in self._lines:
-                name, _, value = line.partition(": ")
-                if line:
-                    found[name] = value
-                elif "data" in found:
-                    return Told(int(found["id"]), found["event"], json.loads(found["data"]))
-                else:
-                    found.clear()
-        raise EOFError
-
-    async def until(self, kind: str, action: str) -> Told:
-        """The first of this kind; others before it are passed over."""
-        while True:
-            told = await self.next()
-            if (told.kind, told.data.get("action")) == (kind, action):
-                return told
-
-    async def all_of(self, job: dt.JobHandle, actions: Iterable[str]) -> list[Told]:
-        """What is told of a job, in whatever order: that it started may be known before the answer to who submitted it is in."""
-        missing, found = Counter(list(actions)), []
-        while missing:
-            told = await self.next()
-            if told.data.get("id") == str(job.id):
-                found.append(told)
-                missing -= Counter([told.data["action"]])
-        return found
-
-    async def rest(self) -> list[Told]:
-        """Everything up to the end."""
-        found = []
-        try:
-            while True:
-                found.append(await self.next())
-        except EOFError:
-            return found
-
-
-class Place:
-    """A service on a port of its own."""
-
-    def __init__(self, app: dt.App, address: str) -> None:
-        self.app = app
-        self.address = address
-
-    @asynccontextmanager
-    async def listening(self, query: str = "", **headers: str) -> AsyncIterator[Listener]:
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
-        async with (
-            httpx.AsyncClient(base_url=self.address, timeout=PATIENCE, trust_env=False) as client,
-            client.stream("GET", f"/api/v1/events{query}", headers=given) as answer,
-        ):
-            if answer.status_code != 200:
-                await answer.aread()
-            yield Listener(answer)
-
-
-@asynccontextmanager
-async def service(app: dt.App, **options: Any) -> AsyncIterator[Place]:
-    await app.open()
-    listener = listen("127.0.0.1", 0)
-    try:
-        async with serving(build(app, Settings(), **options), listener):
-            yield Place(app, address_of(listener))
-    finally:
-        listener.close()
-        await app.close()
-
-
-def worker(store: Any) -> dt.App:
-    app = dt.App(store)
-
-    @app.task("greet")
-    async def greet() -> None: ...
-
-    @app.task("fail", retry=dt.Retry(max_attempts=2, first_delay="10ms"))
-    async def fail() -> None:
-        raise ValueError("no")
-
-    return app
-
-
-@pytest.fixture
-async def place() -> AsyncIterator[Place]:
-    async with service(worker("memory://")) as made:
-        yield made
-
-
-async def until(done: Callable[[], bool] | Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not (answer if isinstance(answer := done(), bool) else await answer):
-            await asyncio.sleep(0.01)
+from tests.api.listeners import PATIENCE, Place, service, until, worker
 
 
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -212,92 +92,6 @@ async def test_what_is_no_longer_kept_is_a_reset(place: Place, monkeypatch: pyte
     async with place.listening(last_event_id=str(last.id)) as listener:
         await place.app.resume_queue("mail")
         assert (await listener.next()).kind == "queue"
-
-
-async def test_while_nobody_listens_nothing_is_written(place: Place) -> None:
-    async with place.app.running():
-        await (await place.app.submit("greet")).wait("60s")
-        await place.app.pause_queue("mail")
-    await place.app.watch().journal.close()  # what waits to be written is
-    assert await place.app.store.last_event() == 0
-
-
-async def test_what_happened_right_before_somebody_listened_is_made_known(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first listener's record takes a moment to get round: what a process did meanwhile it could not tell."""
-    await place.app.pause_queue("mail")
-    async with place.listening() as listener:
-        assert (await listener.next()).kind == "reset"
-
-
-def listen_shortly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For three seconds instead of a minute, and looking long before their end: this machine may be busy."""
-    monkeypatch.setattr(audience, "LISTENING_FOR", 3_000_000)
-    monkeypatch.setattr(audience, "RENEW", 100_000)
-    monkeypatch.setattr(audience, "LOOK", 50_000)
-    monkeypatch.setattr(journal, "LOOK_AGAIN", 100_000)
-    monkeypatch.setattr(journal, "BEFORE_THE_END", 2_700_000)
-
-
-async def test_who_listened_here_and_left_is_not_the_only_one(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others still listen elsewhere."""
-    listen_shortly(monkeypatch)
-    other = worker(place.app.store)
-    await other.open()
-    other.watch()
-    events = aiter(other.events(["queue"]))
-    coming = asyncio.ensure_future(anext(events))
-    await until(lambda: other.audience.size == 1)
-    async with place.listening():
-        pass
-    await asyncio.sleep(4)
-    await place.app.pause_queue("mail")
-    assert (await coming).kind == "queue"
-    await events.aclose()  # type: ignore[attr-defined]  # a generator has it
-    await other.close()
-
-
-async def test_in_a_fleet_where_nothing_happens_those_who_listen_are_not_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What happens then is told, and not that something was missed."""
-    listen_shortly(monkeypatch)
-    works = worker(place.app.store)
-    async with place.listening() as listener:
-        await works.open()
-        await until(lambda: works.watch().journal.listened)
-        async with works.running():
-            await listener.until("node", "joined")
-            await asyncio.sleep(4)
-            await works.pause_queue("mail")
-            assert (await listener.next()).kind == "queue"
-        await works.close()
-
-
-async def test_looks_for_work_that_find_none_are_nothing_to_make_known(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "MISSED_WITHIN", 1_500_000)
-    works = worker(place.app.store)
-    async with works.running():
-        await asyncio.sleep(2.5)
-        async with place.listening() as listener:
-            await until(lambda: works.watch().journal.listened)
-            await works.pause_queue("mail")
-            assert (await listener.next()).kind == "queue"
-
-
-async def test_an_audience_that_has_gone_is_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audience, "LISTENING_FOR", 300_000)
-    async with place.listening():
-        pass
-    await until(lambda: place.app.audience.size == 0)
-
-    async def expired() -> bool:
-        return await place.app.store.get_record(*journal.AUDIENCE) is None
-
-    await until(expired)
-    before = await place.app.store.last_event()
-    await place.app.pause_queue("mail")
-    async with place.app.running():
-        await (await place.app.submit("greet")).wait("60s")
-    await place.app.watch().journal.close()
-    assert await place.app.store.last_event() == before
 
 
 async def test_too_many_at_once_are_only_counted(place: Place) -> None:
@@ -384,19 +178,6 @@ async def test_a_comment_comes_while_nothing_happens(place: Place, monkeypatch: 
     assert listener.answer.headers["content-type"] == "text/event-stream; charset=utf-8"
 
 
-def test_a_seat_holds_so_many_and_then_begins_anew() -> None:
-    left: list[Seat] = []
-    seat = Seat("t", frozenset({"job"}), left.append)
-    for number in range(audience.MOST_WAITING):
-        seat.offer(Notice(number, "job", {}, "t"))
-        seat.offer(Notice(number, "node", {}))
-    assert not seat.over
-    seat.offer(Notice(5_000, "job", {}, "t"))
-    seat.offer(Notice(5_001, "job", {}, "t"))
-    assert seat.over
-    assert (seat.take(), seat.take()) == (Notice(5_000, "reset", {"action": "reset"}), None)
-
-
 async def test_who_takes_nothing_is_dropped(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "SEND_WITHIN", 0.2)
     host, port = place.address.removeprefix("http://").split(":")
@@ -413,39 +194,6 @@ async def test_who_takes_nothing_is_dropped(place: Place, monkeypatch: pytest.Mo
     async with place.listening() as listener:
         await place.app.pause_queue("mail")
         assert (await listener.next()).kind == "queue"
-
-
-async def test_a_store_that_was_away_is_followed_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audience, "AFTER_FAILURE", 10_000)
-    store = place.app.store
-    read, failures = store.list_events, 0
-
-    async def away(after: int, limit: int) -> list[tuple[int, bytes]]:
-        nonlocal failures
-        failures += 1
-        if failures < 4:
-            raise dt.errors.StoreUnavailable("away")
-        return await read(after, limit)
-
-    async with place.listening() as listener:
-        monkeypatch.setattr(store, "list_events", away)
-        await place.app.pause_queue("mail")
-        assert (await listener.next()).kind == "queue"
-        assert failures >= 4
-
-
-async def test_an_app_can_listen_by_itself() -> None:
-    app = worker("memory://")
-    await app.open()
-    app.watch()
-    events = aiter(app.events(["queue"]))
-    coming = asyncio.ensure_future(anext(events))
-    await until(lambda: app.audience.size == 1)
-    await app.pause_queue("mail")
-    assert (await coming).data["action"] == "paused"
-    await events.aclose()  # type: ignore[attr-defined]  # a generator has it
-    assert app.audience.size == 0
-    await app.close()
 
 
 @pytest.mark.parametrize(("query", "field"), [("?types=job,people", "types"), ("?types=", "types"), ("?type=job", "type")])
