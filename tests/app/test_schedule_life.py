@@ -60,6 +60,7 @@ async def test_fires_are_planned_ahead_with_what_the_schedule_says(app: dt.App) 
     assert all(job.fire_time.second % 5 == 0 and job.fire_time.microsecond == 0 for job in jobs)
 
 
+@pytest.mark.slow
 async def test_it_shows_what_has_fired_and_what_comes_though_the_planner_is_ahead(app: dt.App) -> None:
     async with app.running(lookahead="30s"):
         await app.schedule("ahead", "elsewhere", dt.Every("5s"))
@@ -106,6 +107,7 @@ async def test_max_runs_ends_it(app: dt.App, ticks: list[tuple[datetime, datetim
     assert len(ticks) == 3
 
 
+@pytest.mark.slow
 async def test_end_at_ends_it(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
     async with app.running(lookahead=LOOKAHEAD):
         end = datetime.now(UTC) + timedelta(seconds=2)

@@ -85,6 +85,7 @@ async def test_replacing_what_is_not_there_creates_it(app: dt.App) -> None:
     assert (await app.schedule("name", "work", dt.Every("1h"), replace=True)).version == 1
 
 
+@pytest.mark.slow
 async def test_one_that_is_over_may_be_declared_again(app: dt.App) -> None:
     """A process that restarts after the instant declares the same as before: nothing to complain about."""
 

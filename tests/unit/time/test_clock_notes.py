@@ -125,6 +125,7 @@ def test_every_time_that_happens_twice_is_noted_and_no_other(name: str, expressi
 
 @settings(max_examples=250, deadline=None)
 @given(st.sampled_from(ZONES), st.sampled_from(FIXED), st.data())
+@pytest.mark.slow
 def test_every_fixed_time_that_does_not_exist_is_noted(name: str, expression: str, data: st.DataObject) -> None:
     """A fire at another local time than those of the expression stands for one that does not exist, and says so."""
     changes = changes_of(name, 1990, 2037)
