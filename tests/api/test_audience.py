@@ -10,6 +10,7 @@ import duetime as dt
 from duetime.app import audience
 from duetime.app.audience import Notice, Seat
 from duetime.observers import journal
+from duetime.store import Record
 from tests.api.listeners import Place, until, worker
 
 
@@ -68,6 +69,31 @@ async def test_in_a_fleet_where_nothing_happens_those_who_listen_are_not_forgott
             await works.pause_queue("mail")
             assert (await listener.next()).kind == "queue"
         await works.close()
+
+
+async def test_who_cannot_look_for_a_moment_tries_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    listen_shortly(monkeypatch)
+    monkeypatch.setattr(journal, "AFTER_FAILURE", 20_000)
+    works, failures = worker(place.app.store), 0
+    await works.open()
+    async with place.listening() as listener:
+        await until(lambda: works.watch().journal.listened)
+        store = works.watch().journal._store
+        read = store.get_record
+
+        async def away(kind: str, tenant: str, key: str) -> Record | None:
+            nonlocal failures
+            failures += 1
+            if failures < 4:
+                raise dt.errors.StoreUnavailable("away")
+            return await read(kind, tenant, key)
+
+        monkeypatch.setattr(store, "get_record", away)
+        await asyncio.sleep(4)
+        await works.pause_queue("mail")
+        assert (await listener.next()).kind == "queue"
+        assert failures >= 4
+    await works.close()
 
 
 async def test_looks_for_work_that_find_none_are_nothing_to_make_known(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
