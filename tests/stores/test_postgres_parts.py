@@ -9,6 +9,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -256,6 +257,22 @@ class TestDeadline:
         await asyncio.sleep(0.2)
         assert len(rung) == 1
         assert rung[0] - began >= 0.05
+
+    def test_a_loop_whose_handles_do_not_tell_when_they_ring(self) -> None:
+        """uvloop's, when that is at once."""
+        rung: list[bool] = []
+        deadline = Deadline(lambda: rung.append(True))
+
+        async def ask() -> None:
+            deadline.begin(0.0001)
+            deadline.end()
+            deadline.begin(60)
+            await asyncio.sleep(0.01)
+            deadline.forget()
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(ask())
+        assert rung == []
 
     async def test_a_shorter_one_does_not_wait_for_the_timer_of_a_longer_one(self) -> None:
         rung: list[bool] = []
