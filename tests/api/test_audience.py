@@ -44,7 +44,7 @@ async def test_who_listened_here_and_left_is_not_the_only_one(place: Place, monk
     other = worker(place.app.store)
     await other.open()
     other.watch()
-    events = aiter(other.events(["queue"]))
+    events = other.events(["queue"])
     coming = asyncio.ensure_future(anext(events))
     await until(lambda: other.audience.size == 1)
     async with place.listening():
@@ -52,7 +52,7 @@ async def test_who_listened_here_and_left_is_not_the_only_one(place: Place, monk
     await asyncio.sleep(4)
     await place.app.pause_queue("mail")
     assert (await coming).kind == "queue"
-    await events.aclose()  # type: ignore[attr-defined]  # a generator has it
+    await events.aclose()
     await other.close()
 
 
@@ -161,11 +161,11 @@ async def test_an_app_can_listen_by_itself() -> None:
     app = worker("memory://")
     await app.open()
     app.watch()
-    events = aiter(app.events(["queue"]))
+    events = app.events(["queue"])
     coming = asyncio.ensure_future(anext(events))
     await until(lambda: app.audience.size == 1)
     await app.pause_queue("mail")
     assert (await coming).data["action"] == "paused"
-    await events.aclose()  # type: ignore[attr-defined]  # a generator has it
+    await events.aclose()
     assert app.audience.size == 0
     await app.close()

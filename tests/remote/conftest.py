@@ -35,11 +35,11 @@ class Caller:
         if isinstance(self.client, dt.Client):
             following = self.client.events(**options)
             found = await asyncio.to_thread(lambda: [next(following) for _ in range(count)])
-            following.close()  # type: ignore[attr-defined]  # it is a generator
+            following.close()
             return found
         stream = self.client.events(**options)
         found = [await anext(stream) for _ in range(count)]
-        await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
+        await stream.aclose()
         return found
 
     async def close(self) -> None:

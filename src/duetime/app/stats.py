@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
 from duetime.app.audience import Audience, Notice
@@ -29,7 +29,7 @@ class Watching(Client):
         wanted = check_times(since, step)
         return await self._statistics.read(self._tenant, *wanted, await self._commands.now(), self._own_watch())
 
-    async def events(self, types: Iterable[str] = KINDS, after: int | None = None) -> AsyncIterator[Notice]:
+    async def events(self, types: Iterable[str] = KINDS, after: int | None = None) -> AsyncGenerator[Notice, None]:
         """What happens in the fleet from now on, or after the event with this id: changes of jobs, schedules, nodes and queues."""
         self._require_open()
         seat, position = await self._audience.attend(self._tenant, check_types(types))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator, Sequence
 from functools import wraps
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
@@ -129,7 +129,7 @@ class Client:
     create_key = Blocks(fleet.create_key)
     revoke_key = Blocks(fleet.revoke_key)
 
-    def events(self, types: Sequence[str] | None = None, *, after: int | None = None) -> Iterator[Event]:
+    def events(self, types: Sequence[str] | None = None, *, after: int | None = None) -> Generator[Event, None, None]:
         """What happens, as it happens; `after` is the id of the last event already seen. Interruptions are bridged."""
         feed = Feed(types, after, self._patience)
         while True:
@@ -243,7 +243,7 @@ class AsyncClient:
     create_key = Awaits(fleet.create_key)
     revoke_key = Awaits(fleet.revoke_key)
 
-    async def events(self, types: Sequence[str] | None = None, *, after: int | None = None) -> AsyncIterator[Event]:
+    async def events(self, types: Sequence[str] | None = None, *, after: int | None = None) -> AsyncGenerator[Event, None]:
         """What happens, as it happens; `after` is the id of the last event already seen. Interruptions are bridged."""
         feed = Feed(types, after, self._patience)
         while True:
