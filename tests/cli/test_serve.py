@@ -116,7 +116,7 @@ def test_a_wrong_start_is_refused_in_one_line(duetime: Duetime, options: list[st
     Path("tasks.py").write_text(TASKS)
     Path("broken.py").write_text("1 / 0")
     Path("needy.py").write_text("import no_such_module")
-    done = duetime("serve", *options)
+    done = duetime("serve", "--port", "0", *options)  # 8080 may be taken
     for name in ("tasks", "broken", "needy"):
         sys.modules.pop(name, None)
     assert (done.status, told in done.err) == (2, True), done.err
