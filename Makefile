@@ -1,4 +1,4 @@
-# Duetime. `make` alone lists what there is; every target prepares .venv by itself.
+# Duetime. `make` alone lists the targets; every target prepares .venv first.
 .DEFAULT_GOAL := help
 .PHONY: setup run test check quick-tests bench fmt lint types layers ui screenshots docs lock clean help
 
@@ -11,11 +11,11 @@ PYTEST := $(BIN)/python -m pytest
 PYTEST_FLAGS ?=
 # One more than the cores of a small machine: many tests wait for a process, a disk or a clock.
 WORKERS ?= 3
-# A worker that has nothing left takes over from the busiest; without that, all of the slow tests of the web UI, near the end, go to one.
+# An idle worker takes tests from the busiest. Otherwise one worker gets all slow tests of the web UI.
 PARALLEL = -n $(WORKERS) --dist worksteal
 ARGS ?=
 
-setup: ## make .venv with the locked requirements (quick when nothing changed)
+setup: ## create .venv with the locked requirements (quick when nothing changed)
 	@PYTHON="$(PYTHON)" tools/setup
 
 run: setup ## start a node on a SQLite file: make run ARGS="--app tasks:app"
@@ -24,7 +24,7 @@ run: setup ## start a node on a SQLite file: make run ARGS="--app tasks:app"
 test: setup lint types layers ## everything: checks, then all tests, PostgreSQL included
 	$(PYTEST) $(PARALLEL) $(PYTEST_FLAGS)
 
-check: setup ## the quick loop: checks, unit tests, the engine on memory and SQLite
+check: setup ## quick: checks, unit tests, the engine on memory and SQLite
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target quick-tests lint types layers
 
 quick-tests: setup
@@ -33,30 +33,31 @@ quick-tests: setup
 bench: setup ## measure speed: make bench ARGS="--help"
 	$(BIN)/python -m bench $(ARGS)
 
-fmt: setup ## format the code and mend what can be mended
-	$(BIN)/ruff format
+fmt: setup ## format Python and the web UI, and fix what the linter can fix
 	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/python tools/build_ui.py --format
 
-lint: setup ## style, without changing anything
+lint: setup ## check style without changing files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: setup ## mypy, strict; and the web UI against the API
+types: setup ## check types: mypy, and the web UI against the API
 	$(BIN)/mypy
 	$(BIN)/python tools/ui_types.py --check
 	$(BIN)/python tools/build_ui.py --check
 
-layers: setup ## the dependency law
+layers: setup ## the rules of which package imports which
 	$(BIN)/lint-imports --no-cache
 
-ui: setup ## the web UI anew, with its types from the API
+ui: setup ## build the web UI, with its types from the API
 	$(BIN)/python tools/ui_types.py
 	$(BIN)/python tools/build_ui.py
 
-screenshots: setup ## pictures of every page into docs/images/
+screenshots: setup ## take pictures of every page into docs/images/
 	$(BIN)/python -m tests.ui.screenshots
 
-docs: setup ## write the reference pages anew from the code
+docs: setup ## generate the reference pages from the code
 	$(BIN)/python tools/reference.py
 
 lock: setup ## refresh the hashed requirements

@@ -1,4 +1,4 @@
-"""The wheel's build hook: a wheel holds the built web UI, so that nobody who installs it needs node."""
+"""The wheel's build hook: a wheel holds the built web UI, so that an installation needs no node."""
 
 from __future__ import annotations
 

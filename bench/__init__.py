@@ -1,1 +1,2 @@
-"""How fast Duetime is: every workload beside the bare store, in one run. `python -m bench --help`."""
+"""How fast Duetime is: every workload next to a bare loop on the same store, in one run. `python -m bench
+--help`."""

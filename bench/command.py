@@ -1,4 +1,4 @@
-"""`python -m bench`: runs the workloads asked for, prints the table, writes the JSON."""
+"""`python -m bench`: run the chosen workloads, print the table, write the JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RAW_DATABASE = "raw"
 
 @dataclass(slots=True)
 class Run:
-    """One invocation: what is measured so far, and what could not be."""
+    """One invocation: the figures so far, and the workloads that failed."""
 
     scale: Scale
     began: float = field(default_factory=time.monotonic)
@@ -43,7 +43,7 @@ class Run:
         sys.stderr.flush()
 
     def collect(self, run: str, name: str, figures: Callable[[], Iterator[Figure]]) -> None:
-        """What fails is told and the rest still measured."""
+        """Report a failure and go on with the next workload."""
         self.say(f"{run} {name}")
         stolen = StolenTime()
         try:
@@ -58,7 +58,7 @@ class Run:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    # As Ctrl-C does: unwind, so that servers and workers are stopped and their files removed.
+    # Like Ctrl-C: unwind, so that servers and workers stop and their files are removed.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     run = Run(QUICK if options.quick else FULL)
     about = {**machine(), "quick": options.quick, "scale": asdict(run.scale)}
@@ -120,9 +120,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("workloads", nargs="*", type=_known, metavar="workload", help="what to measure")
     parser.add_argument("--store", choices=("postgres", "sqlite", "all"), default="all")
-    parser.add_argument("--peers", action="store_true", help=f"run the peers too, by the harness in {peers.FOLDER_VARIABLE}")
-    parser.add_argument("--quick", action="store_true", help="fewer repeats, shorter runs, 1 M pending at most")
-    parser.add_argument("--json", type=Path, default=LATEST, metavar="FILE", help="where to write the figures (%(default)s)")
+    parser.add_argument(
+        "--peers", action="store_true", help=f"run the peers too, by the harness in {peers.FOLDER_VARIABLE}"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer repeats, shorter runs, 1 M pending at most"
+    )
+    parser.add_argument(
+        "--json", type=Path, default=LATEST, metavar="FILE", help="where to write the figures (%(default)s)"
+    )
     return parser
 
 

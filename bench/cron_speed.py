@@ -11,13 +11,33 @@ START = 1_790_000_000_000_000
 REACH = 40 * 366 * 86_400 * 1_000_000
 CALLS, ROUNDS = 2_000, 7
 ZONES = ("UTC", "Europe/Berlin")
-COMMON = ("* * * * *", "*/5 * * * * *", "30 2 * * *", "0 9 * * MON-FRI", "*/15 9-17 * * MON-FRI", "0 */2 * * *")
-RARE = ("0 0 29 2 1", "59 59 23 31 12 ?", "0 0 29 2 *", "0 0 29 2 */7", "* * 29 2 */7", "0 0 L-3W * *", "0 0 * * FRI#5")
-RULES = ("FREQ=DAILY;BYHOUR=9", "FREQ=MINUTELY;INTERVAL=5", "FREQ=MONTHLY;BYDAY=-1FR", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29")
+COMMON = (
+    "* * * * *",
+    "*/5 * * * * *",
+    "30 2 * * *",
+    "0 9 * * MON-FRI",
+    "*/15 9-17 * * MON-FRI",
+    "0 */2 * * *",
+)
+RARE = (
+    "0 0 29 2 1",
+    "59 59 23 31 12 ?",
+    "0 0 29 2 *",
+    "0 0 29 2 */7",
+    "* * 29 2 */7",
+    "0 0 L-3W * *",
+    "0 0 * * FRI#5",
+)
+RULES = (
+    "FREQ=DAILY;BYHOUR=9",
+    "FREQ=MINUTELY;INTERVAL=5",
+    "FREQ=MONTHLY;BYDAY=-1FR",
+    "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29",
+)
 
 
 def chain(when: When) -> float:
-    """One call after the other, each from the fire before, as the planner does."""
+    """One call after another, each from the previous fire, as the planner does."""
     moment, began = START, perf_counter_ns()
     for _ in range(CALLS):
         found = when.next_us(moment)
@@ -46,7 +66,9 @@ def main() -> None:
         rule = RRule(text, "Europe/Berlin")
         report(f"next  {text}", [chain(rule) for _ in range(ROUNDS)])
     report("next  every 5m", [chain(Every("5m")) for _ in range(ROUNDS)])
-    report("make  Cron(30 2 * * MON-FRI), seen before", [construct("30 2 * * MON-FRI") for _ in range(ROUNDS)])
+    report(
+        "make  Cron(30 2 * * MON-FRI), seen before", [construct("30 2 * * MON-FRI") for _ in range(ROUNDS)]
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What was measured: one figure at a time, with the bare store's figure beside it."""
+"""Measured figures, each with the figure of the bare store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`raw` is what a bare loop on the same store reached moments before; `detail` goes to the JSON, `remark` to the table."""
+    """`raw` is the figure of a bare loop on the same store, measured just before; `detail` goes to the
+    JSON, `remark` to the table."""
 
     key: str
     name: str

@@ -1,4 +1,5 @@
-"""A client that costs little: prepared requests over kept connections, the next when the last is answered. Prints one line of JSON."""
+"""A cheap client: prepared requests over open connections, each after the previous answer. Prints one line
+of JSON."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import asyncio
 import json
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import httptools
@@ -15,7 +17,7 @@ from bench.figures import quantile
 
 
 class Talker(asyncio.Protocol):
-    """One connection: sends as long as there is something to send."""
+    """One connection: sends as long as requests are left."""
 
     def __init__(self, request: bytes, budget: list[int], waits: list[float], over: asyncio.Event) -> None:
         self._request, self._budget, self._waits, self._over = request, budget, waits, over
@@ -49,20 +51,32 @@ class Talker(asyncio.Protocol):
 
 async def load(host: str, port: int, path: str, body: str, connections: int, count: int) -> dict[str, float]:
     data = body.encode()
-    head = f"POST {path} HTTP/1.1\r\nhost: {host}:{port}\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: {host}:{port}\r\ncontent-type: application/json\r\ncontent-length: "
+        f"{len(data)}\r\n\r\n"
+    )
     await _round(host, port, head.encode() + data, connections, connections * 5)
     began = time.perf_counter()
     waits, bad = await _round(host, port, head.encode() + data, connections, count)
     seconds = time.perf_counter() - began
-    return {"rate": len(waits) / seconds, "p50": quantile(waits, 0.5) * 1e3, "p99": quantile(waits, 0.99) * 1e3, "bad": bad}
+    return {
+        "rate": len(waits) / seconds,
+        "p50": quantile(waits, 0.5) * 1e3,
+        "p99": quantile(waits, 0.99) * 1e3,
+        "bad": bad,
+    }
 
 
-async def _round(host: str, port: int, request: bytes, connections: int, count: int) -> tuple[list[float], int]:
+async def _round(
+    host: str, port: int, request: bytes, connections: int, count: int
+) -> tuple[list[float], int]:
     loop, budget, waits = asyncio.get_running_loop(), [count], list[float]()
     talkers, ends = [], []
     for _ in range(connections):
         over = asyncio.Event()
-        transport, talker = await loop.create_connection(lambda over=over: Talker(request, budget, waits, over), host, port)  # type: ignore[misc]
+        transport, talker = await loop.create_connection(
+            partial(Talker, request, budget, waits, over), host, port
+        )
         talkers.append((transport, talker))
         ends.append(over.wait())
     await asyncio.gather(*ends)

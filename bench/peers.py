@@ -1,4 +1,5 @@
-"""The peers, by an outside harness named in BENCH_PEERS: it runs them and Duetime on one server, one after the other."""
+"""The peers, measured by the external harness that BENCH_PEERS names: it runs them and Duetime one after
+another on one server."""
 
 from __future__ import annotations
 
@@ -19,14 +20,17 @@ PEERS = ("pgqueuer", "graphile-worker")
 DUETIME = "duetime"
 ALL = ("w1", "w2", "w3", "w4", "w5")
 QUICK = ("w1", "w2", "w3")
-ABSENT = f"peers: set {FOLDER_VARIABLE} to a writable copy of the peer harness, after its setup.sh, to measure them in the same run"
+ABSENT = (
+    f"peers: set {FOLDER_VARIABLE} to a writable copy of the peer harness, after its setup.sh, to measure "
+    "them in the same run"
+)
 # The live table holds live jobs only.
 UNFINISHED = "select count(*) from duetime.jobs"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A figure of the harness: where it stands in the answer of a part."""
+    """A figure of the harness: its place in the result of a part."""
 
     key: str
     name: str
@@ -43,8 +47,12 @@ READINGS = (
     Reading("single.rate", "single submit", "/s", "w1", ("single_enqueue_per_s",)),
     Reading("drain.rate", "drain, one worker", "/s", "w1", ("drain_1w_per_s",)),
     Reading("drain_two.rate", "drain, two workers", "/s", "w1", ("drain_2w_per_s",)),
-    Reading("drain.worker_cpu", "drain, worker CPU per job", " us", "w1", ("drain_1w_worker_cpu_us_per_job",)),
-    Reading("drain.server_cpu", "drain, server CPU per job", " us", "w1", ("drain_1w_server_cpu_us_per_job",)),
+    Reading(
+        "drain.worker_cpu", "drain, worker CPU per job", " us", "w1", ("drain_1w_worker_cpu_us_per_job",)
+    ),
+    Reading(
+        "drain.server_cpu", "drain, server CPU per job", " us", "w1", ("drain_1w_server_cpu_us_per_job",)
+    ),
     Reading("pick_up.p50", "pick-up, p50", " ms", "w2", ("p50_ms",)),
     Reading("pick_up.p99", "pick-up, p99", " ms", "w2", ("p99_ms",)),
     Reading("punctual.p99", "punctual, p99", " ms", "w3", ("spread", "p99_ms")),
@@ -65,11 +73,13 @@ def folder() -> Path | None:
 
 
 def measure(harness: Path, quick: bool, say: Callable[[str], None]) -> Answers:
-    """What every peer answered in every part: peer -> part -> answer."""
+    """The results of every peer: peer -> part -> result."""
     answers: dict[str, dict[str, dict[str, Any]]] = {}
     line = [sys.executable, "-u", "run.py", *PEERS, DUETIME, "--only", ",".join(QUICK if quick else ALL)]
     environment = {**os.environ, "DUETIME_PY": sys.executable, "DUETIME_REM": UNFINISHED}
-    with subprocess.Popen(line, cwd=harness, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        line, cwd=harness, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         assert process.stdout is not None
         last = ""
         for last in process.stdout:
@@ -81,29 +91,33 @@ def measure(harness: Path, quick: bool, say: Callable[[str], None]) -> Answers:
     if process.returncode != 0:
         raise BenchFailed(f"the peers' harness ended with status {process.returncode}: {last.strip()}")
     for peer, parts in answers.items():
-        # How fast the machine was when this peer had its turn: without it a busy minute looks like a slow peer.
+        # How fast the machine was while this peer ran: without it a busy minute looks like a slow peer.
         parts["calibration"] = json.loads((harness / "results" / f"{peer}.json").read_text())
     return answers
 
 
 def figures(answers: Answers) -> Iterator[Figure]:
-    """Duetime's figures in the harness, with the peers' beside them."""
+    """Duetime's figures in the harness, next to those of the peers."""
     for reading in READINGS:
         own = _value(answers, DUETIME, reading)
         if own is None:
             continue
         others = {peer: value for peer in PEERS if (value := _value(answers, peer, reading)) is not None}
-        remark = ", ".join(f"{own / value:.3g} x {peer} ({value:,.6g})" for peer, value in others.items() if value)
+        remark = ", ".join(
+            f"{own / value:.3g} x {peer} ({value:,.6g})" for peer, value in others.items() if value
+        )
         yield Figure(reading.key, reading.name, own, reading.unit, None, remark, {"peers": others})
 
 
 def failures(answers: Answers) -> Iterator[str]:
     for peer, parts in answers.items():
-        yield from (f"{peer} {part}: {answer['error']}" for part, answer in parts.items() if "error" in answer)
+        yield from (
+            f"{peer} {part}: {answer['error']}" for part, answer in parts.items() if "error" in answer
+        )
 
 
 def bases(answers: Answers) -> dict[str, float]:
-    """What limits refer to: 'pgqueuer drain' and so on."""
+    """The figures that limits refer to: 'pgqueuer drain' and so on."""
     return {
         f"{peer} {reading.key.removesuffix('.rate')}": value
         for peer in PEERS

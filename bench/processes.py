@@ -1,4 +1,5 @@
-"""The processes of a measurement: workers that start together and end by their own pid, clients that answer in JSON."""
+"""The processes of a measurement: workers that start together and are stopped by pid, clients that print
+JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class BenchFailed(RuntimeError):
 
 
 class Ground:
-    """Where one measurement takes place: a store, a start log, and the user's program on both."""
+    """The place of one measurement: a store, a start log, and the user's program."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self.url = url
@@ -36,8 +37,22 @@ class Ground:
 
     def client(self, command: str, *arguments: object, patience: float = 600.0) -> dict[str, Any]:
         """Run one client command to its end."""
-        line = [sys.executable, "-m", "bench.program", command, *(json.dumps(argument) for argument in arguments)]
-        done = subprocess.run(line, cwd=ROOT, env=self.environment(), capture_output=True, text=True, check=False, timeout=patience)
+        line = [
+            sys.executable,
+            "-m",
+            "bench.program",
+            command,
+            *(json.dumps(argument) for argument in arguments),
+        ]
+        done = subprocess.run(
+            line,
+            cwd=ROOT,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patience,
+        )
         if done.returncode != 0:
             raise BenchFailed(f"client {command}: {done.stderr.strip()[-2000:]}")
         answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -60,7 +75,7 @@ class Ground:
             crew.begin()
             self.client("probe")
             self.until(lambda: len(self.log) > 0, "the first job to run", crew)
-            time.sleep(1.0)  # the worker's first rounds are over: what follows meets it at rest
+            time.sleep(1.0)  # the worker's first rounds are over, and it is idle
             self.log.clear()
             yield crew
 
@@ -105,7 +120,9 @@ class Crew:
         return sum(cpu_seconds(process.pid) for process in self._processes)
 
     def resident_megabytes(self) -> float:
-        return float(sum(psutil.Process(process.pid).memory_info().rss for process in self._processes)) / 2**20
+        return (
+            float(sum(psutil.Process(process.pid).memory_info().rss for process in self._processes)) / 2**20
+        )
 
     def stop(self) -> None:
         for process in self._processes:
@@ -125,7 +142,15 @@ class Crew:
 
     def _spawn(self, environment: dict[str, str], errors: int) -> subprocess.Popen[str]:
         line = [sys.executable, "-m", "bench.program", "worker"]
-        return subprocess.Popen(line, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+        return subprocess.Popen(
+            line,
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
 
 
 def cpu_seconds(pid: int) -> float:
@@ -134,7 +159,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def family_cpu_seconds(pid: int) -> float:
-    """Of a server and all its children, those that have ended included."""
+    """Of a server and all its children, including ended ones."""
     parent = psutil.Process(pid)
     times = parent.cpu_times()
     seconds = float(times.user + times.system + times.children_user + times.children_system)

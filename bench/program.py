@@ -1,4 +1,5 @@
-"""A user's program: the same file is worker and client, through Duetime's public names only. Prints one line of JSON."""
+"""A user's program: worker and client in one file, with Duetime's public names only. Prints one line of
+JSON."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from typing import Any
 import uvloop
 
 import duetime as dt
-from bench.starts import PROBE, SLOTS_VARIABLE, STARTS_VARIABLE, STORE_VARIABLE, TOLD_EVERY, StartWriter
+from bench.starts import PROBE, PROBE_EVERY, SLOTS_VARIABLE, STARTS_VARIABLE, STORE_VARIABLE, StartWriter
 
 CONCURRENCY = 500
 BULK = 5_000
 QUEUES = 5
 PRIORITIES = 10
-AT_ONCE = 2  # of one key, where it is limited
+AT_ONCE = 2  # running jobs per key, if limited
 
 Answer = dict[str, Any]
 
@@ -52,20 +53,20 @@ async def _take_time(n: int, seconds: float) -> None:
 
 @app.task("brief")
 async def brief(ctx: dt.Context, n: int) -> None:
-    if n % TOLD_EVERY == 0:
+    if n % PROBE_EVERY == 0:
         starts.record(PROBE)
     await asyncio.sleep(0.001)
 
 
 @app.task("compute")
 def compute(until: float) -> None:
-    """In a thread, without ever giving way by itself."""
+    """In a thread that never releases the interpreter voluntarily."""
     while time.time() < until:
         sum(range(1_000))
 
 
 def worker() -> None:
-    """Everything is imported; begin when told to, so that several begin together."""
+    """Everything is imported; wait for the signal, so that several begin together."""
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
@@ -79,23 +80,31 @@ async def bulk(count: int) -> Answer:
 async def lanes(count: int) -> Answer:
     """As `bulk`, but over every pair of queue and priority."""
     return await _submit_in_bulk(
-        [dt.NewJob("noop", {"n": n}, queue=f"queue-{n % QUEUES}", priority=n // QUEUES % PRIORITIES) for n in range(count)]
+        [
+            dt.NewJob("noop", {"n": n}, queue=f"queue-{n % QUEUES}", priority=n // QUEUES % PRIORITIES)
+            for n in range(count)
+        ]
     )
 
 
 async def keyed(task: str, count: int, keys: int, seconds: float) -> Answer:
-    """As `bulk`, jobs that take their time, each for one of the keys in turn."""
-    return await _submit_in_bulk([dt.NewJob(task, {"n": n, "key": n % keys, "seconds": seconds}) for n in range(count)])
+    """As `bulk`, with jobs that take some time, one key after another."""
+    return await _submit_in_bulk(
+        [dt.NewJob(task, {"n": n, "key": n % keys, "seconds": seconds}) for n in range(count)]
+    )
 
 
 async def flood(count: int) -> Answer:
-    """Jobs of a millisecond that everybody else may pass."""
+    """Jobs of a millisecond, of the lowest priority."""
     return await _submit_in_bulk([dt.NewJob("brief", {"n": n}, priority=0) for n in range(count)])
 
 
 async def due(count: int, first: float, span: float) -> Answer:
-    """`count` jobs due evenly from the instant `first` on, over `span` seconds."""
-    jobs = [dt.NewJob("noop", {"n": n}, at=datetime.fromtimestamp(first + span * n / count, UTC)) for n in range(count)]
+    """`count` jobs, due evenly over `span` seconds from the instant `first`."""
+    jobs = [
+        dt.NewJob("noop", {"n": n}, at=datetime.fromtimestamp(first + span * n / count, UTC))
+        for n in range(count)
+    ]
     return {**await _submit_in_bulk(jobs), "too_late": time.time() > first}
 
 
@@ -105,7 +114,7 @@ async def computing(until: float) -> Answer:
 
 
 async def single(count: int) -> Answer:
-    """One after the other: each waits until the one before is durable."""
+    """One after another: each waits until the previous one is durable."""
     for n in range(20):
         await noop.submit(n=n)
     began = time.perf_counter()
@@ -133,12 +142,13 @@ async def probe() -> Answer:
 
 
 async def paced(per_second: int, seconds: int) -> Answer:
-    """One job at a time at a steady pace; the answer has the instant before each call."""
+    """One job at a time at a steady pace; the result has the instant before each call."""
     return {"sent": await _at_pace(1 / per_second, per_second * seconds, lambda n: noop.submit(n=n))}
 
 
 async def answers(count: int) -> Answer:
-    """One after the other: each is submitted when the one before has ended and its caller knows. The answer has what each took."""
+    """One after another: each is submitted when the caller knows that the previous one has ended. The
+    result has the time of each."""
     took = []
     for n in range(count):
         began = time.perf_counter()
@@ -148,8 +158,10 @@ async def answers(count: int) -> Answer:
 
 
 async def urgent(per_second: int, seconds: int) -> Answer:
-    """As `paced`, of the highest priority."""
-    return {"sent": await _at_pace(1 / per_second, per_second * seconds, lambda n: noop.submit(n=n, priority=9))}
+    """As `paced`, with the highest priority."""
+    return {
+        "sent": await _at_pace(1 / per_second, per_second * seconds, lambda n: noop.submit(n=n, priority=9))
+    }
 
 
 async def sustained(per_second: int, seconds: int, batch: int) -> Answer:
@@ -174,7 +186,7 @@ async def schedules(count: int, expression: str) -> Answer:
 
 
 async def far(days: int) -> Answer:
-    """One job in the far future: the pattern of the many that the pending workloads put beside it."""
+    """One job in the far future, which the pending workloads copy."""
     handle = await noop.submit(n=PROBE, delay=f"{days * 24}h")
     return {"id": str(handle.id)}
 
@@ -187,7 +199,8 @@ async def _submit_in_bulk(jobs: Sequence[dt.NewJob]) -> Answer:
 
 
 async def _at_pace(interval: float, calls: int, call: Callable[[int], Awaitable[object]]) -> list[float]:
-    """A call that takes longer than the interval does not hold up the next, or a slow store would be offered less."""
+    """A call that takes longer than the interval does not delay the next one: a slow store must get the
+    same load."""
     first = time.time() + 0.1
     sent = []
     async with asyncio.TaskGroup() as calling:
@@ -204,7 +217,23 @@ async def _whole(call: Awaitable[object]) -> None:
 
 COMMANDS: dict[str, Callable[..., Awaitable[Answer]]] = {
     command.__name__: command
-    for command in (bulk, lanes, keyed, flood, due, computing, single, concurrent, probe, paced, answers, urgent, sustained, schedules, far)
+    for command in (
+        bulk,
+        lanes,
+        keyed,
+        flood,
+        due,
+        computing,
+        single,
+        concurrent,
+        probe,
+        paced,
+        answers,
+        urgent,
+        sustained,
+        schedules,
+        far,
+    )
 }
 
 
@@ -225,7 +254,9 @@ def main(command: str, *arguments: str) -> None:
     if command == "worker":
         worker()
         return
-    action = _migrate() if command == "migrate" else _as_client(command, json.loads(f"[{','.join(arguments)}]"))
+    action = (
+        _migrate() if command == "migrate" else _as_client(command, json.loads(f"[{','.join(arguments)}]"))
+    )
     sys.stdout.write(json.dumps(uvloop.run(action)) + "\n")
 
 

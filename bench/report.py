@@ -28,26 +28,40 @@ def table(sheet: Sheet, judge: Judge) -> str:
 
 
 def conditions(about: Mapping[str, Any]) -> str:
-    """What a reader must know before believing a figure."""
+    """What a reader must know before relying on a figure."""
     busy = about["load"][0] > about["cores"] / 4
-    warning = ": others were at work, believe the ratios to the bare store rather than the figures" if busy else ""
-    return f"{about['cores']} cores, {about['machine']}, Python {about['python']}, load {about['load'][0]} when it began{warning}"
+    warning = (
+        ": others were at work, believe the ratios to the bare store rather than the figures" if busy else ""
+    )
+    return (
+        f"{about['cores']} cores, {about['machine']}, Python {about['python']}, load {about['load'][0]} "
+        f"when it began{warning}"
+    )
 
 
 def machine() -> dict[str, Any]:
     load = os.getloadavg()
     return {
-        "cores": os.cpu_count(), "machine": platform.machine(), "system": platform.system(), "python": platform.python_version(),
+        "cores": os.cpu_count(), "machine": platform.machine(), "system": platform.system(),
+        "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version, "load": [round(value, 2) for value in load],
     }  # fmt: skip
 
 
 def write_json(
-    path: Path, sheet: Sheet, judge: Judge, peers: Mapping[str, float], failures: Mapping[str, str], about: Mapping[str, Any]
+    path: Path,
+    sheet: Sheet,
+    judge: Judge,
+    peers: Mapping[str, float],
+    failures: Mapping[str, str],
+    about: Mapping[str, Any],
 ) -> None:
     figures = {figure.key: _record(figure, judge) for figure in sheet}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"about": about, "figures": figures, "peers": peers, "failures": failures}, indent=1) + "\n")
+    path.write_text(
+        json.dumps({"about": about, "figures": figures, "peers": peers, "failures": failures}, indent=1)
+        + "\n"
+    )
 
 
 def _record(figure: Figure, judge: Judge) -> dict[str, Any]:
@@ -59,7 +73,16 @@ def _row(figure: Figure, judge: Judge) -> tuple[str, ...]:
     bare = "" if figure.raw is None else _number(figure.raw, figure.unit)
     ratio = "" if figure.of_raw is None else f"{figure.of_raw:.2f}"
     measured = _number(figure.value, figure.unit)
-    return (figure.name, measured, bare, ratio, judge.verdict(figure).value, judge.must(figure), judge.reach(figure), figure.remark)
+    return (
+        figure.name,
+        measured,
+        bare,
+        ratio,
+        judge.verdict(figure).value,
+        judge.must(figure),
+        judge.reach(figure),
+        figure.remark,
+    )
 
 
 def _number(value: float, unit: str) -> str:
@@ -85,5 +108,6 @@ def _summary(sheet: Sheet, judge: Judge) -> str:
     verdicts = [judge.verdict(figure) for figure in sheet]
     count = {verdict: verdicts.count(verdict) for verdict in (Verdict.REACHED, Verdict.MET, Verdict.MISSED)}
     return (
-        f"{count[Verdict.REACHED]} reached what they reach for, {count[Verdict.MET]} met what they must, {count[Verdict.MISSED]} missed it"
+        f"{count[Verdict.REACHED]} reached what they reach for, {count[Verdict.MET]} met what they must, "
+        f"{count[Verdict.MISSED]} missed it"
     )

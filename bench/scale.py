@@ -19,7 +19,7 @@ class Scale:
     punctual_seconds: int = 10
     herd: int = 5_000
     herd_repeats: int = 3
-    turns: int = 7  # of what is short and compared with something else in turns
+    turns: int = 7  # of short measurements that alternate with another one
     pending: tuple[int, ...] = (1_000_000, 10_000_000)
     schedules: int = 2_000
     schedule_rounds: int = 6

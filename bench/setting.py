@@ -1,4 +1,4 @@
-"""What a workload gets: the store to measure, its bare ceiling, how much to do, and a voice."""
+"""What a workload gets: the store to measure, its bare ceiling, the amount of work, and a way to print."""
 
 from __future__ import annotations
 

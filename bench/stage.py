@@ -1,4 +1,4 @@
-"""The stores to measure on: PostgreSQL of our own with durable commits, and SQLite files on the same disk."""
+"""The stores to measure on: our own PostgreSQL with durable commits, and SQLite files on the same disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATABASE = "bench"
 
 
 class Stage(Protocol):
-    """One kind of store. Every measurement gets ground of its own: an empty, migrated store."""
+    """One kind of store. Every measurement gets its own ground: an empty, migrated store."""
 
     name: str
 
@@ -30,7 +30,7 @@ class Stage(Protocol):
 
     @contextmanager
     def unsettled(self, ground: Ground) -> Iterator[Callable[[], int]]:
-        """Counts the jobs that have started and are not settled yet."""
+        """Count the jobs that have started and are not settled yet."""
 
     def server_cpu(self) -> float: ...
 
@@ -60,9 +60,12 @@ class PostgresStage:
 
     @contextmanager
     def unsettled(self, ground: Ground) -> Iterator[Callable[[], int]]:
-        # A job that has started is on its node until it is settled, and the index on `node` is small when millions are pending.
+        # A job that has started is on its node until it is settled, and the index on `node` is small when
+        # millions are pending.
         with psycopg.connect(ground.url, autocommit=True) as connection:
-            yield lambda: connection.execute("SELECT count(*) FROM duetime.jobs WHERE node IS NOT NULL").fetchall()[0][0]
+            yield lambda: connection.execute(
+                "SELECT count(*) FROM duetime.jobs WHERE node IS NOT NULL"
+            ).fetchall()[0][0]
 
     def add_pending(self, ground: Ground, count: int) -> None:
         pattern = ground.client("far", 30)["id"]
@@ -70,7 +73,7 @@ class PostgresStage:
 
     @contextmanager
     def held_transaction(self, ground: Ground) -> Iterator[None]:
-        """Somebody else's transaction with a snapshot, open as long as the block lasts."""
+        """A transaction of another client with a snapshot, open as long as the block lasts."""
         with psycopg.connect(ground.url) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.execute("SELECT pg_current_xact_id()")

@@ -1,5 +1,5 @@
-"""The start log: what the no-op job does is append its number and the wall clock, 16 bytes in one O_APPEND write. A job that takes its time
-also appends its end, under the number -2 - n."""
+"""The start log: the no-op job appends its number and the wall clock, 16 bytes in one O_APPEND write. A
+job that takes some time also appends its end, under the number -2 - n."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections import Counter
 from pathlib import Path
 
 RECORD = struct.Struct("=qd")
-# How the measuring process tells the program where to work.
+# How the measuring process passes the place of work to the program.
 STORE_VARIABLE = "BENCH_STORE"
 STARTS_VARIABLE = "BENCH_STARTS"
 SLOTS_VARIABLE = "BENCH_SLOTS"
-TOLD_EVERY = 100  # of a flood, this many jobs have one probe in the log
-PROBE = -1  # the number of a job that only shows that the worker works
+PROBE_EVERY = 100  # of a flood, this many jobs have one probe in the log
+PROBE = -1  # the number of a job that only shows that the worker runs
 
 
 class StartWriter:
@@ -39,11 +39,11 @@ class StartLog:
         return self.path.stat().st_size // RECORD.size
 
     def read(self) -> list[tuple[int, float]]:
-        """(number, wall clock) of every start but the probes."""
+        """(number, wall clock) of every start except probes."""
         return [start for start in self._all() if start[0] >= 0]
 
     def at_once(self, kinds: int) -> int:
-        """How many of one kind (number modulo `kinds`) took their time at once, at most."""
+        """The highest number of jobs of one kind (number modulo `kinds`) that ran at the same time."""
         running, most = Counter[int](), 0
         for number, _ in sorted(self._all(), key=lambda entry: entry[1]):
             kind, change = (number, 1) if number >= 0 else (-2 - number, -1)

@@ -1,4 +1,4 @@
-"""Time the host took from this machine while something was measured: what is lost there is nobody's fault here."""
+"""Processor time that the host took from this machine during a measurement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ WORTH_TELLING = 0.02
 
 
 class StolenTime:
-    """The share of processor time stolen since it was made; zero where the system does not tell."""
+    """The share of processor time stolen since it was made; zero if the system does not report it."""
 
     def __init__(self) -> None:
         self._began = psutil.cpu_times()

@@ -1,4 +1,4 @@
-"""What each figure must reach and reaches for. A limit is a number, or a multiple of another figure or of a peer's."""
+"""The limits and goals of each figure: a number, or a multiple of another figure or of a peer's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from bench.figures import Figure, Sheet
 
-# Figures of the peers as last measured, used (and marked so) when they do not run beside us.
+# The last figures of the peers, used (and marked) if they are not measured in this run.
 RECORDED = {
     "graphile-worker bulk": 34_509.0,
     "pgqueuer single": 1_367.0,
@@ -71,7 +71,11 @@ MUST = (
     least("postgres.concurrent.rate", 15_000),
     least("postgres.drain_long.rate", 0.9, "postgres.drain_long.plain"),
     least("postgres.drain_lanes.rate", 0.9, "postgres.drain_lanes.plain"),
-    *(least(f"{run}.limits.share_{milliseconds}ms", 70) for run in ("postgres", "sqlite") for milliseconds in (10, 20, 50)),
+    *(
+        least(f"{run}.limits.share_{milliseconds}ms", 70)
+        for run in ("postgres", "sqlite")
+        for milliseconds in (10, 20, 50)
+    ),
     *(most(f"{run}.urgent.p99", 50) for run in ("postgres", "sqlite")),
     *(most(f"{run}.pick_up.p50", 2) for run in ("postgres", "harness")),
     *(most(f"{run}.pick_up.p99", 4) for run in ("postgres", "harness")),
@@ -116,7 +120,7 @@ REACH = (
 
 
 class Judge:
-    """Compares figures with their limits. `peers` holds what the peers reached in this run."""
+    """Compares figures with their limits. `peers` holds the figures of the peers in this run."""
 
     def __init__(self, sheet: Sheet, peers: Mapping[str, float]) -> None:
         self._sheet = sheet
@@ -137,11 +141,17 @@ class Judge:
         return self._shown(figure, REACH)
 
     def _kept(self, figure: Figure, limits: tuple[Limit, ...]) -> bool | None:
-        """None when nothing is asked of it, or what it is compared with was not measured."""
-        bounds = [(limit, bound) for limit in limits if limit.figure == figure.key and (bound := self._bound(limit)) is not None]
+        """None if the figure has no limit, or the figure it is compared with was not measured."""
+        bounds = [
+            (limit, bound)
+            for limit in limits
+            if limit.figure == figure.key and (bound := self._bound(limit)) is not None
+        ]
         if not bounds:
             return None
-        return all(figure.value >= bound if limit.at_least else figure.value <= bound for limit, bound in bounds)
+        return all(
+            figure.value >= bound if limit.at_least else figure.value <= bound for limit, bound in bounds
+        )
 
     def _bound(self, limit: Limit) -> float | None:
         if limit.of is None:

@@ -1,8 +1,9 @@
-"""Cron in a script: one process, one SQLite file beside it.
+"""Cron in a script: one process and one SQLite file.
 
     python examples/cron_in_a_script.py [sqlite:///cron.db]
 
-Stop it with Ctrl-C and start it again: schedules and unfinished jobs are still there. What fell due meanwhile follows `missed`.
+Stop it with Ctrl-C and start it again: schedules and unfinished jobs are still there. Fires that were missed
+meanwhile are handled by the `missed` policy.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import duetime as dt
 app = dt.App(sys.argv[1] if len(sys.argv) > 1 else "sqlite:///cron.db")
 
 
-@app.task("pulse")
-def pulse(ctx: dt.Context) -> None:
-    print(f"pulse of {ctx.fire_time:%H:%M:%S}", flush=True)
+@app.task("tick")
+def tick(ctx: dt.Context) -> None:
+    print(f"tick of {ctx.fire_time:%H:%M:%S}", flush=True)
 
 
 @app.task("report.build", timeout="10m", retry=dt.Retry(max_attempts=3, first_delay="30s"))
@@ -26,8 +27,8 @@ def build_report(kind: str) -> str:
 
 
 if __name__ == "__main__":
-    # Declaring the same schedule again changes nothing, so a program may do it every time it starts.
-    app.sync.schedule("pulse", pulse, dt.Every("1s"), overlap="skip")
+    # Declaring an unchanged schedule again has no effect, so a program can do this at every start.
+    app.sync.schedule("tick", tick, dt.Every("1s"), overlap="skip")
     app.sync.schedule(
         "morning-report",
         build_report,

@@ -1,11 +1,11 @@
-"""Delayed jobs in an async web application: the node lives exactly as long as the application does.
+"""Delayed jobs in an async web application: the node starts and stops with the application.
 
     python examples/delayed_jobs_in_a_web_app.py [sqlite:///web.db [port]]
     curl -X POST http://127.0.0.1:8000/welcome/ann
     curl http://127.0.0.1:8000/jobs/<id>
 
-The web server is a few lines of asyncio, so that the example needs nothing installed. `lifespan` is what you hand to a framework:
-Starlette, FastAPI and Litestar take an async context manager of this form.
+The web server is a few lines of asyncio, so the example needs no other package. Starlette, FastAPI and
+Litestar accept an async context manager like `lifespan`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ async def send_welcome(ctx: dt.Context, user: str) -> str:
 @asynccontextmanager
 async def lifespan(web: Any) -> AsyncIterator[None]:
     async with jobs.running(concurrency=20):
-        yield  # the application serves requests; at its end running jobs finish first
+        yield  # the application serves requests; when it stops, running jobs finish first
 
 
 async def respond(method: str, path: str) -> tuple[int, dict[str, Any]]:
@@ -55,7 +55,8 @@ async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     method, path, _ = head.split(" ", 2)
     status, answer = await respond(method, path)
     body = json.dumps(answer).encode()
-    writer.write(f"HTTP/1.1 {status} .\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    writer.write(f"HTTP/1.1 {status} .\r\n{headers}\r\n".encode() + body)
     await writer.drain()
     writer.close()
 

@@ -1,8 +1,9 @@
-"""A long task survives `kill -9`: the next worker goes on from its last checkpoint.
+"""A long task survives `kill -9`: the next worker continues from its last checkpoint.
 
     python examples/survives_a_kill.py [sqlite:///kill.db]
 
-Prints which attempt imported which page. The page that was under way when the worker died is imported twice, the others once.
+Prints which attempt imported which page. Only the page that was being imported when the worker died is
+imported twice.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A fleet on one machine: two worker processes share a queue in PostgreSQL.
+"""Two worker processes on one machine share a queue in PostgreSQL.
 
     python examples/two_workers.py postgresql://user@host/database        (or set DUETIME_STORE)
 
-In production the workers are `duetime serve --app ...` on machines of their own; the program that submits is any other one.
+In production, run the workers with `duetime serve --app ...` on separate machines. Any program can submit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def worker() -> None:
 
 async def submit_and_count(pictures: int) -> Counter[int]:
     await app.open()
-    jobs = await app.submit_many(dt.NewJob("thumbnail.make", {"picture": number}) for number in range(pictures))
+    jobs = await app.submit_many(
+        dt.NewJob("thumbnail.make", {"picture": number}) for number in range(pictures)
+    )
     by_process = Counter([(await job.wait(timeout="1m")).result for job in jobs])
     await app.close()
     return by_process
@@ -39,19 +41,19 @@ async def submit_and_count(pictures: int) -> Counter[int]:
 
 def main() -> None:
     if not URL:
-        sys.exit("give the URL of a PostgreSQL database: python examples/two_workers.py postgresql://user@host/database")
+        sys.exit("no database: run python examples/two_workers.py postgresql://user@host/database")
     app.sync.migrate()
     app.sync.close()
-    fleet = multiprocessing.get_context("spawn")
-    workers = [fleet.Process(target=worker) for _ in range(2)]
+    processes = multiprocessing.get_context("spawn")
+    workers = [processes.Process(target=worker) for _ in range(2)]
     for process in workers:
         process.start()
     for pid, count in asyncio.run(submit_and_count(100)).items():
         print(f"process {pid} made {count} thumbnails", flush=True)
     for process in workers:
-        process.terminate()  # SIGTERM: finish what runs, then leave
+        process.terminate()  # SIGTERM: running jobs finish first
         process.join()
-    print("workers left with", [process.exitcode for process in workers], flush=True)
+    print("workers ended with", [process.exitcode for process in workers], flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Fixtures and markers for every test.
 
-A test that asks for a PostgreSQL fixture is marked `postgres` by itself, and `make check` leaves it out. A test that fetches the
-fixture by name (`request.getfixturevalue`) must carry the mark, e.g. `pytest.param("postgres", marks=pytest.mark.postgres)`.
-"""
+A test that asks for a PostgreSQL fixture is marked `postgres` by itself, and `make check` leaves it out. A
+test that fetches the fixture by name (`request.getfixturevalue`) must carry the mark, e.g.
+`pytest.param("postgres", marks=pytest.mark.postgres)`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with the schema and nothing else in it: copying it is much quicker than making another."""
+    """A SQLite file with the schema and nothing else in it: copying it is much quicker than making
+    another."""
     path = tmp_path_factory.mktemp("sqlite") / "template.db"
     schema.migrate(path)
     return path
@@ -41,7 +42,8 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """One server for the whole run. It does not sync to disk: tests of durability start their own, `PostgresServer(durable=True)`."""
+    """One server for the whole run. It does not sync to disk: tests of durability start their own,
+    `PostgresServer(durable=True)`."""
     with PostgresServer() as server:
         yield server
 

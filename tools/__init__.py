@@ -1,1 +1,1 @@
-"""What the Makefile and the build run; no part of the package."""
+"""Programs of the Makefile and of the build; not part of the package."""

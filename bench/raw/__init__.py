@@ -1,1 +1,1 @@
-"""Bare loops on the same stores and timers: what no scheduler on them could exceed."""
+"""Bare loops on the same stores and timers: the ceiling of any scheduler on them."""

@@ -1,4 +1,5 @@
-"""The bare floor of agents called every second: aiohttp sending the same calls at full seconds, without a store, and nothing else."""
+"""The bare floor of agents called every second: aiohttp sending the same calls at full seconds, without a
+store, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The bare figures a workload asks for, one pair of methods per store: each runs the loop now, beside the workload it is compared with."""
+"""The bare figures of workloads, one pair of methods per store. Each runs its loop now, next to the
+workload it is compared with."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class BareDrain:
 
 
 class Ceiling(Protocol):
-    """In rows per second, where nothing else is said."""
+    """In rows per second, unless noted otherwise."""
 
     def bulk(self, count: int) -> float: ...
     def drain(self, count: int, workers: int = 1) -> BareDrain: ...
@@ -79,7 +80,9 @@ class PostgresCeiling:
 
     def _begin(self, command: str, *numbers: int) -> subprocess.Popen[str]:
         line = [sys.executable, "-m", "bench.raw.postgres", command, self._url, *map(str, numbers)]
-        return subprocess.Popen(line, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            line, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
 
 class SqliteCeiling:

@@ -1,4 +1,5 @@
-"""Bare asyncpg loops. `python -m bench.raw.postgres WHAT URL COUNT` prints one line of JSON; `drain` begins when told to."""
+"""Bare asyncpg loops. `python -m bench.raw.postgres WHAT URL COUNT` prints one line of JSON; `drain`
+begins on a signal."""
 
 from __future__ import annotations
 
@@ -21,19 +22,19 @@ CLAIM = """UPDATE jobs SET state = 1, attempt = attempt + 1, node = 1, claimed_a
   SELECT ctid FROM jobs WHERE state = 0 AND queue = 'default' AND priority = 5 AND due_at <= $2
   ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED))
 RETURNING id, attempt, target, payload, due_at, queue, priority"""
-SETTLE = (
-    """WITH gone AS (DELETE FROM jobs WHERE id = ANY($1::uuid[]) RETURNING *) INSERT INTO history SELECT gone.*, $2, $2, NULL FROM gone"""
-)
+SETTLE = """WITH gone AS (DELETE FROM jobs WHERE id = ANY($1::uuid[]) RETURNING *)
+  INSERT INTO history SELECT gone.*, $2, $2, NULL FROM gone"""
 INSERT = """INSERT INTO jobs (id, tenant, fire_time, due_at, queue, priority, target, payload, created_at)
-  SELECT id, 'default', $2, $2, 'default', 5, 'noop', payload, $2 FROM unnest($1::uuid[], $3::bytea[]) AS new (id, payload)"""
-# The plan of a statement over a table that was empty when it was analysed is not to be trusted.
+  SELECT id, 'default', $2, $2, 'default', 5, 'noop', payload, $2
+  FROM unnest($1::uuid[], $3::bytea[]) AS new (id, payload)"""
+# A plan for a table that was empty when it was analysed is not reliable.
 SESSION = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off"}
 
 Answer = dict[str, Any]
 
 
 def identifiers(count: int, salt: int = 0) -> list[UUID]:
-    """Ascending, as ids that begin with the time are."""
+    """Ascending, like ids that begin with the time."""
     first = time.time_ns() // 1_000_000 << 80 | salt << 64
     return [UUID(int=first + number) for number in range(count)]
 
@@ -47,7 +48,7 @@ async def connect(url: str) -> Any:
 
 
 async def prepare(url: str, count: int) -> Answer:
-    """Fresh tables with `count` due jobs; how long the COPY took is the ceiling of bulk submission."""
+    """Fresh tables with `count` due jobs; the time of the COPY is the ceiling of bulk submission."""
     connection = await connect(url)
     await connection.execute(f"DROP TABLE IF EXISTS jobs, history; {POSTGRES}")
     began = time.perf_counter()
@@ -63,7 +64,8 @@ async def prepare(url: str, count: int) -> Answer:
 
 
 async def drain(url: str) -> Answer:
-    """Claim and settle, history kept, until nothing is due; one batch is settled while the next is claimed."""
+    """Claim and settle, history kept, until nothing is due; one batch is settled while the next is
+    claimed."""
     claimer, settler = await connect(url), await connect(url)
     claim, settle = await claimer.prepare(CLAIM), await settler.prepare(SETTLE)
     sys.stdout.write("ready\n")
@@ -82,7 +84,7 @@ async def drain(url: str) -> Answer:
 
 
 async def inserts(url: str, count: int, rows: int) -> Answer:
-    """One transaction after the other, each of `rows` rows."""
+    """One transaction after another, each with `rows` rows."""
     connection = await connect(url)
     statement = await connection.prepare(INSERT)
     ids = identifiers(count * rows)
@@ -106,18 +108,21 @@ async def round_trips(url: str, count: int) -> Answer:
 
 
 async def send(url: str, count: int) -> Answer:
-    """One row after the other with NOTIFY, for `take` in another process."""
+    """One row after another with NOTIFY, for `take` in another process."""
     connection = await connect(url)
-    insert = await connection.prepare(f"WITH new AS ({INSERT} RETURNING 1) SELECT pg_notify('bench', 'x') FROM new")
+    insert = await connection.prepare(
+        f"WITH new AS ({INSERT} RETURNING 1) SELECT pg_notify('bench', 'x') FROM new"
+    )
     for id in identifiers(count):
-        await asyncio.sleep(0.02)  # the pace of the workload: what has slept is slower
+        await asyncio.sleep(0.02)  # the pace of the workload: a process that slept is slower
         await insert.fetch([id], now(), [PAYLOAD])
     await connection.close()
     return {}
 
 
 async def take(url: str, count: int) -> Answer:
-    """From before each row was sent until it is claimed here: the shortest way from one process's job to another."""
+    """From before each row was sent until it is claimed here: the shortest way from one process's job to
+    another."""
     connection = await connect(url)
     claim = await connection.prepare(CLAIM)
     heard = asyncio.Event()

@@ -16,7 +16,8 @@ BATCH = 1_000
 INSERT = """INSERT INTO jobs (id, tenant, fire_time, due_at, queue, priority, target, payload, created_at)
   VALUES (?, 'default', ?, ?, 'default', 5, 'noop', ?, ?)"""
 CLAIM = """UPDATE jobs SET state = 1, attempt = attempt + 1, node = 1, claimed_at = ?1 WHERE id IN (
-  SELECT id FROM jobs WHERE state = 0 AND queue = 'default' AND priority = 5 AND due_at <= ?1 ORDER BY due_at LIMIT ?2)
+  SELECT id FROM jobs WHERE state = 0 AND queue = 'default' AND priority = 5 AND due_at <= ?1
+  ORDER BY due_at LIMIT ?2)
 RETURNING id, attempt, target, payload, due_at"""
 KEEP = "INSERT INTO history SELECT *, ?2, ?2, NULL FROM jobs WHERE id = ?1 AND attempt = ?3 AND state = 1"
 DELETE = "DELETE FROM jobs WHERE id = ?1 AND attempt = ?3 AND state = 1 AND ?2 > 0"
@@ -29,7 +30,8 @@ def bulk(count: int) -> float:
 
 
 def drain(count: int) -> float:
-    """Jobs per second: the settlement of one batch and the claim of the next share a transaction; history kept."""
+    """Jobs per second: the settlement of one batch and the claim of the next share a transaction; history
+    kept."""
     with _database() as connection:
         _fill(connection, count)
         began, finished = time.perf_counter(), 0
@@ -52,7 +54,9 @@ def inserts(count: int, rows: int) -> float:
         return count * rows / (time.perf_counter() - began)
 
 
-def _turn(connection: sqlite3.Connection, settlements: list[tuple[bytes, int, int]]) -> list[tuple[bytes, int]]:
+def _turn(
+    connection: sqlite3.Connection, settlements: list[tuple[bytes, int, int]]
+) -> list[tuple[bytes, int]]:
     connection.execute("BEGIN IMMEDIATE")
     connection.executemany(KEEP, settlements)
     connection.executemany(DELETE, settlements)

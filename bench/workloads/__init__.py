@@ -25,18 +25,36 @@ WORKLOADS = (
     Workload("drain-two", "the same, two worker processes", drain.two_workers, only_postgres=True),
     Workload("drain-long", "200,000 of them, one worker process", drain.long, only_postgres=True),
     Workload("drain-lanes", "5 queues x 10 priorities", drain.lanes, only_postgres=True),
-    Workload("limits", "50 keys, 2 jobs of each at once, three worker processes, beside the same without limits", limits.per_key),
+    Workload(
+        "limits",
+        "50 keys, 2 jobs of each at once, three worker processes, beside the same without limits",
+        limits.per_key,
+    ),
     Workload("pick-up", "from submit to start, 50 jobs a second, from another process", latency.pick_up),
-    Workload("answer", "submit and wait for the end, one after the other, from another process", latency.answer),
+    Workload(
+        "answer", "submit and wait for the end, one after the other, from another process", latency.answer
+    ),
     Workload("urgent", "from submit to start, past 100,000 jobs of a millisecond", latency.urgent),
     Workload("punctual", "lateness of 1,000 jobs due over 10 s", latency.punctual),
     Workload("beside", "the same in a worker one of whose threads computes all the while", latency.beside),
     Workload("herd", "5,000 jobs due at one instant, the last start", latency.herd),
-    Workload("pending", "punctual, herd and drain beside millions of far-future jobs", pending.beside_millions, only_postgres=True),
+    Workload(
+        "pending",
+        "punctual, herd and drain beside millions of far-future jobs",
+        pending.beside_millions,
+        only_postgres=True,
+    ),
     Workload("schedules", "2,000 schedules every 5 s", recurring.schedules),
     Workload("idle", "20,000 schedules and nothing to do", recurring.idle),
-    Workload("held", "10,000 jobs/s while a transaction is held open elsewhere", sustained.held, only_postgres=True),
+    Workload(
+        "held", "10,000 jobs/s while a transaction is held open elsewhere", sustained.held, only_postgres=True
+    ),
     Workload("api", "POST /jobs over 64 connections", service.requests),
     Workload("calls", "jobs that call an agent over HTTP", service.calls),
-    Workload("agents", "two services call an agent for 500 schedules every second, one is killed", service.agents, only_postgres=True),
+    Workload(
+        "agents",
+        "two services call an agent for 500 schedules every second, one is killed",
+        service.agents,
+        only_postgres=True,
+    ),
 )

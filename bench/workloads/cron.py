@@ -11,10 +11,15 @@ from duetime import Cron
 
 
 def next_fire() -> Iterator[Figure]:
-    for key, name, expressions in (("common", "common expressions", COMMON), ("rare", "the rarest expressions", RARE)):
+    for key, name, expressions in (
+        ("common", "common expressions", COMMON),
+        ("rare", "the rarest expressions", RARE),
+    ):
         costs = {f"{text} {zone}": _cost(text, zone) for text in expressions for zone in ZONES}
         slowest = max(costs, key=lambda expression: costs[expression])
-        yield Figure(f"{key}.slowest", f"next fire, {name}, the slowest", costs[slowest], " us", None, slowest, costs)
+        yield Figure(
+            f"{key}.slowest", f"next fire, {name}, the slowest", costs[slowest], " us", None, slowest, costs
+        )
 
 
 def _cost(text: str, zone: str) -> float:

@@ -1,4 +1,4 @@
-"""How fast waiting no-op jobs are worked off: from the first start until none is left unsettled, history kept."""
+"""How fast pending no-op jobs are run: from the first start until all are settled, with history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 300.0
 @dataclass(frozen=True, slots=True)
 class Drained:
     rate: float
-    starts_rate: float  # only until the last start: what settling adds is the difference
+    starts_rate: float  # only until the last start: the difference is the settling
     worker_cpu: float  # microseconds per job
     server_cpu: float
     resident: float  # megabytes, all workers
@@ -45,11 +45,13 @@ def long(setting: Setting) -> Iterator[Figure]:
 
 def lanes(setting: Setting) -> Iterator[Figure]:
     count = setting.scale.drain
-    yield from _beside_plain(setting, "drain_lanes", f"drain {count:,}, 5 queues x 10 priorities", "lanes", count)
+    yield from _beside_plain(
+        setting, "drain_lanes", f"drain {count:,}, 5 queues x 10 priorities", "lanes", count
+    )
 
 
 def drain(stage: Stage, ground: Ground, fill: str, count: int, workers: int = 1) -> Drained:
-    """Submit the jobs, then let workers that are ready begin together."""
+    """Submit the jobs, then let the ready workers begin together."""
     ground.log.clear()
     ground.client(fill, count)
     with ground.workers(workers) as crew, stage.unsettled(ground) as unsettled:
@@ -70,7 +72,9 @@ def _drained(ground: Ground, crew: Crew, count: int, ended: float, costs: tuple[
         raise BenchFailed(f"{count:,} jobs were submitted; {different:,} ran, in {len(starts):,} starts")
     first, last = min(moment for _, moment in starts), max(moment for _, moment in starts)
     worker_cpu, server_cpu = (cost / count * 1e6 for cost in costs)
-    return Drained(count / (ended - first), count / (last - first), worker_cpu, server_cpu, crew.resident_megabytes())
+    return Drained(
+        count / (ended - first), count / (last - first), worker_cpu, server_cpu, crew.resident_megabytes()
+    )
 
 
 def _repeated(setting: Setting, key: str, name: str, fill: str, count: int, workers: int) -> Iterator[Figure]:
@@ -84,7 +88,8 @@ def _repeated(setting: Setting, key: str, name: str, fill: str, count: int, work
 
 
 def _beside_plain(setting: Setting, key: str, name: str, fill: str, count: int) -> Iterator[Figure]:
-    """In turns with the plain drain: the machine is not the same a minute later, and the limit is a multiple of that."""
+    """Alternating with the plain drain, because the speed of the machine changes and the limit is a
+    multiple of the plain drain."""
     plain_count = setting.scale.drain
     plain: list[Drained] = []
     drains: list[Drained] = []
@@ -102,15 +107,24 @@ def _on_new_ground(setting: Setting, fill: str, count: int, workers: int = 1) ->
         return drain(setting.stage, ground, fill, count, workers)
 
 
-def drain_figure(key: str, name: str, drains: list[Drained], bare: Sequence[BareDrain] = (), beside: float | None = None) -> Figure:
-    """The middle one; with what the bare store reached, or how it compares with the figure `beside` it."""
+def drain_figure(
+    key: str, name: str, drains: list[Drained], bare: Sequence[BareDrain] = (), beside: float | None = None
+) -> Figure:
+    """The median; with the figure of the bare store, or the ratio to the figure `beside`."""
     middle, bare_middle = _middle(drains), _middle(bare) if bare else None
     told = [f"{middle.rate / beside:.2f} x the plain drain"] if beside else []
     told.append(f"best {max(drained.rate for drained in drains):,.0f}")
     cpu = f"CPU us/job {middle.worker_cpu:.0f} + {middle.server_cpu:.0f} server"
-    told.append(f"{cpu} (bare {bare_middle.client_cpu:.0f} + {bare_middle.server_cpu:.0f})" if bare_middle else cpu)
-    detail = {"repeats": [asdict(drained) for drained in drains], "bare": [asdict(drained) for drained in bare]}
-    return Figure(key, name, middle.rate, "/s", bare_middle.rate if bare_middle else None, ", ".join(told), detail)
+    told.append(
+        f"{cpu} (bare {bare_middle.client_cpu:.0f} + {bare_middle.server_cpu:.0f})" if bare_middle else cpu
+    )
+    detail = {
+        "repeats": [asdict(drained) for drained in drains],
+        "bare": [asdict(drained) for drained in bare],
+    }
+    return Figure(
+        key, name, middle.rate, "/s", bare_middle.rate if bare_middle else None, ", ".join(told), detail
+    )
 
 
 def _middle(drains: Sequence[Result]) -> Result:

@@ -1,4 +1,5 @@
-"""How late jobs start: picked up after a submit, due one by one, due all at once. And when who waits for one knows of its end."""
+"""How late jobs start: after a submit, due one by one, due at the same time; and how soon a waiting caller
+knows the end."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from bench.setting import Setting
 from bench.stage import Stage
 
 PER_SECOND = 50
-FEWEST = 50  # urgent jobs worth a quantile
-AHEAD = 4.0  # jobs are stored so long before the first is due
+MIN_JOBS = 50  # urgent jobs needed for a quantile
+AHEAD = 4.0  # seconds from the submit until the first job is due
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,15 @@ class Lateness:
 
     @property
     def remark(self) -> str:
-        return f"p50 {self.p50:.2f}, max {self.last:.1f}, CPU s {self.worker_cpu:.2f} + {self.server_cpu:.2f} server"
+        return (
+            f"p50 {self.p50:.2f}, max {self.last:.1f}, CPU s {self.worker_cpu:.2f} + {self.server_cpu:.2f} "
+            "server"
+        )
 
 
 def pick_up(setting: Setting) -> Iterator[Figure]:
-    """Rounds in turns with a bare hand-over: what decides here is how fast the machine wakes and its disk writes, and both change."""
+    """Rounds that alternate with a bare hand-over: wake-up time and disk speed decide here, and both
+    change."""
     rounds: list[Lateness] = []
     bare: list[list[float]] = []
     with setting.stage.ground() as ground, ground.working() as crew:
@@ -48,9 +53,20 @@ def pick_up(setting: Setting) -> Iterator[Figure]:
     for key, part in (("p50", 0.5), ("p99", 0.99)):
         found = [getattr(late, key) for late in rounds]
         raw = [quantile(values, part) for values in bare]
-        remark, detail = f"rounds {', '.join(f'{value:.2f}' for value in found)}", {"rounds": found, "bare": raw}
+        remark, detail = (
+            f"rounds {', '.join(f'{value:.2f}' for value in found)}",
+            {"rounds": found, "bare": raw},
+        )
         beside = median(raw) if raw else None
-        yield Figure(f"pick_up.{key}", f"pick-up at {PER_SECOND}/s, {key}", median(found), " ms", beside, remark, detail)
+        yield Figure(
+            f"pick_up.{key}",
+            f"pick-up at {PER_SECOND}/s, {key}",
+            median(found),
+            " ms",
+            beside,
+            remark,
+            detail,
+        )
 
 
 def _picked_up(setting: Setting, ground: Ground, crew: Crew) -> Lateness:
@@ -58,18 +74,27 @@ def _picked_up(setting: Setting, ground: Ground, crew: Crew) -> Lateness:
     costs = crew.cpu(), setting.stage.server_cpu()
     sent = ground.client("paced", PER_SECOND, setting.scale.pick_up_seconds)["sent"]
     ground.until(lambda: len(ground.log) >= len(sent), f"{len(sent)} jobs to start", crew)
-    return _lateness(setting.stage, crew, [moment - sent[number] for number, moment in ground.log.read()], costs)
+    return _lateness(
+        setting.stage, crew, [moment - sent[number] for number, moment in ground.log.read()], costs
+    )
 
 
 def answer(setting: Setting) -> Iterator[Figure]:
     with setting.stage.ground() as ground, ground.working():
         took = [seconds * 1e3 for seconds in ground.client("answers", setting.scale.answers)["took"]]
     for key, part in (("p50", 0.5), ("p99", 0.99)):
-        yield Figure(f"answer.{key}", f"submit and wait, {key}", quantile(took, part), " ms", None, f"max {max(took):.1f}")
+        yield Figure(
+            f"answer.{key}",
+            f"submit and wait, {key}",
+            quantile(took, part),
+            " ms",
+            None,
+            f"max {max(took):.1f}",
+        )
 
 
 def urgent(setting: Setting) -> Iterator[Figure]:
-    """While the worker is busy with a flood of the lowest priority."""
+    """While the worker runs a flood of jobs of the lowest priority."""
     flood = setting.scale.flood
     found: list[Lateness] = []
     for repeat in range(setting.scale.repeats):
@@ -77,7 +102,9 @@ def urgent(setting: Setting) -> Iterator[Figure]:
             found.append(_past_a_flood(setting, ground, flood))
         setting.say(f"repeat {repeat + 1}: p99 {found[-1].p99:.1f} ms, {found[-1].remark}")
     late = sorted(found, key=lambda lateness: lateness.p99)[len(found) // 2]
-    yield Figure("urgent.p99", f"urgent, past {flood:,} jobs of 1 ms, p99", late.p99, " ms", None, late.remark)
+    yield Figure(
+        "urgent.p99", f"urgent, past {flood:,} jobs of 1 ms, p99", late.p99, " ms", None, late.remark
+    )
 
 
 def _past_a_flood(setting: Setting, ground: Ground, flood: int) -> Lateness:
@@ -90,7 +117,7 @@ def _past_a_flood(setting: Setting, ground: Ground, flood: int) -> Lateness:
         ground.until(lambda: len(ground.log.read()) >= len(sent), f"{len(sent)} urgent jobs to start", crew)
         ended = ground.log.last_probe()
         late = [moment - sent[number] for number, moment in ground.log.read() if sent[number] < ended]
-        if len(late) < FEWEST:
+        if len(late) < MIN_JOBS:
             raise BenchFailed(f"the flood was over after {len(late)} urgent jobs: too few to tell")
         return _lateness(setting.stage, crew, late, costs)
 
@@ -100,17 +127,26 @@ def punctual(setting: Setting) -> Iterator[Figure]:
     bare = [seconds * 1e3 for seconds in timers.lateness()]
     with setting.stage.ground() as ground, ground.working() as crew:
         late = due(setting.stage, ground, crew, count, span)
-    yield Figure("punctual.p99", f"punctual, {count:,} over {span:.0f} s, p99", late.p99, " ms", quantile(bare, 0.99), late.remark)
+    yield Figure(
+        "punctual.p99",
+        f"punctual, {count:,} over {span:.0f} s, p99",
+        late.p99,
+        " ms",
+        quantile(bare, 0.99),
+        late.remark,
+    )
     yield Figure("punctual.early", "punctual, started early", late.early, "")
 
 
 def beside(setting: Setting) -> Iterator[Figure]:
-    """As `punctual`, in a worker one of whose threads computes all the while."""
+    """As `punctual`, in a worker with a thread that computes all the time."""
     count, span = setting.scale.punctual, float(setting.scale.punctual_seconds)
     with setting.stage.ground() as ground, ground.working() as crew:
         ground.client("computing", time.time() + 2 * AHEAD + span)
         late = due(setting.stage, ground, crew, count, span)
-    yield Figure("beside.p99", "punctual, beside a function that computes, p99", late.p99, " ms", None, late.remark)
+    yield Figure(
+        "beside.p99", "punctual, beside a function that computes, p99", late.p99, " ms", None, late.remark
+    )
 
 
 def herd(setting: Setting) -> Iterator[Figure]:
@@ -123,11 +159,19 @@ def herd(setting: Setting) -> Iterator[Figure]:
             setting.say(f"last of {count:,} started after {late.last:.0f} ms")
             if late.early:
                 raise BenchFailed(f"{late.early} of the herd started early")
-    yield Figure("herd.last", f"herd of {count:,}, last start", median(last), " ms", None, f"best {min(last):.0f}", {"last": last})
+    yield Figure(
+        "herd.last",
+        f"herd of {count:,}, last start",
+        median(last),
+        " ms",
+        None,
+        f"best {min(last):.0f}",
+        {"last": last},
+    )
 
 
 def due(stage: Stage, ground: Ground, crew: Crew, count: int, span: float) -> Lateness:
-    """Lateness of `count` jobs, stored well ahead, due evenly over `span` seconds."""
+    """Lateness of `count` jobs, submitted well before they are due, evenly over `span` seconds."""
     ground.log.clear()
     costs = crew.cpu(), stage.server_cpu()
     first = time.time() + AHEAD
@@ -136,11 +180,22 @@ def due(stage: Stage, ground: Ground, crew: Crew, count: int, span: float) -> La
     ground.until(lambda: len(ground.log) >= count, f"{count:,} jobs to start", crew)
     starts = ground.log.read()
     if len({number for number, _ in starts}) != count:
-        raise BenchFailed(f"{len(starts)} starts of {len({number for number, _ in starts})} jobs; {count} were due")
-    return _lateness(stage, crew, [moment - (first + span * number / count) for number, moment in starts], costs)
+        raise BenchFailed(
+            f"{len(starts)} starts of {len({number for number, _ in starts})} jobs; {count} were due"
+        )
+    return _lateness(
+        stage, crew, [moment - (first + span * number / count) for number, moment in starts], costs
+    )
 
 
 def _lateness(stage: Stage, crew: Crew, seconds: list[float], costs: tuple[float, float]) -> Lateness:
     late = [value * 1e3 for value in seconds]
     worker_cpu, server_cpu = crew.cpu() - costs[0], stage.server_cpu() - costs[1]
-    return Lateness(median(late), quantile(late, 0.99), max(late), sum(value < 0 for value in late), worker_cpu, server_cpu)
+    return Lateness(
+        median(late),
+        quantile(late, 0.99),
+        max(late),
+        sum(value < 0 for value in late),
+        worker_cpu,
+        server_cpu,
+    )

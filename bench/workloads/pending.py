@@ -1,6 +1,7 @@
-"""The same again beside millions of jobs that are not due for a month: nothing may become slower.
+"""The same with millions of jobs that are due in a month: nothing may become slower.
 
-Measured in turns with an empty store on the same server, since a machine that others share is not the same a minute later.
+Measured in turns with an empty store on the same server, since a machine that others share is not the same a
+minute later.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ class Pair(NamedTuple):
     full: Ground
     empty: Ground
 
-    def in_turns(self, repeats: int, measure: Callable[[Ground], Result]) -> tuple[list[Result], list[Result]]:
-        """Of the full store, and of the empty one."""
+    def in_turns(
+        self, repeats: int, measure: Callable[[Ground], Result]
+    ) -> tuple[list[Result], list[Result]]:
+        """Of the full store and of the empty one."""
         found: dict[Ground, list[Result]] = {self.full: [], self.empty: []}
         for _ in range(repeats):
             for ground, results in found.items():
@@ -57,22 +60,52 @@ def _on_time(setting: Setting, pair: Pair, key: str, name: str) -> Iterator[Figu
             return due(setting.stage, ground, crews[ground], scale.herd, 0.0)
 
         late, empty = pair.in_turns(scale.repeats, punctual)
-        yield from _beside(f"punctual_{key}.p99", "punctual, {}, p99", name, " ms", [run.p99 for run in late], [run.p99 for run in empty])
-        yield Figure(f"punctual_{key}.early", f"punctual, {name}, started early", sum(run.early for run in late), "")
+        yield from _beside(
+            f"punctual_{key}.p99",
+            "punctual, {}, p99",
+            name,
+            " ms",
+            [run.p99 for run in late],
+            [run.p99 for run in empty],
+        )
+        yield Figure(
+            f"punctual_{key}.early", f"punctual, {name}, started early", sum(run.early for run in late), ""
+        )
         late, empty = pair.in_turns(scale.turns, herd)
-        yield from _beside(f"herd_{key}.last", "herd, {}, last start", name, " ms", [run.last for run in late], [run.last for run in empty])
+        yield from _beside(
+            f"herd_{key}.last",
+            "herd, {}, last start",
+            name,
+            " ms",
+            [run.last for run in late],
+            [run.last for run in empty],
+        )
 
 
 def _drained(setting: Setting, pair: Pair, key: str, name: str) -> Iterator[Figure]:
     count = setting.scale.drain
-    full, empty = pair.in_turns(setting.scale.repeats, lambda ground: drain(setting.stage, ground, "bulk", count))
+    full, empty = pair.in_turns(
+        setting.scale.repeats, lambda ground: drain(setting.stage, ground, "bulk", count)
+    )
     title = f"drain {count:,}, {{}}"
-    yield from _beside(f"drain_{key}.rate", title, name, "/s", [run.rate for run in full], [run.rate for run in empty])
+    yield from _beside(
+        f"drain_{key}.rate", title, name, "/s", [run.rate for run in full], [run.rate for run in empty]
+    )
 
 
-def _beside(key: str, title: str, name: str, unit: str, full: list[float], empty: list[float]) -> Iterator[Figure]:
-    """The middle of each; the limit is a multiple of the empty store's."""
+def _beside(
+    key: str, title: str, name: str, unit: str, full: list[float], empty: list[float]
+) -> Iterator[Figure]:
+    """The median of each; the limit is a multiple of the empty store's figure."""
     basis = f"{key.partition('.')[0]}.empty"
-    yield Figure(basis, title.format("none pending"), median(empty), unit, None, "in turns with the next", {"all": empty})
+    yield Figure(
+        basis,
+        title.format("none pending"),
+        median(empty),
+        unit,
+        None,
+        "in turns with the next",
+        {"all": empty},
+    )
     remark = f"{median(full) / median(empty):.2f} x the empty store's"
     yield Figure(key, title.format(name), median(full), unit, None, remark, {"all": full})

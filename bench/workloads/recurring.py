@@ -1,4 +1,4 @@
-"""Schedules: many that fire often, and many more that rest."""
+"""Schedules: many that fire often, and many more that are idle."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from bench.setting import Setting
 
 GRID = 5.0
 EVERY_GRID = "*/5 * * * * *"
-REPORTED = 30.0  # the target counts the CPU of so many seconds
+REPORTED = 30.0  # seconds of CPU that the target counts
 SETTLING = 5.0
 
 
 def schedules(setting: Setting) -> Iterator[Figure]:
     count, rounds = setting.scale.schedules, setting.scale.schedule_rounds
     with setting.stage.ground() as ground:
-        setting.say(f"{count:,} schedules declared in {ground.client('schedules', count, EVERY_GRID)['seconds']:.1f} s")
+        setting.say(
+            f"{count:,} schedules declared in "
+            f"{ground.client('schedules', count, EVERY_GRID)['seconds']:.1f} s"
+        )
         with ground.workers() as crew:
             crew.begin()
             ground.until(lambda: len(ground.log) >= count, f"{count:,} schedules to fire", crew)
             begin = (time.time() // GRID + 2) * GRID
             costs = _cpu_during(setting, crew, begin - 0.05, rounds * GRID)
-            time.sleep(1.0)  # what is late still counts
+            time.sleep(1.0)  # late fires still count
             starts = ground.log.read()
     window = [(number, moment) for number, moment in starts if begin <= moment < begin + rounds * GRID]
     yield from _schedule_figures(count, rounds, window, [cost * REPORTED / (rounds * GRID) for cost in costs])
@@ -34,23 +37,41 @@ def schedules(setting: Setting) -> Iterator[Figure]:
 def idle(setting: Setting) -> Iterator[Figure]:
     count, seconds = setting.scale.idle_schedules, setting.scale.idle_seconds
     with setting.stage.ground() as ground:
-        setting.say(f"{count:,} schedules declared in {ground.client('schedules', count, _next_month())['seconds']:.1f} s")
+        setting.say(
+            f"{count:,} schedules declared in "
+            f"{ground.client('schedules', count, _next_month())['seconds']:.1f} s"
+        )
         with ground.working() as crew:
             worker, server = _cpu_during(setting, crew, time.time() + SETTLING, seconds)
             resident = crew.resident_megabytes()
     remark = f"server {server / seconds * 100:.2f} %"
-    yield Figure("idle.cpu", f"idle, {count:,} schedules, CPU of a core", worker / seconds * 100, " %", None, remark)
+    yield Figure(
+        "idle.cpu", f"idle, {count:,} schedules, CPU of a core", worker / seconds * 100, " %", None, remark
+    )
     yield Figure("idle.resident", f"idle, {count:,} schedules, RSS", resident, " MB")
 
 
-def _schedule_figures(count: int, rounds: int, window: list[tuple[int, float]], costs: list[float]) -> Iterator[Figure]:
+def _schedule_figures(
+    count: int, rounds: int, window: list[tuple[int, float]], costs: list[float]
+) -> Iterator[Figure]:
     fires = {(number, moment // GRID) for number, moment in window}
     late = [moment % GRID * 1e3 for _, moment in window]
     name = f"{count:,} schedules every {GRID:.0f} s"
     doubled = f"{len(window) - len(fires)} twice" if len(window) > len(fires) else ""
-    yield Figure("schedules.fired", f"{name}, fired", len(fires) / (count * rounds) * 100, " %", None, doubled)
-    yield Figure("schedules.p99", f"{name}, p99", quantile(late, 0.99), " ms", None, f"p50 {median(late):.1f}, max {max(late):.1f}")
-    yield Figure("schedules.cpu", f"{name}, worker CPU in 30 s", costs[0], " s", None, f"server {costs[1]:.2f} s")
+    yield Figure(
+        "schedules.fired", f"{name}, fired", len(fires) / (count * rounds) * 100, " %", None, doubled
+    )
+    yield Figure(
+        "schedules.p99",
+        f"{name}, p99",
+        quantile(late, 0.99),
+        " ms",
+        None,
+        f"p50 {median(late):.1f}, max {max(late):.1f}",
+    )
+    yield Figure(
+        "schedules.cpu", f"{name}, worker CPU in 30 s", costs[0], " s", None, f"server {costs[1]:.2f} s"
+    )
 
 
 def _cpu_during(setting: Setting, crew: Crew, begin: float, seconds: float) -> tuple[float, float]:
@@ -62,6 +83,6 @@ def _cpu_during(setting: Setting, crew: Crew, begin: float, seconds: float) -> t
 
 
 def _next_month() -> str:
-    """A time of day 20 days from now: far enough to rest, whatever today is."""
+    """A time of day 20 days from now, so that the schedule is idle."""
     moment = datetime.now(UTC) + timedelta(days=20)
     return f"0 3 {moment.day} {moment.month} *"

@@ -1,4 +1,5 @@
-"""The service from outside: requests a second, calls of HTTP targets a second, and fires that agents see, also when a service dies."""
+"""The service from outside: requests and calls of HTTP targets per second, and fires that agents receive,
+also when a service is killed."""
 
 from __future__ import annotations
 
@@ -28,19 +29,26 @@ JOB = '{"target":{"type":"task","name":"noop"},"payload":{"n":1},"delay":"1h"}'
 
 
 def requests(setting: Setting) -> Iterator[Figure]:
-    """POST /api/v1/jobs: each is durable when it is answered."""
+    """POST /api/v1/jobs: each job is durable when the answer arrives."""
     with setting.stage.ground() as ground, Service(ground.url, ground.folder / "serve.log") as service:
         found = _load(service.address, setting.scale.requests)
         resident = _resident(service)
     if found["bad"]:
         raise BenchFailed(f"{found['bad']:.0f} requests were refused")
     yield Figure("api.rate", f"POST /jobs, {CONNECTIONS} connections", found["rate"], "/s")
-    yield Figure("api.p99", f"POST /jobs, {CONNECTIONS} connections, p99", found["p99"], " ms", None, f"p50 {found['p50']:.1f}")
+    yield Figure(
+        "api.p99",
+        f"POST /jobs, {CONNECTIONS} connections, p99",
+        found["p99"],
+        " ms",
+        None,
+        f"p50 {found['p50']:.1f}",
+    )
     yield Figure("api.resident", "service, RSS after that", resident, " MB")
 
 
 def calls(setting: Setting) -> Iterator[Figure]:
-    """Jobs that call an agent, beside a bare aiohttp loop calling the same agent."""
+    """Jobs that call an agent, and a bare aiohttp loop that calls the same agent."""
     count = setting.scale.calls
     with setting.stage.ground() as ground, Agent(ground.folder) as agent:
         bare = float(_program("bench.raw.calls", agent.url, str(count), str(AT_ONCE)))
@@ -54,7 +62,14 @@ def calls(setting: Setting) -> Iterator[Figure]:
         seen = agent.calls()
     arrived = [call.at for call in seen]
     yield Figure("calls.bare", f"a bare aiohttp loop calling it, {AT_ONCE} at once", bare, "/s")
-    yield Figure("calls.rate", f"HTTP targets called, {count:,}", count / (max(arrived) - min(arrived)), "/s", bare, _twice(seen, count))
+    yield Figure(
+        "calls.rate",
+        f"HTTP targets called, {count:,}",
+        count / (max(arrived) - min(arrived)),
+        "/s",
+        bare,
+        _twice(seen, count),
+    )
 
 
 def agents(setting: Setting) -> Iterator[Figure]:
@@ -70,7 +85,8 @@ def agents(setting: Setting) -> Iterator[Figure]:
 
 
 def _bare_bursts(agent: Agent, count: int) -> float:
-    """How late the same calls are, in ms at p99, when two processes do nothing but send them. They connect with the first bursts."""
+    """The lateness of the same calls, p99 in ms, if two processes only send them. They connect with the
+    first bursts."""
     first = int(time.time()) + 3
     command = (sys.executable, "-m", "bench.raw.bursts", agent.url)
     numbers = [str(number) for number in (count // 2, first, BARE_SECONDS)]
@@ -84,9 +100,16 @@ def _bare_bursts(agent: Agent, count: int) -> float:
 
 def _run_agents(ground: Ground, agent: Agent, count: int, seconds: int, killed: bool) -> int:
     with ExitStack() as stack:
-        services = [stack.enter_context(Service(ground.url, ground.folder / f"serve{number}.log")) for number in (1, 2)]
+        services = [
+            stack.enter_context(Service(ground.url, ground.folder / f"serve{number}.log"))
+            for number in (1, 2)
+        ]
         for number in range(count):
-            schedule = {"name": f"agent {number}", "when": {"cron": "* * * * * *"}, "target": {"type": "http", "url": agent.url}}
+            schedule = {
+                "name": f"agent {number}",
+                "when": {"cron": "* * * * * *"},
+                "target": {"type": "http", "url": agent.url},
+            }
             _post(f"{services[0].address}/api/v1/schedules", schedule)
         begin = int(time.time()) + 3
         if killed:
@@ -96,29 +119,59 @@ def _run_agents(ground: Ground, agent: Agent, count: int, seconds: int, killed: 
     return begin
 
 
-def _agent_figures(key: str, seen: list[Call], expected: int, killed_at: float | None, bare: float) -> Iterator[Figure]:
+def _agent_figures(
+    key: str, seen: list[Call], expected: int, killed_at: float | None, bare: float
+) -> Iterator[Figure]:
     fires = {(call.schedule, call.fire_time) for call in seen}
-    late = [call.late * 1e3 for call in seen if killed_at is None or not killed_at - 1 <= call.fire_time <= killed_at + 5]
+    late = [
+        call.late * 1e3
+        for call in seen
+        if killed_at is None or not killed_at - 1 <= call.fire_time <= killed_at + 5
+    ]
     name = "agents called by two services" + ("" if killed_at is None else ", one killed halfway")
     again = doubled(seen)
     strange = [calls for calls in again if len({call.key for call in calls}) > 1]
     remark = f"{len(again)} fires twice, {len(strange)} of them under another key"
     yield Figure(f"{key}.fired", f"{name}, fired", len(fires) / expected * 100, " %", None, remark)
     yield Figure(f"{key}.doubled", f"{name}, fired twice", len(again), "")
-    yield Figure(f"{key}.early", f"{name}, early", sum(moment < -2 for moment in late), "", None, f"earliest {min(late):.2f} ms")
-    yield Figure(f"{key}.p99", f"{name}, p99", quantile(late, 0.99), " ms", bare, f"p50 {median(late):.1f}, max {max(late):.1f}")
+    yield Figure(
+        f"{key}.early",
+        f"{name}, early",
+        sum(moment < -2 for moment in late),
+        "",
+        None,
+        f"earliest {min(late):.2f} ms",
+    )
+    yield Figure(
+        f"{key}.p99",
+        f"{name}, p99",
+        quantile(late, 0.99),
+        " ms",
+        bare,
+        f"p50 {median(late):.1f}, max {max(late):.1f}",
+    )
 
 
 def _load(address: str, count: int) -> dict[str, float]:
     where = urlsplit(address)
     answer: dict[str, float] = json.loads(
-        _program("bench.load", str(where.hostname), str(where.port), "/api/v1/jobs", JOB, str(CONNECTIONS), str(count))
+        _program(
+            "bench.load",
+            str(where.hostname),
+            str(where.port),
+            "/api/v1/jobs",
+            JOB,
+            str(CONNECTIONS),
+            str(count),
+        )
     )
     return answer
 
 
 def _program(module: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise BenchFailed(f"{module}: {done.stderr.strip()[-2000:]}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""How fast jobs are stored: in bulk, one after the other, from many submitters at once."""
+"""How fast jobs are stored: in bulk, one after another, and from many submitters at the same time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ def bulk(setting: Setting) -> Iterator[Figure]:
         with setting.stage.ground() as ground:
             rates.append(count / ground.client("bulk", count)["seconds"])
         setting.say(f"repeat {repeat + 1}: {rates[-1]:,.0f}/s, bare {bare[-1]:,.0f}/s")
-    yield Figure("bulk.rate", f"bulk submit, {count:,}", median(rates), "/s", median(bare), f"best {max(rates):,.0f}", {"rates": rates})
+    yield Figure(
+        "bulk.rate",
+        f"bulk submit, {count:,}",
+        median(rates),
+        "/s",
+        median(bare),
+        f"best {max(rates):,.0f}",
+        {"rates": rates},
+    )
 
 
 def single(setting: Setting) -> Iterator[Figure]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from duetime.app import App
-from duetime.engine.drafts import NewJob
+from duetime.engine.submit.build import NewJob
 from duetime.errors import (
     AccessDenied,
     ConfigError,
@@ -46,12 +46,12 @@ from duetime.invoker import Context
 from duetime.invokers.isolation import Isolation
 from duetime.invokers.resources import Use
 from duetime.invokers.threads import Interrupted
+from duetime.model.directives import Cancel, RetryAfter, Snooze
 from duetime.model.job import Delivery, Overlap, State
 from duetime.model.limit import Limit, Queue
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed
 from duetime.model.unique import OnConflict, Unique
-from duetime.model.verdict import Cancel, RetryAfter, Snooze
 from duetime.model.when import At, Cron, Every, RRule
 from duetime.task import Task, Tasks
 from duetime.version import VERSION
@@ -132,7 +132,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Those who need no HTTP client do not wait for one."""
+    """Import the HTTP client only if it is used: it is slow to load."""
     if name in ("AsyncClient", "Client"):
         from duetime import remote
 

@@ -1,4 +1,5 @@
-"""`python -m duetime`: the command line, where the script is not on the path or another Python than its own is wanted."""
+"""`python -m duetime`: the command line, where the script is not on the path or another Python than its own
+is wanted."""
 
 from __future__ import annotations
 

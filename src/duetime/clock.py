@@ -1,4 +1,5 @@
-"""Time. The store's clock decides what is due; a node follows it on its own monotonic clock, so a step of its wall clock moves nothing."""
+"""Time. The store's clock decides what is due. A node follows it on its own monotonic clock, so a step of its
+wall clock has no effect."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ from duetime.model.instant import SECOND, Micros
 
 BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)  # Linux
 SAMPLES = 16
-DRIFT = 200  # microseconds per second by which the two clocks may run apart between samples
+DRIFT = 200  # microseconds per second by which the two clocks may drift apart
 
 
 def wall_micros() -> Micros:
-    """This machine's wall clock: the clock of stores that live on this machine."""
+    """This machine's wall clock: the clock of stores on this machine."""
     return time.time_ns() // 1_000
 
 
 def monotonic_micros() -> Micros:
-    """Nobody can set it. It goes on while the machine sleeps, where the system has such a clock: leases end meanwhile."""
+    """Monotonic, and includes suspend (CLOCK_BOOTTIME), because leases expire during suspend."""
     return time.monotonic_ns() // 1_000 if BOOT_CLOCK is None else time.clock_gettime_ns(BOOT_CLOCK) // 1_000
 
 
@@ -32,17 +33,17 @@ async def pause(seconds: float) -> None:
 
 
 def noise() -> float:
-    """A number from [0, 1) to spread retries and reconnects."""
+    """A random number from [0, 1) that spreads retries and reconnects."""
     return random.random()  # noqa: S311  spreads load, guards nothing
 
 
 def load_per_core() -> float:
-    """How many processes wanted each core of this machine during the last minute; 0 where the system does not say."""
+    """The load average of the last minute, divided by the number of cores; 0 where the system has none."""
     return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
 
 
 class Alarm(Protocol):
-    """Calls back at an instant of the clock that made it; setting it again replaces the instant."""
+    """Calls back at an instant of the clock that made it. Setting it again replaces the instant."""
 
     def set(self, at: Micros) -> None: ...
 
@@ -50,12 +51,12 @@ class Alarm(Protocol):
 
 
 class Clock(Protocol):
-    """Store time as this process sees it: never ahead of the store, so nothing starts early."""
+    """The store's time as this process knows it: never ahead of the store, so that no job starts early."""
 
     def now(self) -> Micros: ...
 
     def monotonic(self) -> Micros:
-        """For measuring lapses on this machine, whatever happens to the store."""
+        """Measures durations on this machine, independently of the store."""
         ...
 
     async def sleep(self, micros: Micros) -> None: ...
@@ -63,7 +64,7 @@ class Clock(Protocol):
     def noise(self) -> float: ...
 
     def load(self) -> float:
-        """How busy this machine is: above 1 its cores are wanted by more than they can serve."""
+        """How busy this machine is. Above 1, processes wait for a core."""
         ...
 
     def alarm(self, ring: Callable[[], None]) -> Alarm: ...
@@ -74,15 +75,16 @@ class Clock(Protocol):
 
     @property
     def sample_age(self) -> Micros:
-        """How long ago the last sample was taken; very large before the first."""
+        """Time since the last sample; very large before the first."""
         ...
 
 
 class Follower:
     """The arithmetic of following a remote clock.
 
-    A reply says "it was t at the store" and arrives later, so t + elapsed is behind the store by the time the reply travelled:
-    late, never early. The largest estimate of the last samples is the best one; older samples are trusted less, for drift.
+    A reply says "it was t at the store" and arrives later, so the estimate is behind the store by the travel
+    time of the reply: late, never early. The largest estimate of the last samples is the best one. Older
+    samples count less because of drift.
     """
 
     def __init__(self) -> None:
@@ -92,7 +94,7 @@ class Follower:
     def sample(self, store_now: Micros, arrived: Micros) -> None:
         offset = store_now - arrived
         if self._samples and offset < self._offset - SECOND:
-            self._samples.clear()  # the store's clock was set back: what was known before is wrong
+            self._samples.clear()  # the store's clock was set back, so older samples are wrong
         self._samples.append((arrived, offset))
         self._offset = max(known - (arrived - at) * DRIFT // SECOND for at, known in self._samples)
 

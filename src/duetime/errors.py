@@ -1,72 +1,75 @@
-"""Every exception Duetime raises. Each carries a stable `code`; messages say what to do next.
+"""Every exception Duetime raises. Each has a stable `code`. Messages say what is wrong and what to do.
 
 DuetimeError
-├── ConfigError                 config_invalid       a setting, option or URL is wrong
-│   └── UnknownStore            store_unknown        no store speaks this URL
-├── InvalidInput (ValueError)   input_invalid        the caller's value is wrong; `field` names it
-│   ├── InvalidWhen             when_invalid         a cron, interval, rule or instant cannot be read
-│   │   ├── NeverFires          when_never_fires     it can be read, but has no fire at all
-│   │   └── UnknownZone         zone_unknown         no such IANA time zone
-│   ├── InvalidPayload          payload_invalid      not JSON, or not what the task takes
-│   ├── PayloadTooLarge         payload_too_large    more bytes than the store accepts
-│   └── UnknownOption           option_unknown       a keyword nobody reads
-├── NotFound (LookupError)      not_found
-│   ├── JobNotFound             job_not_found
-│   ├── KeyNotFound             key_not_found        no API key of this tenant has that prefix
-│   ├── ScheduleNotFound        schedule_not_found
-│   ├── TaskNotFound            task_not_found       no task of that name is registered here
-│   └── VersionNotFound         version_not_found    the schedule was never at that version, or it has been forgotten
-├── Conflict                    conflict             the store holds something that forbids it
-│   ├── DuplicateTask           task_duplicate       two functions under one task name
-│   ├── Fenced                  fenced               the job does not belong to this attempt any more
-│   ├── JobFinished             job_finished         the job has reached its final state
-│   ├── ScheduleExists          schedule_exists      the name is taken and replacing was not asked for
-│   └── VersionConflict         version_conflict     somebody else edited the schedule first
-├── StoreError                  store_error
-│   ├── StoreUnavailable        store_unavailable    cannot be reached now; safe to repeat
-│   ├── StoreFull               store_full           the disk is full or read-only
-│   ├── SchemaMissing           schema_missing       run `duetime migrate`
-│   └── SchemaTooNew            schema_too_new       the data was written by a newer Duetime
-├── NotOpen                     not_open             the app was used before open() or after close()
-├── WaitTimeout (TimeoutError)  wait_timeout         the job did not finish in the time given
-├── JobFailed                   job_failed           the awaited job did not succeed
-├── ServiceError                service_error        a service refused in its own words; `code` and `status` are its own
-│   ├── AccessDenied            access_denied        no key, a wrong one, or one that may not do this
-│   ├── RateLimited             rate_limited         too many requests, also after waiting as asked
-│   └── ServiceUnreachable      service_unreachable  no answer from the service; safe to repeat
-├── TargetNotAllowed            target_not_allowed   an HTTP target the operator does not want called
-├── SecretUnreadable            secret_unreadable    a stored secret cannot be decrypted on this node
-├── ProcessDied                 process_died         the process of an isolated task ended before the task did
-└── TaskError                   task_error           an isolated task raised what this process has no class for
+├── ConfigError
+│   └── UnknownStore
+├── InvalidInput (ValueError)
+│   ├── InvalidWhen
+│   │   ├── NeverFires
+│   │   └── UnknownZone
+│   ├── InvalidPayload
+│   ├── PayloadTooLarge
+│   └── UnknownOption
+├── NotFound (LookupError)
+│   ├── JobNotFound
+│   ├── KeyNotFound
+│   ├── ScheduleNotFound
+│   ├── TaskNotFound
+│   └── VersionNotFound
+├── Conflict
+│   ├── DuplicateTask
+│   ├── Fenced
+│   ├── JobFinished
+│   ├── ScheduleExists
+│   └── VersionConflict
+├── StoreError
+│   ├── StoreUnavailable
+│   ├── StoreFull
+│   ├── SchemaMissing
+│   └── SchemaTooNew
+├── NotOpen
+├── WaitTimeout (TimeoutError)
+├── JobFailed
+├── ServiceError
+│   ├── AccessDenied
+│   ├── RateLimited
+│   └── ServiceUnreachable
+├── TargetNotAllowed
+├── SecretUnreadable
+├── ProcessDied
+└── TaskError
 """
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 
 class DuetimeError(Exception):
-    """Root of the tree: catch this to catch everything Duetime raises on purpose."""
+    """The root: catch it to catch everything Duetime raises on purpose."""
 
     code = "error"
+
+    def __init_subclass__(cls, code: str | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.code = code or cls.code
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
 
 
-class ConfigError(DuetimeError):
-    code = "config_invalid"
+class ConfigError(DuetimeError, code="config_invalid"):
+    """A setting, option or URL is wrong."""
 
 
-class UnknownStore(ConfigError):
-    code = "store_unknown"
+class UnknownStore(ConfigError, code="store_unknown"):
+    """The URL scheme is unknown."""
 
 
-class InvalidInput(DuetimeError, ValueError):
-    """The caller's value cannot be used; `field` is the name under which they gave it."""
-
-    code = "input_invalid"
+class InvalidInput(DuetimeError, ValueError, code="input_invalid"):
+    """A value of the caller is wrong. `field` names it."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -74,124 +77,124 @@ class InvalidInput(DuetimeError, ValueError):
         self.reason = message
 
 
-class InvalidWhen(InvalidInput):
-    code = "when_invalid"
+class InvalidWhen(InvalidInput, code="when_invalid"):
+    """A cron expression, interval, rule or instant is invalid."""
 
 
-class NeverFires(InvalidWhen):
-    code = "when_never_fires"
+class NeverFires(InvalidWhen, code="when_never_fires"):
+    """A valid expression or rule that has no fire at all."""
 
 
-class UnknownZone(InvalidWhen):
-    code = "zone_unknown"
+class UnknownZone(InvalidWhen, code="zone_unknown"):
+    """There is no such IANA time zone."""
 
 
-class InvalidPayload(InvalidInput):
-    code = "payload_invalid"
+class InvalidPayload(InvalidInput, code="payload_invalid"):
+    """The payload is not JSON, or not what the task takes."""
 
 
-class PayloadTooLarge(InvalidInput):
-    code = "payload_too_large"
+class PayloadTooLarge(InvalidInput, code="payload_too_large"):
+    """The payload has more bytes than a store accepts."""
 
 
-class UnknownOption(InvalidInput):
-    code = "option_unknown"
+class UnknownOption(InvalidInput, code="option_unknown"):
+    """The option is unknown."""
 
 
-class NotFound(DuetimeError, LookupError):
-    code = "not_found"
+class NotFound(DuetimeError, LookupError, code="not_found"):
+    """There is no such object."""
 
 
-class JobNotFound(NotFound):
-    code = "job_not_found"
+class JobNotFound(NotFound, code="job_not_found"):
+    """The job never existed or has been pruned."""
 
 
-class KeyNotFound(NotFound):
-    code = "key_not_found"
+class KeyNotFound(NotFound, code="key_not_found"):
+    """No API key of this tenant has that prefix."""
 
 
-class ScheduleNotFound(NotFound):
-    code = "schedule_not_found"
+class ScheduleNotFound(NotFound, code="schedule_not_found"):
+    """There is no schedule of that name."""
 
 
-class TaskNotFound(NotFound):
-    code = "task_not_found"
+class TaskNotFound(NotFound, code="task_not_found"):
+    """No task of that name is registered here."""
 
 
-class VersionNotFound(NotFound):
-    code = "version_not_found"
+class VersionNotFound(NotFound, code="version_not_found"):
+    """The schedule never had that version, or the version has been deleted."""
 
 
-class Conflict(DuetimeError):
-    code = "conflict"
+class Conflict(DuetimeError, code="conflict"):
+    """The current state does not allow it."""
 
 
-class DuplicateTask(Conflict):
-    code = "task_duplicate"
+class DuplicateTask(Conflict, code="task_duplicate"):
+    """Two functions have the same task name."""
 
 
-class Fenced(Conflict):
-    code = "fenced"
+class Fenced(Conflict, code="fenced"):
+    """The job does not belong to this attempt any more."""
 
 
-class JobFinished(Conflict):
-    code = "job_finished"
+class JobFinished(Conflict, code="job_finished"):
+    """The job has reached its final state."""
 
 
-class ScheduleExists(Conflict):
-    code = "schedule_exists"
+class ScheduleExists(Conflict, code="schedule_exists"):
+    """The name is taken, and the caller did not ask to replace the schedule."""
 
 
-class VersionConflict(Conflict):
-    code = "version_conflict"
+class VersionConflict(Conflict, code="version_conflict"):
+    """The schedule has changed since the caller read it."""
 
 
-class StoreError(DuetimeError):
-    code = "store_error"
+class StoreError(DuetimeError, code="store_error"):
+    """The store failed."""
 
 
-class StoreUnavailable(StoreError):
-    code = "store_unavailable"
+class StoreUnavailable(StoreError, code="store_unavailable"):
+    """The store cannot be reached now. The call is safe to repeat."""
 
 
-class StoreFull(StoreError):
-    code = "store_full"
+class StoreFull(StoreError, code="store_full"):
+    """The disk is full or read-only."""
 
 
-class SchemaMissing(StoreError):
-    code = "schema_missing"
+class SchemaMissing(StoreError, code="schema_missing"):
+    """The store has no schema yet: run `duetime migrate`."""
 
 
-class SchemaTooNew(StoreError):
-    code = "schema_too_new"
+class SchemaTooNew(StoreError, code="schema_too_new"):
+    """A newer Duetime wrote the data."""
 
 
-class NotOpen(DuetimeError):
-    code = "not_open"
+class NotOpen(DuetimeError, code="not_open"):
+    """The app was used before open() or after close()."""
 
 
-class WaitTimeout(DuetimeError, TimeoutError):
-    code = "wait_timeout"
+class WaitTimeout(DuetimeError, TimeoutError, code="wait_timeout"):
+    """The job did not finish in the given time."""
 
 
-class JobFailed(DuetimeError):
-    """`state` is how the job ended, `error` how its last attempt did."""
+class JobFailed(DuetimeError, code="job_failed"):
+    """The awaited job did not succeed. `state` is how it ended, `error` is the error of its last attempt."""
 
-    code = "job_failed"
-
-    def __init__(self, message: str, job_id: UUID | None = None, state: str | None = None, error: str | None = None) -> None:
+    def __init__(
+        self, message: str, job_id: UUID | None = None, state: str | None = None, error: str | None = None
+    ) -> None:
         super().__init__(message)
         self.job_id = job_id
         self.state = state
         self.error = error
 
 
-class ServiceError(DuetimeError):
-    """A refusal that has no class of its own here: `code` is the problem's code where the service gave one, `status` that of HTTP."""
+class ServiceError(DuetimeError, code="service_error"):
+    """A service refused the request. `code` and `status` are those of the response."""
 
-    code = "service_error"
-
-    def __init__(self, message: str, status: int | None = None, code: str | None = None, field: str | None = None) -> None:
+    def __init__(
+        self, message: str, status: int | None = None, code: str | None = None, field: str | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.field = field
@@ -199,42 +202,39 @@ class ServiceError(DuetimeError):
             self.code = code
 
 
-class AccessDenied(ServiceError):
-    code = "access_denied"
+class AccessDenied(ServiceError, code="access_denied"):
+    """The API key is missing, wrong, or does not allow this."""
 
 
-class RateLimited(ServiceError):
-    code = "rate_limited"
+class RateLimited(ServiceError, code="rate_limited"):
+    """Too many requests, even after waiting as the service asked."""
 
 
-class ServiceUnreachable(ServiceError):
-    """`sent` tells whether the request may have arrived."""
-
-    code = "service_unreachable"
+class ServiceUnreachable(ServiceError, code="service_unreachable"):
+    """The service did not respond. `sent` tells whether the request may have arrived. The call is safe to
+    repeat."""
 
     def __init__(self, message: str, sent: bool = False) -> None:
         super().__init__(message)
         self.sent = sent
 
 
-class TargetNotAllowed(DuetimeError):
-    """Says no more than that: whoever may not call an address may not learn what is there either."""
-
-    code = "target_not_allowed"
+class TargetNotAllowed(DuetimeError, code="target_not_allowed"):
+    """The operator does not allow calls to this HTTP target. The message says no more, so that it reveals
+    nothing about the address."""
 
     def __init__(self) -> None:
         super().__init__(f"target not allowed ({self.code})")
 
 
-class SecretUnreadable(DuetimeError):
-    code = "secret_unreadable"
+class SecretUnreadable(DuetimeError, code="secret_unreadable"):
+    """A stored secret cannot be decrypted on this node."""
 
 
-class ProcessDied(DuetimeError):
-    code = "process_died"
+class ProcessDied(DuetimeError, code="process_died"):
+    """The process of an isolated task ended before the task did."""
 
 
-class TaskError(DuetimeError):
-    """The message is the traceback."""
-
-    code = "task_error"
+class TaskError(DuetimeError, code="task_error"):
+    """An isolated task raised an error whose class this process does not have. The message is the
+    traceback."""

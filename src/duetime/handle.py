@@ -1,76 +1,117 @@
-"""Handles: what a caller holds of a job or a schedule. A handle shows the last state seen; `refresh` looks again."""
+"""Handles and views of jobs and schedules. A handle shows the state last read; `refresh` reads it again."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from duetime.errors import JobFailed, NotOpen, StoreUnavailable
-from duetime.model.attempt import Attempt, Ending
 from duetime.model.codec import decode
 from duetime.model.duration import Duration
 from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import CancelReply, Job, State
-from duetime.model.schedule import Schedule
-from duetime.model.standing import standing
-from duetime.model.when import When
+from duetime.model.views import AttemptView, ScheduleView
 
-if TYPE_CHECKING:
-    from duetime.app.client import Client
+
+class JobApi(Protocol):
+    """The calls a handle makes."""
+
+    async def read_job(self, job_id: UUID) -> Job:
+        """The row."""
+
+    async def wait_for(self, job_id: UUID, timeout: Duration | None = None) -> Job:
+        """The row once it is final."""
+
+    async def cancel_job(self, job_id: UUID | str, reason: str = ...) -> CancelReply:
+        """Cancel it, or ask its worker to."""
+
+    async def reschedule_job(
+        self,
+        job_id: UUID | str,
+        *,
+        at: datetime | None = None,
+        delay: Duration | None = None,
+        priority: int | None = None,
+    ) -> JobHandle:
+        """Change when it runs."""
+
+    async def retry_job(self, job_id: UUID | str, payload: Any = None) -> JobHandle:
+        """Run a dead letter again."""
+
+    async def read_attempts(self, job_id: UUID | str) -> list[AttemptView]:
+        """Its failed attempts."""
+
+
+__all__ = ["AttemptView", "JobHandle", "Progress", "ScheduleView"]
 
 
 class JobHandle:
-    """One job. Right after `submit` it knows only its id; everything else is read by `refresh` or `wait`."""
+    """One job. Right after `submit` only its id is known; `refresh` and `wait` read the rest."""
 
-    __slots__ = ("_app", "_job", "conflict", "id")
+    __slots__ = ("_api", "_job", "conflict", "id")
 
-    def __init__(self, app: Client, job_id: UUID, job: Job | None = None, conflict: str | None = None) -> None:
-        self._app = app
+    def __init__(
+        self, api: JobApi, job_id: UUID, job: Job | None = None, conflict: str | None = None
+    ) -> None:
+        self._api = api
         self._job = job
         self.id = job_id
-        # Set by `submit` when another job with the same unique key was in the way: "skipped" or "rescheduled", and this is that other
-        # job; "replaced", and this is the new one.
+        # Set by `submit` if a job with the same unique key existed. "skipped" or "rescheduled": this is the
+        # existing job.
+        # "replaced": this is the new one.
         self.conflict = conflict
+
+    def through(self, api: JobApi) -> JobHandle:
+        """From now on make the calls through this app."""
+        self._api = api
+        return self
 
     @property
     def created(self) -> bool:
-        """Whether `submit` stored a new job; if not, this is the one that answers for it."""
+        """Whether `submit` stored a new job; if not, this is the existing one."""
         return self.conflict is None or self.conflict == "replaced"
 
     async def refresh(self) -> JobHandle:
-        self._job = await self._app.read_job(self.id)
+        self._job = await self._api.read_job(self.id)
         return self
 
     async def wait(self, timeout: Duration | None = None, *, raise_on_failure: bool = False) -> JobHandle:
-        """Until the job is final. Raises WaitTimeout when that takes too long; the job goes on all the same. With `raise_on_failure`
-        anything but success raises JobFailed."""
-        self._job = job = await self._app.wait_for(self.id, timeout)
+        """Wait until the job is final. Raises WaitTimeout after `timeout`; the job continues. With
+        `raise_on_failure`, any state but succeeded raises JobFailed."""
+        self._job = job = await self._api.wait_for(self.id, timeout)
         if raise_on_failure and job.state is not State.SUCCEEDED:
-            raise JobFailed(f"job {job.id} ({job.target}) is {job.state}: {_last_line(job.error)}", job.id, job.state, job.error)
+            raise JobFailed(
+                f"job {job.id} ({job.target}) is {job.state}: {_last_line(job.error)}",
+                job.id,
+                job.state,
+                job.error,
+            )
         return self
 
     async def cancel(self, reason: str = "cancelled by the caller") -> CancelReply:
-        """End it before it starts, or ask its worker to stop it. Raises JobFinished when it is too late."""
-        reply = await self._app.cancel_job(self.id, reason)
-        with suppress(StoreUnavailable):  # it is cancelled, whether or not it can be looked at afterwards
+        """Cancel it before it starts, or ask its worker to stop it. Raises JobFinished if it has already
+        finished."""
+        reply = await self._api.cancel_job(self.id, reason)
+        with suppress(StoreUnavailable):  # it is cancelled, even if it cannot be read afterwards
             await self.refresh()
         return reply
 
-    async def move(self, *, at: datetime | None = None, delay: Duration | None = None, priority: int | None = None) -> JobHandle:
-        """Another due time or priority, while it is pending."""
-        self._job = (await self._app.move_job(self.id, at=at, delay=delay, priority=priority)).record
+    async def reschedule(
+        self, *, at: datetime | None = None, delay: Duration | None = None, priority: int | None = None
+    ) -> JobHandle:
+        """Change the due time or priority of a pending job."""
+        self._job = (await self._api.reschedule_job(self.id, at=at, delay=delay, priority=priority)).record
         return self
 
     async def retry(self, payload: Any = None) -> JobHandle:
-        """Run a dead letter again, as a new job linked to it; with another payload, if one is given."""
-        return await self._app.retry_job(self.id, payload)
+        """Run a dead letter again as a new job linked to it, with its payload unless another one is given."""
+        return await self._api.retry_job(self.id, payload)
 
     async def attempts(self) -> list[AttemptView]:
-        """Those that ended badly, oldest first."""
-        return await self._app.read_attempts(self.id)
+        """The attempts that did not succeed, oldest first."""
+        return await self._api.read_attempts(self.id)
 
     @property
     def state(self) -> State:
@@ -86,23 +127,23 @@ class JobHandle:
 
     @property
     def result(self) -> Any:
-        """What the task returned; None until it succeeded."""
+        """The return value of the task; None until it has succeeded."""
         return None if self._job is None or self._job.result is None else decode(self._job.result)
 
     @property
     def error(self) -> str | None:
-        """How the last attempt that ended badly ended, or why it was skipped or cancelled."""
+        """The error of the last failed attempt, or why the job was skipped or cancelled."""
         return None if self._job is None else self._job.error
 
     @property
     def progress(self) -> Progress | None:
-        """How far the task says it is; None until it says something."""
+        """The progress that the task reported last; None before the first report."""
         stored = self.record.progress
         return None if stored is None else Progress(**decode(stored))
 
     @property
     def checkpoint(self) -> Any:
-        """What the task saved last for its next attempt; None before the first."""
+        """The checkpoint that the task saved last; None before the first."""
         stored = self.record.checkpoint
         return None if stored is None else decode(stored)
 
@@ -141,21 +182,21 @@ class JobHandle:
 
     @property
     def claimed_at(self) -> datetime | None:
-        """When a node took it for its latest attempt; it may wait there for its turn."""
-        return _moment(self.record.claimed_at)
+        """When a node claimed it for its latest attempt. It may have started later."""
+        return _datetime(self.record.claimed_at)
 
     @property
     def started_at(self) -> datetime | None:
-        """When that attempt began; known once it has ended."""
-        return _moment(self.record.started_at)
+        """When that attempt started; known once it has ended."""
+        return _datetime(self.record.started_at)
 
     @property
     def finished_at(self) -> datetime | None:
-        return _moment(self.record.finished_at)
+        return _datetime(self.record.finished_at)
 
     @property
     def record(self) -> Job:
-        """The row as last read."""
+        """The row last read."""
         if self._job is None:
             raise NotOpen(f"job {self.id} has not been read yet: await job.refresh() first")
         return self._job
@@ -170,56 +211,10 @@ class Progress(NamedTuple):
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptView:
-    """An attempt that ended badly."""
-
-    attempt: int
-    ending: Ending
-    node: int | None
-    started_at: datetime | None  # None: it never started
-    finished_at: datetime
-    error: str | None
-
-    @staticmethod
-    def of(attempt: Attempt) -> AttemptView:
-        started_at, finished_at = _moment(attempt.started_at), to_datetime(attempt.finished_at)
-        return AttemptView(attempt.attempt, attempt.ending, attempt.node, started_at, finished_at, attempt.error)
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleView:
-    """A schedule as stored."""
-
-    id: UUID
-    name: str
-    version: int
-    when: When
-    task: str
-    payload: Any
-    queue: str
-    priority: int
-    overlap: str
-    paused: bool
-    pause_note: str | None
-    runs: int
-    next_fire_time: datetime | None
-    last_fire_time: datetime | None
-
-    @staticmethod
-    def of(schedule: Schedule, now: Micros) -> ScheduleView:
-        draft, stands = schedule.draft, standing(schedule, now)
-        return ScheduleView(
-            schedule.id, draft.name, schedule.version, draft.when, draft.target, decode(draft.payload), draft.queue, draft.priority,
-            draft.overlap or "allow", schedule.paused, schedule.pause_note, stands.runs,
-            _moment(stands.next_fire_time), _moment(stands.last_fire_time),
-        )  # fmt: skip
-
-
 def _last_line(error: str | None) -> str:
-    """Of a traceback, the line that says what went wrong."""
+    """The last line of a traceback names the error."""
     return (error or "no reason given").strip().splitlines()[-1]
 
 
-def _moment(micros: Micros | None) -> datetime | None:
+def _datetime(micros: Micros | None) -> datetime | None:
     return None if micros is None else to_datetime(micros)

@@ -1,4 +1,4 @@
-"""The observer contract: a function told of events. It must be quick, and what it raises is swallowed."""
+"""The observer contract: a function that receives events. It must be quick. Its errors are ignored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Observer = Callable[[Event], None]
 
 
 class Observers:
-    """Tells each observer; one that fails does not disturb the others or the work."""
+    """Passes each event to all observers. An observer that fails does not affect the others or the work."""
 
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
         self._observers = list(observers)
@@ -22,5 +22,5 @@ class Observers:
         for observer in self._observers:
             try:
                 observer(event)
-            except Exception:  # noqa: S112  an observer's fault is its own: work goes on
+            except Exception:  # noqa: S112  an observer's error must not stop the work
                 continue

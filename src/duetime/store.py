@@ -1,14 +1,19 @@
-"""The store contract. Each verb is one transaction; a store compares and sets, and decides nothing else.
+"""The store contract: small protocols by noun, together `Store`. Each verb is one transaction.
 
-Every write may be repeated after a lost reply: ids come from the caller, cursors and attempt numbers are compared before they move.
-Verbs raise `StoreUnavailable` when the store cannot be reached now, having changed either everything or nothing.
-All instants are microseconds since the epoch; "now" inside a verb is always the store's own clock.
-"""
+What a store decides: nothing but the outcome of a comparison (is the cursor, version or attempt number still
+the expected one?), the order of rows, and the time. What it does not decide: what follows from a failure
+(`model/settle.py`), which fires are due (`model/schedule.py`), which jobs may start under limits and overlap
+(`model/permits.py`), which earlier job a unique key matches (`model/unique.py`). It executes these decisions.
+
+Every write may be repeated after a lost reply: ids come from the caller; cursors, versions and attempt
+numbers are compared before they move. Verbs raise `StoreUnavailable` when the store cannot be reached, having
+changed everything or nothing. Instants are microseconds since the epoch; "now" inside a verb is the store's
+own clock. Verbs behind a capability raise `Unsupported` where the store lacks it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -18,26 +23,31 @@ from duetime.model.hint import Hint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
-from duetime.model.limit import Bound, Queue
+from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
 
+EVENTS_KEPT = 100_000
+EVENTS_KEPT_FOR = 600 * SECOND
+Unsubscribe = Callable[[], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What one store can do and another cannot. Code asks these, never for a store's name."""
+    """What one store can do and another cannot. Code asks for these, never for a store's name."""
 
     durable: bool  # accepted work survives the process
-    shared: bool  # several processes may use it at once
-    hints: bool  # `subscribe` also hears of changes made by other processes
-    owner_gone: bool  # `bury` knows of a dead process before its lease ends
-    transactions: bool = False  # a task's own writes and its job's completion can be committed together
-    embedded: bool = False  # opening it creates it, and brings an older one to this version
+    shared: bool  # several processes may use it at the same time
+    hints: bool  # `subscribe` also delivers changes made by other processes
+    owner_gone: bool  # `expire_nodes` notices a dead process before its lease ends
+    transactions: bool = False  # `within` and `begin_transaction` work
+    embedded: bool = False  # opening it creates it, and upgrades an older one
 
 
 class Lane(NamedTuple):
-    """One (queue, priority) to claim from, read from `low` on: rows before it were claimed already or are left to the sweep."""
+    """One (queue, priority) to claim from, read from `low` on: earlier rows were claimed already or are left
+    to the sweep."""
 
     queue: str
     priority: int
@@ -48,47 +58,84 @@ class Lane(NamedTuple):
 class ClaimRequest:
     node: NodeId
     lanes: tuple[Lane, ...]  # in order of preference, most urgent first
-    targets: tuple[str, ...]  # what this node can run; everything else waits for a node that can
+    targets: tuple[str, ...]  # what this node can run; other jobs wait for a node that can
     room: int
-    prefetch: Micros  # claim what falls due within this time, too
-    exclusive: bool = True  # also look at jobs whose schedule runs one at a time; without is quicker
-    sweep: bool = False  # a look at everything, on a connection of its own
-    urgent: bool = False  # a sweep for the few jobs of these lanes: what else it sees to on the way can wait
-    bounds: tuple[Bound, ...] = ()  # by target: how many jobs of one gate may run at once and start in a period
-    fresh: int | None = None  # about how many to take at most of gates the node has no job of; a wish: not every store goes by it
+    prefetch: Micros  # claim jobs that fall due within this time, too
+    permits: int | None = None  # at most so many jobs with a limit key; None: as many as there is room
+    keyed_first: bool = False  # jobs with a limit key go before those without; claims alternate
+    # A look at everything, on a connection of its own; also finds waiting jobs whose permit is free
+    sweep: bool = False
+    urgent: bool = False  # a sweep for the few jobs of these lanes, without the search for free permits
 
 
-Unsubscribe = Callable[[], None]
-
-EVENTS_KEPT = 100_000
-EVENTS_KEPT_FOR = 600 * SECOND
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    before: int
-    after: int
+class Claims(NamedTuple):
+    jobs: list[Claimed]  # lanes in the order of the request, each by due_at
+    more: bool = False  # some jobs were set aside or made claimable: another claim may find more now
 
 
 @dataclass(frozen=True, slots=True)
-class QueueCount:
-    queue: str
-    pending: int
-    due: int  # of the pending ones
-    running: int
+class Successors:
+    """What the settling node takes over: jobs that get the permits of the jobs it settles."""
+
+    node: NodeId
+    room: int
+    queues: tuple[str, ...]
+    targets: tuple[str, ...]
+    wanted: Mapping[UUID, int] = field(
+        default_factory=dict
+    )  # by settled job: how many under its permit, 1 if not named
 
 
-class Note(NamedTuple):
-    """What a running attempt wants kept: its checkpoint, its progress, or both; None leaves what is there."""
+class Settled(NamedTuple):
+    refused: list[UUID]
+    successors: list[Claimed]
+
+
+class OfNode(NamedTuple):
+    """Running jobs of this node: for a worker that lost the reply to a claim."""
+
+    node: NodeId
+
+
+class OfDeadNodes(NamedTuple):
+    """Running jobs whose node is dead: to be settled as lost."""
+
+
+class PastDeadline(NamedTuple):
+    """External jobs whose report is overdue, oldest deadline first: to be settled as timed out."""
+
+
+class AttemptUpdate(NamedTuple):
+    """What a running attempt reports. None leaves a field as it is. The deadline is that of an external
+    job."""
 
     id: UUID
     attempt: int
-    checkpoint: bytes | None
-    progress: bytes | None
+    checkpoint: bytes | None = None
+    progress: bytes | None = None
+    started: bool = False  # a job that was lost before starts now: a second crash can be attributed to it
+    deadline: Micros | None = None
+
+
+class OnceReply(StrEnum):
+    TAKEN = "taken"  # by this call: go on
+    KNOWN = "known"  # an earlier attempt took it, or an earlier call of this one
+    REFUSED = "refused"  # the job no longer runs under this attempt number
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleState:
+    """A schedule as a change leaves it."""
+
+    draft: ScheduleDraft
+    next_fire_time: Micros | None
+    paused: bool = False
+    pause_note: str | None = None
 
 
 class Record(NamedTuple):
-    """A small document of the edges: an API key, a remembered request, a secret. `kind` and `key` name it within its tenant."""
+    """A small document: an API key, a remembered request, a secret. `kind` and `key` name it within its
+    tenant."""
 
     kind: str
     tenant: str
@@ -98,20 +145,26 @@ class Record(NamedTuple):
     expires_at: Micros | None
 
 
-class MarkReply(StrEnum):
-    TAKEN = "taken"  # by this call: go on
-    KNOWN = "known"  # an earlier attempt took it, or an earlier call of this one
-    REFUSED = "refused"  # the job does not run under this attempt number any more
+class EventPage(NamedTuple):
+    events: list[tuple[int, bytes]]
+    last_id: int  # of the newest event ever written, 0 if there is none
 
 
-class Transaction(Protocol):
-    """A transaction in the store's own database which a task writes in, begun and not yet committed."""
+@dataclass(frozen=True, slots=True)
+class Migration:
+    before: int
+    after: int
+
+
+class TaskTransaction(Protocol):
+    """A transaction in the store's own database in which a task writes."""
 
     connection: Any  # the driver's own for PostgreSQL; for SQLite one with the same verbs
 
     async def finish(self, settlement: Settlement) -> bool:
-        """Write the settlement inside the transaction and commit both. False: the job does not run under this attempt number any
-        more, and everything was rolled back. A StoreError leaves open whether it was committed."""
+        """Write the settlement in the transaction and commit both. False: the job no longer runs under this
+        attempt number, and everything was rolled back. After a StoreError it is unknown whether it was
+        committed."""
         ...
 
     async def abandon(self) -> None:
@@ -119,211 +172,185 @@ class Transaction(Protocol):
         ...
 
 
-class Guest(Protocol):
-    """A caller's own connection, in whose open transaction jobs are stored: they are there when the caller commits, and never else."""
+class CallerTransaction(Protocol):
+    """A caller's own connection, in whose open transaction jobs are stored: visible if and when the caller
+    commits."""
 
-    blocking: bool  # a connection without async: `add_jobs_now` is the way, called on the thread that owns the connection
+    blocking: bool  # a connection without async: use `add_jobs_now`, on the thread that owns the connection
 
     async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]: ...
 
     def add_jobs_now(self, drafts: Sequence[JobDraft]) -> list[UUID]: ...
 
 
-class Store(Protocol):
-    capabilities: Capabilities
+class JobStore(Protocol):
+    """What callers ask about jobs and queues."""
 
-    # -- life ---------------------------------------------------------------------------------------------------------
-    async def open(self) -> None:
-        """Connect; raises SchemaMissing or SchemaTooNew instead of working on rows it does not know."""
-
-    async def close(self) -> None:
-        """Give everything back. May be called twice."""
-
-    async def migrate(self) -> Migration:
-        """Bring the schema to this version; safe to run from many processes at once. Needs no open()."""
-
-    def twin(self) -> Store:
-        """Another handle on the same data with connections of its own, for use from another thread and event loop."""
+    async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
+        """Store all or none, durably; emits hints. Returns one id per draft: its own, or that of the live job
+        which already holds its (tenant, unique_key). A draft whose id belongs to a live job is left alone.
+        `is_retry` repeats a call whose reply was lost: then a draft whose job has finished is left alone,
+        too. Due jobs beyond the first few of a limit key are stored as waiting
+        (`permits.waiting_when_stored`)."""
         ...
 
-    async def time(self) -> Micros:
-        """The store's clock, read as late as possible before the reply."""
+    async def add_unique(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
+        """Store a draft that has a unique key, unless a job with the same (tenant, unique_key) matches the
+        rule: it is in `rule.states` and was created within `rule.within`. Then `skip` returns that job;
+        `replace` ends the pending one as cancelled ("replaced by ...") and stores the draft; `reschedule`
+        moves the pending one to the draft's due_at. A job that is not pending is never touched: skipped. A
+        live job that does not match gives up its key to the draft. One transaction; concurrent calls are
+        serialised."""
         ...
 
-    # -- jobs: what callers ask for -----------------------------------------------------------------------------------
-    async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
-        """Store all or none, durably; emits hints. The answer has one id per draft: its own, or that of the live job
-        which already holds its (tenant, unique_key). A draft whose id belongs to a live job is left alone. Whoever repeats a
-        call whose reply was lost says `again`: then a draft whose job has finished meanwhile is left alone too."""
+    async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
+        """`announce`: if the job is live, emit a DoneHint when it becomes final."""
         ...
 
-    async def add_unique(self, draft: JobDraft, rule: Rule, again: bool = False) -> Admission:
-        """Store a draft that has a unique key, unless a job with the same (tenant, unique_key) counts by the rule: one in
-        `rule.states` that was created within `rule.within`. Then `skip` answers with that job; `replace` ends the pending one as
-        cancelled ("replaced by ...") and stores the draft; `reschedule` moves the pending one to the draft's due_at. What is not
-        pending is never touched: skipped. A live job that does not count gives up its key to the draft. All in one transaction;
-        of two callers at once, one is second."""
+    async def list_jobs(
+        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
+    ) -> list[Job]:
+        """Newest fire_time first, live and past together; `before` is (fire_time, id) of the last row already
+        seen. A label is compared row by row: where few match, narrow the filter by other fields, too."""
         ...
 
-    def guest(self, connection: Any) -> Guest:
-        """Make use of a caller's own connection to the same database; InvalidInput("connection", ...) for one we cannot use."""
-        ...
-
-    async def get_job(self, tenant: str, job_id: UUID) -> Job | None: ...
-
-    async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
-        """Newest fire_time first, live and past together; `before` is (fire_time, id) of the last row already seen. A label is looked
-        for in one row after the other: where few match, narrow the filter by other fields, too."""
-        ...
-
-    async def count_matching(self, wanted: JobFilter, most: int) -> int:
-        """How many jobs the filter selects, live and past together; nobody counts further than `most`."""
+    async def count_jobs(self, wanted: JobFilter, limit: int) -> int:
+        """How many jobs the filter selects, live and past together; counting stops at `limit`."""
         ...
 
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
-        """Attempts that ended badly, oldest first."""
-        ...
-
-    async def count_jobs(self) -> list[QueueCount]:
-        """Live jobs by queue, sorted by queue."""
+        """Attempts that did not succeed, oldest first."""
         ...
 
     async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
-        """Pending: ends it as cancelled. Running: marks it and emits a CancelHint. Handed over: there is no worker to ask, so it ends as
-        cancelled at once, its attempt too."""
+        """Pending: ends it as cancelled. Running: marks it and emits a CancelHint. External: it has no worker
+        to ask, so it ends as cancelled immediately, its attempt too."""
         ...
 
-    async def change_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
-        """Move a pending job; False when it is not pending any more."""
+    async def reschedule_job(
+        self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None
+    ) -> bool:
+        """Change the due time or priority of a pending job; False when it is no longer pending."""
         ...
 
-    async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
-        """Store `draft` and mark the dead letter `job_id` as retried, together; False when it is no undisposed dead letter.
-        Raises Conflict, and changes nothing, when a live job holds the draft's unique key."""
+    async def resolve_dead_job(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
+        """Mark a dead letter as retried and store `retry`, together; with None, mark it as discarded. False
+        when the job is not an open dead letter. Raises Conflict, and changes nothing, when a live job holds
+        the unique key of `retry`."""
         ...
 
-    async def discard_job(self, tenant: str, job_id: UUID) -> bool:
-        """Mark a dead letter as discarded; False when it is no undisposed dead letter."""
-        ...
-
-    # -- jobs: what workers ask for -----------------------------------------------------------------------------------
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        """Pending jobs that are due (or within the prefetch) become running under the node, attempt + 1, at most `room`,
-        lanes in the order given, each from its oldest due row. Nothing for a node that is dead or whose lease has ended.
-        The one verb a store must not repeat by itself after a lost reply: the caller asks what it `held` instead.
-
-        Exclusive jobs (overlap is not None) start only while no other job of their schedule has started and not finished
-        (a live row with attempt > 0). One that is due and blocked: `skip` ends as skipped ("overlap: ..."),
-        `cancel_previous` marks the job in its way as cancel requested and waits, `queue` waits. Oldest fire first.
-
-        Jobs with a gate start only while fewer than the bound's `most` of their gate run, on whichever node, and while the
-        bound's rate allows; a target without a bound has none. Of a gate of which nobody else has any, a node gets up to `ahead` more that
-        are due, and sees to it that no more than `most` of them start at once; nothing of a limited queue, whose places they would hold. So
-        what runs of a gate is no more than `most`, or all on one node. Within a lane jobs without a gate and each gate take turns, one
-        job a turn, so that no gate's flood holds up the others; within a gate oldest due first. Nothing of a paused queue is
-        claimed, and a queue's own `most` and rate hold for all its jobs."""
-        ...
-
-    async def next_due(self, request: ClaimRequest) -> Micros | None:
-        """Earliest due_at later than now + prefetch among the lanes (`low` is ignored), exclusive and gated jobs included; and for
-        jobs that are due and held up by a rate, the instant at which it allows the next, if that is earlier. Paused queues do not
-        count."""
-        ...
-
-    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
-        """Write each decision whose job still runs under that attempt number; answers the ids that were refused.
-        Final states move to the past; PENDING goes back with due_at, failures, losses, node cleared. An ending other than
-        SUCCEEDED leaves a row in attempts, unless the attempt never started (started_at is None) and was RELEASED.
-        Repeating a settlement that was written is not a refusal. An empty batch only makes the way ready for the next.
-
-        RUNNING (with any ending but SUCCEEDED) hands the job over to a worker outside: it runs on under its attempt number and counts
-        for its gate and queue, but no node has it, due_at is the deadline of a report, and no row is left in attempts. Whoever knows the
-        attempt number settles it as usual. Nodes may come and go: it is no orphan. `cancel_previous` marks it and waits."""
-        ...
-
-    async def extend(self, job_id: UUID, attempt: int, due_at: Micros) -> bool:
-        """Move the deadline of a job that was handed over. False when it is not handed over under this attempt number (any more)."""
-        ...
-
-    async def overdue(self, limit: int) -> list[Claimed]:
-        """Jobs that were handed over and whose deadline has passed, oldest deadline first; to be settled as timed out."""
-        ...
-
-    async def held(self, node: NodeId) -> list[Claimed]:
-        """Running jobs of this node: for a worker that lost the reply to a claim and does not know what it got."""
-        ...
-
-    async def begin(self, job_id: UUID, attempt: int) -> bool:
-        """Announce that a job starts which was lost with a worker before, so that the next loss can be laid at its door.
-        False when it does not run under this attempt number any more: do not start it."""
-        ...
-
-    async def save(self, notes: Sequence[Note]) -> list[UUID]:
-        """Keep checkpoints and progress of running jobs, durably; answers the ids that do not run under that attempt number any
-        more. Several notes of one job are applied in order."""
-        ...
-
-    async def mark(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
-        """Take the mark `key` of this job, once for all its attempts. Repeating a call with the same nonce gives the same answer.
-        Marks are forgotten with the job."""
-        ...
-
-    async def transact(self) -> Transaction:
-        """Begin a transaction for a task's own writes. Only where transactions are a capability."""
-        ...
-
-    async def await_job(self, job_id: UUID) -> bool:
-        """Have a DoneHint emitted when this job becomes final; False when it is no live job (any more)."""
-        ...
-
-    async def queues(self) -> list[Queue]:
-        """Every queue a job was ever stored under or that was set, by name."""
+    async def queues(self, counted: bool = False) -> list[Queue]:
+        """Every queue that a job was ever stored under or that was set, by name; with the counts of its live
+        jobs if asked for."""
         ...
 
     async def set_queue(self, queue: Queue) -> None:
-        """Replace what is said about this queue; emits a hint. From the next claim on, nothing of a paused queue is claimed (what
-        runs goes on), and no more than its `most` run at once and its rate starts, over all nodes."""
+        """Replace the settings of this queue; emits a hint. From the next claim on, nothing of a paused queue
+        is claimed (running jobs continue), and its `max_running` and rate hold over all nodes."""
         ...
 
-    # -- schedules ----------------------------------------------------------------------------------------------------
-    async def put_schedule(
-        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
+
+class WorkStore(Protocol):
+    """What workers ask."""
+
+    async def claim(self, request: ClaimRequest) -> Claims:
+        """Pending jobs that are due (or within the prefetch) become running under the node, attempt + 1, at
+        most `room`, lanes in the order given, each from its oldest due row. Which of the candidates start is
+        decided by `permits.decide`. Nothing for a node that is dead or whose lease has ended; nothing of a
+        paused queue. Jobs that wait for a permit are not candidates. The one verb, with `settle` for
+        successors, that a store must not repeat by itself after a lost reply: the caller asks for its
+        `running_jobs` instead."""
+        ...
+
+    async def next_due(self, request: ClaimRequest) -> Micros | None:
+        """Earliest due_at later than now + prefetch among the lanes (`low` is ignored), without jobs that
+        wait for a permit and without paused queues; of jobs that need a permit, later than now: a claim that
+        looks ahead may leave them. If a queue's rate holds up due jobs, the instant at which
+        it allows the next start, if that is earlier."""
+        ...
+
+    async def settle(
+        self, settlements: Sequence[Settlement], successors: Successors | None = None
+    ) -> Settled:
+        """Write each decision whose job still runs under that attempt number. Final states move to the past;
+        PENDING goes back with due_at, failures, losses, node cleared. An ending other than SUCCEEDED leaves a
+        row in attempts, unless the attempt never started (started_at is None) and was RELEASED. Repeating a
+        settlement that was written is not a refusal. An empty batch only prepares the connection for the
+        next.
+
+        The permit of each job that stops running passes to the best job that waits for it (priority, then
+        due_at), and so does the permit of a schedule whose job becomes final. With `successors` it starts
+        under that node, within its room, queues and targets: attempt + 1, the same permit. Otherwise, and
+        where the next job needs a second permit or is under a rate, it becomes claimable again, and a hint is
+        emitted. While more permits are in use than the limit allows (it was lowered), none is passed on.
+
+        RUNNING (with any ending but SUCCEEDED) makes the job external: it runs on under its attempt number
+        and keeps its permit, but has no node; due_at is the deadline for a report, and no row is left in
+        attempts. A report with the attempt number settles it as usual."""
+        ...
+
+    async def running_jobs(
+        self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int
+    ) -> list[Claimed]: ...
+
+    async def save_progress(self, updates: Sequence[AttemptUpdate]) -> list[UUID]:
+        """Keep what running attempts report, durably, in order; returns the ids that no longer run under that
+        attempt number."""
+        ...
+
+    async def take_once(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> OnceReply:
+        """Take the marker `key` of this job, once for all its attempts. Repeating a call with the same nonce
+        gives the same reply. Markers are forgotten with the job."""
+        ...
+
+
+class TransactionStore(Protocol):
+    """Only where `transactions` is a capability."""
+
+    def within(self, connection: Any) -> CallerTransaction:
+        """Use a caller's own connection to the same database; InvalidInput("connection", ...) for one that
+        cannot be used."""
+        ...
+
+    async def begin_transaction(self) -> TaskTransaction:
+        """Begin a transaction for a task's own writes."""
+        ...
+
+
+class ScheduleStore(Protocol):
+    async def write_schedule(
+        self,
+        tenant: str,
+        name: str,
+        state: ScheduleState | None,
+        expect_version: int,
+        author: str | None = None,
     ) -> Schedule | None:
-        """Create (expect_version 0), replace version n (expect_version n), or whichever it is (None). None when the
-        expectation fails. Replacing keeps id, runs and pause, raises the version, and withdraws not-yet-started jobs with
-        fire_time in the future. last_fire_time becomes the latest fire that can no longer be withdrawn. A new schedule under the
-        name of a removed one has an id of its own and goes on numbering where that one ended, as long as its versions are known."""
+        """Create (expect_version 0), replace (version n) or, with state None, remove a schedule. None when it
+        is not at that version. Returns it as stored, for a removal as it was.
+
+        Raises the version and records it in the versions, in the same transaction; a removal has a version of
+        its own. Withdraws jobs of the schedule that have not started and whose fire_time is in the future;
+        last_fire_time becomes the latest fire that can no longer be withdrawn. Replacing keeps id and runs. A
+        new schedule under the name of a removed one has its own id and continues the numbering while the
+        versions are known."""
         ...
 
-    async def get_schedule(self, tenant: str, name: str) -> Schedule | None: ...
+    async def get_schedule(self, tenant: str, name: str | UUID) -> Schedule | None:
+        """By name, or by id."""
+        ...
 
-    async def get_schedule_by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None: ...
-
-    async def list_schedules(self, wanted: ScheduleFilter, limit: int, after_name: str | None = None) -> list[Schedule]:
+    async def list_schedules(
+        self, wanted: ScheduleFilter, limit: int, after_name: str | None = None
+    ) -> list[Schedule]:
         """By name."""
         ...
 
-    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
-        """Stop planning and withdraw as put_schedule does; raises the version. None when there is no such schedule."""
-        ...
-
-    async def resume_schedule(
-        self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None, expect_version: int | None = None
-    ) -> Schedule | None:
-        """Plan again from this cursor; raises the version. One that is not paused, or not at the version for which the cursor was found, is
-        left as it is."""
-        ...
-
-    async def remove_schedule(
-        self, tenant: str, name: str, author: str | None = None, expect_version: int | None = None
-    ) -> Schedule | None:
-        """Delete it (any version, or only the one expected) and withdraw as put_schedule does. None when there is no such schedule, or none
-        at this version. Running jobs finish; history stays, and so do its versions."""
-        ...
-
-    async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
-        """What was changed on the schedules of this name, highest version first; `before` is the last version already seen. Every verb
-        above that raises the version leaves a row in the same transaction, and so does removal, with a number of its own."""
+    async def list_versions(
+        self, tenant: str, name: str, limit: int, before: int | None = None
+    ) -> list[ScheduleVersion]:
+        """Changes of the schedules of this name, highest version first; `before` is the last version already
+        seen."""
         ...
 
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
@@ -331,14 +358,17 @@ class Store(Protocol):
         ...
 
     async def fire(self, firings: Sequence[Firing]) -> int:
-        """For each firing whose schedule still has that version and cursor and is not paused: store its fires (skipped ones
-        straight into the past) with the draft's gate, move cursor, last_fire_time and runs. A fire whose id is stored already is
-        left alone. Answers how many firings were applied; emits hints for jobs due soon."""
+        """For each firing whose schedule still has that version and cursor and is not paused: store its fires
+        (skipped ones directly into the past) with the draft's limit key, move cursor, last_fire_time and
+        runs. A fire whose id is stored already is left alone. Returns how many firings were applied; emits
+        hints for jobs due soon."""
         ...
 
-    # -- nodes and leases ---------------------------------------------------------------------------------------------
+
+class NodeStore(Protocol):
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
-        """Register this run of a process; the id is never given to another."""
+        """Register this run of a process; the id is never given to another. Its limits replace those stored
+        for the same targets."""
         ...
 
     async def beat(self, node: NodeId, ttl: Micros) -> Beat:
@@ -346,72 +376,104 @@ class Store(Protocol):
         ...
 
     async def leave(self, node: NodeId) -> None:
-        """The orderly end: the node is dead at once and its leases are free."""
+        """The orderly end: the node is dead immediately and its leases are free."""
         ...
 
     async def nodes(self, living: bool = False) -> list[Node]:
-        """Nodes that are alive, or dead and not yet forgotten; by id. `living`: without the dead, of which there may be thousands."""
+        """Nodes that are alive, or dead and not yet forgotten; by id. `living`: without the dead, of which
+        there may be thousands."""
         ...
 
-    async def bury(self, me: NodeId) -> list[NodeId]:
-        """Declare dead every node whose lease has ended, or whose process is known to be gone; answers those newly dead."""
+    async def expire_nodes(self, me: NodeId) -> list[NodeId]:
+        """Declare dead every node whose lease has ended or whose process is known to be gone; returns those
+        newly dead."""
         ...
 
-    async def orphans(self, limit: int) -> list[Claimed]:
-        """Running jobs of dead nodes, to be settled as lost."""
+    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        """Take those of `names` that are free or whose holder is dead, and drop every other lease of the
+        node; returns those it now holds."""
         ...
-
-    async def take_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        """Take those of `names` that are free or whose holder is dead; answers all of `names` that the node now holds."""
-        ...
-
-    async def drop_leases(self, node: NodeId, names: Sequence[str]) -> None: ...
 
     async def leases(self) -> list[Lease]: ...
 
-    # -- documents and events of the edges ----------------------------------------------------------------------------
-    async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
-        """One that has expired is none, here and below."""
-        ...
+
+class RecordStore(Protocol):
+    """Small documents. An expired record does not exist, here and below."""
+
+    async def get_record(self, kind: str, tenant: str, key: str) -> Record | None: ...
 
     async def put_record(
-        self, kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: Micros | None = None
+        self,
+        kind: str,
+        tenant: str,
+        key: str,
+        value: bytes | None,
+        expect: int | None = None,
+        expires_at: Micros | None = None,
     ) -> int:
-        """The new version; 0, and nothing is changed, when the expectation fails (0: there must be none). Versions of a record only rise,
-        also when it expired or was deleted in between. After a lost reply the caller reads what is there: a repetition may fail by the
-        success of the first try."""
+        """The new version. A value of None deletes the record and returns the version it had. 0, and nothing
+        changes, when the expectation fails (0: there must be none) or there is nothing to delete. Versions of
+        a record only rise, also after it expired or was deleted. After a lost reply the caller reads the
+        record: a repetition may fail because the first try succeeded."""
         ...
 
-    async def delete_record(self, kind: str, tenant: str, key: str) -> bool: ...
-
-    async def list_records(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None) -> list[Record]:
+    async def list_records(
+        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None
+    ) -> list[Record]:
         """By (tenant, key), after that of the last one already seen; of all tenants when None."""
         ...
 
+
+class EventStore(Protocol):
+    """The event log."""
+
     async def add_events(self, events: Sequence[bytes]) -> None:
-        """Append to the log of events, in this order; emits an EventHint. What is repeated after a lost reply may be there twice."""
+        """Append, in this order; emits an EventHint. Events repeated after a lost reply may be stored
+        twice."""
         ...
 
-    async def list_events(self, after: int, limit: int) -> list[tuple[int, bytes]]:
-        """Events with an id greater than `after`, oldest first. Ids only rise; once one is seen, no smaller one appears any more. The log
-        keeps EVENTS_KEPT at most, and after a `prune` those of the last EVENTS_KEPT_FOR."""
+    async def list_events(self, after: int, limit: int) -> EventPage:
+        """Events with an id greater than `after`, oldest first. Ids only rise; once one is seen, no smaller
+        one appears later. The log keeps EVENTS_KEPT at most, and after a `prune` those of the last
+        EVENTS_KEPT_FOR. With limit 0 only `last_id` is read."""
         ...
 
-    async def last_event(self) -> int:
-        """The id of the newest event, 0 when there never was one. It stays when the event itself is old."""
+
+class Store(
+    JobStore, WorkStore, TransactionStore, ScheduleStore, NodeStore, RecordStore, EventStore, Protocol
+):
+    capabilities: Capabilities
+
+    async def open(self) -> None:
+        """Connect; raises SchemaMissing or SchemaTooNew instead of working on rows it does not know."""
+
+    async def close(self) -> None:
+        """Release everything. May be called twice."""
+
+    async def migrate(self) -> Migration:
+        """Bring the schema to this version; safe to run from many processes at the same time. Needs no
+        open()."""
+
+    def clone(self) -> Store:
+        """Another handle on the same data with its own connections, for another thread and event loop."""
         ...
 
-    # -- upkeep and hints ---------------------------------------------------------------------------------------------
+    async def time(self) -> Micros:
+        """The store's clock, read as late as possible before the reply."""
+        ...
+
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
-        """Forget jobs finished before this instant (`targets`: jobs of these before instants of their own, if those are later), with
-        their attempts and marks, dead nodes without jobs, versions of schedules that are gone, records that have expired and events that
-        are old; also prepares storage for the days ahead. Answers how many jobs went (an estimate where whole partitions are dropped)."""
+        """Delete jobs finished before this instant (`targets`: their jobs before instants of their own, if
+        those are later), with their attempts and markers, dead nodes without jobs, versions of removed
+        schedules, expired records and old events; also prepares storage for the days ahead. Returns how many
+        jobs were deleted (an estimate where whole partitions are dropped)."""
         ...
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
-        """Be told, maybe, soon after something changed. A hint may be lost, doubled or wrong: only ever look sooner."""
+        """Call the listener, possibly, soon after something changed. A hint may be lost, doubled or wrong: it
+        only means look sooner."""
         ...
 
     async def hint(self, hints: Sequence[Hint]) -> None:
-        """Tell every listener, in this process and, where hints are a capability, in others."""
+        """Send to every listener, in this process and, where hints are a capability, in others."""
         ...

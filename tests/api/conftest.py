@@ -1,4 +1,4 @@
-"""The service in memory, asked in-process: no socket, the same path through every layer."""
+"""The service on a memory store, called in-process without a socket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import duetime as dt
 from duetime.api.service import build
 from duetime.config import Settings
 from duetime.model.keyring import KeyRing
-from tests.api.listeners import Place, service, worker
+from tests.api.event_listeners import ServedApp, service, worker
 
 RING = KeyRing.parse(["k1:" + base64.b64encode(b"k" * 32).decode()])
 TASK = {"type": "task", "name": "invoice.send"}
@@ -48,7 +48,9 @@ class Api:
 
 
 def client_of(service: Any) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app=service, raise_app_exceptions=False), base_url="http://localhost")
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=service, raise_app_exceptions=False), base_url="http://localhost"
+    )
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ async def api() -> AsyncIterator[Api]:
 
 
 def refused(answer: httpx.Response, status: int, code: str, field: str | None = None) -> dict[str, Any]:
-    """That this is a complete problem+json which says so."""
+    """Check that this is a complete problem+json."""
     assert answer.headers["content-type"] == "application/problem+json", answer.text
     problem: dict[str, Any] = answer.json()
     assert (answer.status_code, problem["status"], problem["code"]) == (status, status, code), problem
@@ -75,6 +77,6 @@ def refused(answer: httpx.Response, status: int, code: str, field: str | None = 
 
 
 @pytest.fixture
-async def place() -> AsyncIterator[Place]:
+async def served() -> AsyncIterator[ServedApp]:
     async with service(worker("memory://")) as made:
         yield made

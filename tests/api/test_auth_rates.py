@@ -1,4 +1,4 @@
-"""Buckets: what they let through, how many there are, and what one look costs."""
+"""RateBuckets: what they let through, how many there are, and what one look costs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from timeit import repeat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.api.auth import Caller, Scope
-from duetime.api.rates import Buckets, KeyRates, bucket_of
+from duetime.api.caller import Caller
+from duetime.api.rate_limit import KeyRateLimit, RateBuckets, bucket_of
+from duetime.model.apikey import Scope
 from duetime.model.limit import Rate
-from tests.api.door import Time
+from tests.api.keyed_api import Time
 
 
 @given(st.integers(1, 50), st.integers(1, 60), st.lists(st.floats(0, 30), max_size=200))
-def test_never_more_than_the_rate_in_any_period_and_a_full_bucket_after_a_rest(count: int, seconds: int, steps: list[float]) -> None:
+def test_bucket_never_exceeds_its_rate_and_refills(count: int, seconds: int, steps: list[float]) -> None:
     time, rate = Time(), Rate(count, seconds * 1_000_000)
-    buckets, passed = Buckets(time), list[int]()
+    buckets, passed = RateBuckets(time), list[int]()
     for step in steps:
         time.move(step)
         if not buckets.spend("a", rate):
@@ -29,9 +30,9 @@ def test_never_more_than_the_rate_in_any_period_and_a_full_bucket_after_a_rest(c
     assert buckets.spend("a", rate) > 0
 
 
-def test_how_long_to_wait_is_how_long_it_takes() -> None:
+def test_bucket_wait_is_exact() -> None:
     time, rate = Time(), Rate(2, 10_000_000)
-    buckets = Buckets(time)
+    buckets = RateBuckets(time)
     assert (buckets.spend("a", rate), buckets.spend("a", rate)) == (0, 0)
     wait = buckets.spend("a", rate)
     assert wait == buckets.wait("a", rate) == 5_000_000
@@ -43,7 +44,7 @@ def test_how_long_to_wait_is_how_long_it_takes() -> None:
 
 def test_buckets_are_bounded_and_full_ones_are_forgotten_first() -> None:
     time, rate = Time(), Rate(1, 1_000_000)
-    buckets = Buckets(time, most=10)
+    buckets = RateBuckets(time, limit=10)
     for number in range(10):
         buckets.spend(str(number), rate)
     time.move(2)
@@ -54,16 +55,16 @@ def test_buckets_are_bounded_and_full_ones_are_forgotten_first() -> None:
         assert len(buckets) <= 10
 
 
-def test_all_addresses_of_one_owner_are_one() -> None:
+def test_addresses_of_one_network_share_a_bucket() -> None:
     assert bucket_of("2001:db8::1") == bucket_of("2001:db8::ffff:1") != bucket_of("2001:db8:0:1::1")
     assert bucket_of("::ffff:192.0.2.1") == bucket_of("192.0.2.1") != bucket_of("192.0.2.2")
     assert bucket_of("fe80::1%eth0") == bucket_of("fe80::2%eth1")
     assert bucket_of(None) == bucket_of("") == "unix"
 
 
-def test_a_look_costs_next_to_nothing() -> None:
+def test_rate_limit_check_is_cheap() -> None:
     """Aimed at 5 microseconds: only what is hopeless fails."""
-    rates = KeyRates(Rate(1_000_000, 1_000_000))
+    rates = KeyRateLimit(Rate(1_000_000, 1_000_000))
     caller = Caller("default", frozenset(Scope), "k3v9q2m7xw")
     best = min(repeat(lambda: rates.spend(caller), timer=process_time, number=2_000, repeat=20)) / 2_000
     assert best < 1e-4

@@ -1,4 +1,5 @@
-"""The server as strangers meet it: TLS, slow and endless requests, too many connections; and `duetime serve` with keys (S2, S5, S56)."""
+"""The server as strangers meet it: TLS, slow and endless requests, too many connections; and `duetime serve`
+with keys."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from duetime.api import protocol
 from duetime.api import server as api_server
 from duetime.api.server import address_of, listen, require_safety, serving, tls_of
 from duetime.api.service import build
-from duetime.cli.secret_keys import place_of, ring_of
+from duetime.cli.files import key_path, key_ring
 from duetime.config import Settings
 from duetime.errors import ConfigError
 from tests.cli.conftest import Duetime, duetime, folder
@@ -73,17 +74,26 @@ async def exchange(port: int, data: bytes) -> bytes:
 
 
 def get(path: str = "/healthz", *headers: str, close: bool = True) -> bytes:
-    lines = [f"GET {path} HTTP/1.1", "host: 127.0.0.1", *headers, *(["connection: close"] if close else []), "", ""]
+    lines = [
+        f"GET {path} HTTP/1.1",
+        "host: 127.0.0.1",
+        *headers,
+        *(["connection: close"] if close else []),
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode()
 
 
-# -- TLS ----------------------------------------------------------------------------------------------------------------
+# -- TLS ---------------------------------------------------------------------------------------------------
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
 async def test_tls_with_a_real_handshake(certificate: str) -> None:
     settings = Settings(tls_cert=certificate, tls_key=certificate)
     require_safety(settings)
     async with server(tls_of(settings)) as port:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting(certificate), server_hostname=NAME)
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", port, ssl=trusting(certificate), server_hostname=NAME
+        )
         assert writer.get_extra_info("ssl_object").version() in ("TLSv1.2", "TLSv1.3")
         writer.write(get())
         answer = await reader.read()
@@ -97,14 +107,14 @@ async def test_tls_with_a_real_handshake(certificate: str) -> None:
         assert b"200" not in (await exchange(port, get()))[:20], "what is not TLS is not answered"
 
 
-def test_certificates_that_cannot_be_served_are_told_at_the_start(certificate: str, tmp_path: Path) -> None:
+def test_unusable_certificate_is_an_error_at_start(certificate: str, tmp_path: Path) -> None:
     empty, other = tmp_path / "empty.pem", make_certificate(tmp_path, "other.example")
     empty.write_text("nothing")
     for settings, told in (
         (Settings(tls_cert="missing.pem", tls_key=certificate), "tls_cert: missing.pem cannot be read"),
         (Settings(tls_cert=certificate, tls_key="missing.pem"), "tls_key: missing.pem cannot be read"),
-        (Settings(tls_cert=str(empty), tls_key=certificate), "no pair to serve with"),
-        (Settings(tls_cert=certificate, tls_key=str(other)), "no pair to serve with"),
+        (Settings(tls_cert=str(empty), tls_key=certificate), "not a usable pair"),
+        (Settings(tls_cert=certificate, tls_key=str(other)), "not a usable pair"),
     ):
         with pytest.raises(ConfigError, match=told):
             tls_of(settings)
@@ -113,8 +123,8 @@ def test_certificates_that_cannot_be_served_are_told_at_the_start(certificate: s
             require_safety(half)
 
 
-# -- strangers ----------------------------------------------------------------------------------------------------------
-async def test_heads_that_are_too_large_are_refused_without_being_kept() -> None:
+# -- strangers ---------------------------------------------------------------------------------------------
+async def test_large_request_header_is_refused_without_being_stored() -> None:
     async with server() as port:
         for head in (
             get("/healthz", "x: " + "a" * 40_000),
@@ -128,7 +138,7 @@ async def test_heads_that_are_too_large_are_refused_without_being_kept() -> None
         assert (await exchange(port, get("/healthz", "x: " + "a" * 20_000))).startswith(b"HTTP/1.1 200")
 
 
-async def test_what_is_not_http_is_told_so_in_our_own_words() -> None:
+async def test_malformed_http_gets_a_problem() -> None:
     async with server() as port:
         answer = await exchange(port, b"\x16\x03\x01 hello\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 400")
@@ -140,22 +150,25 @@ async def test_what_is_not_http_is_told_so_in_our_own_words() -> None:
     [
         b"",
         b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n",
-        b"POST /api/v1/jobs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{",
+        b"POST /api/v1/jobs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        b"content-length: 50\r\n\r\n{",
     ],
     ids=["silent", "half a head", "half a body"],
 )
-async def test_who_does_not_go_on_is_cut_off(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_client_that_stops_sending_is_disconnected(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Slow loris: long before the time an idle connection has."""
-    monkeypatch.setattr(protocol, "HEAD_WITHIN", 100_000)
-    monkeypatch.setattr(protocol, "BODY_WITHIN", 100_000)
-    monkeypatch.setattr(api_server, "IDLE_SECONDS", 3_600)
+    monkeypatch.setattr(protocol, "HEAD_TIMEOUT", 100_000)
+    monkeypatch.setattr(protocol, "BODY_TIMEOUT", 100_000)
+    monkeypatch.setattr(api_server, "IDLE_TIMEOUT", 3_600)
     async with server() as port:
         await exchange(port, data)
 
 
 async def test_an_empty_line_does_not_keep_a_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "HEAD_WITHIN", 100_000)
-    monkeypatch.setattr(api_server, "IDLE_SECONDS", 3_600)
+    monkeypatch.setattr(protocol, "HEAD_TIMEOUT", 100_000)
+    monkeypatch.setattr(api_server, "IDLE_TIMEOUT", 3_600)
     async with server() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(get(close=False))
@@ -167,7 +180,7 @@ async def test_an_empty_line_does_not_keep_a_connection_open(monkeypatch: pytest
         writer.close()
 
 
-async def test_when_all_places_are_taken_an_idle_connection_gives_way_or_the_new_one_does() -> None:
+async def test_full_server_closes_an_idle_connection_or_refuses_the_new_one() -> None:
     async with server(most=3) as port:
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         answer = await exchange(port, get())
@@ -182,7 +195,7 @@ async def test_when_all_places_are_taken_an_idle_connection_gives_way_or_the_new
             each.close()
 
 
-# -- duetime serve ------------------------------------------------------------------------------------------------------
+# -- duetime serve -----------------------------------------------------------------------------------------
 @pytest.fixture
 def serve(folder: Path) -> Iterator[Callable[..., Node]]:
     nodes: list[Node] = []
@@ -202,24 +215,42 @@ def address_in(said: str) -> str:
     return found[1]
 
 
-def ask(address: str, path: str, key: str | None = None, body: Any = None, context: ssl.SSLContext | None = None) -> int:
+def ask(
+    address: str, path: str, key: str | None = None, body: Any = None, context: ssl.SSLContext | None = None
+) -> int:
     headers = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
     data = None if body is None else json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(urllib.request.Request(f"{address}{path}", data, headers), context=context) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(f"{address}{path}", data, headers), context=context
+        ) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as problem:
         return problem.code
 
 
 @pytest.mark.slow
-def test_serve_elsewhere_with_keys_and_tls(serve: Callable[..., Node], duetime: Duetime, certificate: str) -> None:
-    """S2, S5: revoked by the command line, refused by the server within 5 seconds; loopback is no target in this mode."""
-    node = serve("--host", "0.0.0.0", "--auth", "keys", "--tls-cert", certificate, "--tls-key", certificate, "--allow", "10.1.0.0/16")
+def test_serve_on_all_addresses_with_keys_and_tls(
+    serve: Callable[..., Node], duetime: Duetime, certificate: str
+) -> None:
+    """A key revoked on the command line is refused within 5 seconds; loopback targets are forbidden in this
+    mode."""
+    node = serve(
+        "--host",
+        "0.0.0.0",
+        "--auth",
+        "keys",
+        "--tls-cert",
+        certificate,
+        "--tls-key",
+        certificate,
+        "--allow",
+        "10.1.0.0/16",
+    )
     said = node.until("stop")
     assert "there is none yet: duetime key create" in said
     assert "HTTP targets may be on the public Internet, 10.1.0.0/16\n" in said
-    assert "travel in the clear" not in said
+    assert "keys are sent unencrypted" not in said
     address = address_in(said).replace("0.0.0.0", "127.0.0.1")
     assert address.startswith("https://")
     context = trusting(certificate)
@@ -239,24 +270,30 @@ def test_serve_elsewhere_with_keys_and_tls(serve: Callable[..., Node], duetime: 
 
 
 @pytest.mark.slow
-def test_on_loopback_keys_can_be_asked_for(serve: Callable[..., Node], duetime: Duetime) -> None:
+def test_keys_can_be_required_on_loopback(serve: Callable[..., Node], duetime: Duetime) -> None:
     """For a reverse proxy on the same machine."""
     made = duetime("key", "create", "ops", "--scopes", "admin", "--json").json
     said = serve("--auth", "keys").until("stop")
     assert "access  by API key\n" in said
-    assert "travel in the clear" in said
+    assert "keys are sent unencrypted" in said
     assert "this machine" not in said
-    assert (ask(address_in(said), "/api/v1/jobs"), ask(address_in(said), "/api/v1/jobs", made["key"])) == (401, 200)
+    assert (ask(address_in(said), "/api/v1/jobs"), ask(address_in(said), "/api/v1/jobs", made["key"])) == (
+        401,
+        200,
+    )
 
 
 @pytest.mark.slow
-def test_local_mode_makes_a_secret_key_of_its_own(serve: Callable[..., Node], folder: Path) -> None:
-    """S37, S59: so that secret headers work out of the box; the next start uses the same."""
+def test_local_mode_creates_its_own_secret_key(serve: Callable[..., Node], folder: Path) -> None:
+    """So that secret headers work without setup; the next start uses the same key."""
     node = serve()
     said = node.until("stop")
     assert "this machine only, no key needed" in said
     assert "HTTP targets may be on the public Internet, this machine\n" in said
-    secret = {"target": {"type": "http", "url": "https://a.example/", "secret_headers": {"X-Key": "canary-77"}}, "delay": "1h"}
+    secret = {
+        "target": {"type": "http", "url": "https://a.example/", "secret_headers": {"X-Key": "canary-77"}},
+        "delay": "1h",
+    }
     assert ask(address_in(said), "/api/v1/jobs", body=secret) == 201
     kept = folder / "duetime.db.key"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -268,8 +305,7 @@ def test_local_mode_makes_a_secret_key_of_its_own(serve: Callable[..., Node], fo
 
 
 @pytest.mark.slow
-def test_a_unix_socket_is_for_its_owner_and_gone_afterwards(serve: Callable[..., Node], folder: Path) -> None:
-    """S59."""
+def test_unix_socket_is_private_and_removed_afterwards(serve: Callable[..., Node], folder: Path) -> None:
     path = folder / "api.sock"
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(path))  # left behind by one that died
@@ -287,19 +323,36 @@ def test_a_unix_socket_is_for_its_owner_and_gone_afterwards(serve: Callable[...,
 
 
 @pytest.mark.slow
-def test_no_secret_is_told_by_commands_or_logs(serve: Callable[..., Node], duetime: Duetime) -> None:
-    """S38, S39: neither as it was written nor sealed; not even where everything is logged."""
+def test_commands_and_logs_show_no_secret(serve: Callable[..., Node], duetime: Duetime) -> None:
+    """Neither in plain text nor encrypted, also with full logging."""
     node = serve("--log-level", "debug", "--log-format", "json")
     address = address_in(node.until("stop"))
-    target = {"type": "http", "url": "http://127.0.0.1:1/", "secret_headers": {"X-Key": "canary-91"}, "timeout": "1s"}
-    assert ask(address, "/api/v1/schedules", body={"name": "s", "when": {"every": "1h"}, "target": target}) == 201
+    target = {
+        "type": "http",
+        "url": "http://127.0.0.1:1/",
+        "secret_headers": {"X-Key": "canary-91"},
+        "timeout": "1s",
+    }
+    assert (
+        ask(address, "/api/v1/schedules", body={"name": "s", "when": {"every": "1h"}, "target": target})
+        == 201
+    )
     assert ask(address, "/api/v1/jobs", body={"target": target, "retry": {"max_attempts": 1}}) == 201
-    assert ask(address, "/api/v1/jobs", body={"target": {**target, "secret_headers": {"X\n": "canary-91"}}}) == 422
+    assert (
+        ask(address, "/api/v1/jobs", body={"target": {**target, "secret_headers": {"X\n": "canary-91"}}})
+        == 422
+    )
     told = ""
     while '"dead"' not in told:
         told = duetime("job", "list", "--json").out
     job_id = json.loads(told)[0]["id"]
-    commands = (["schedule", "list"], ["schedule", "show", "s"], ["job", "show", job_id], ["dead", "list"], ["why", job_id])
+    commands = (
+        ["schedule", "list"],
+        ["schedule", "show", "s"],
+        ["job", "show", job_id],
+        ["dead", "list"],
+        ["why", job_id],
+    )
     for command in (*commands, ["schedule", "versions", "s"]):
         for form in ([], ["--json"]):
             done = duetime(*command, *form)
@@ -320,49 +373,55 @@ def test_no_secret_is_told_by_commands_or_logs(serve: Callable[..., Node], dueti
         (["--host", "::", "--auth", "none"], "no authentication"),
         (["--tls-cert", "a.pem"], "TLS needs both"),
         (["--auth", "maybe"], "'maybe' is not one of none, keys"),
-        (["--rate-limit", "fast"], "is no rate"),
+        (["--rate-limit", "fast"], "is not a rate"),
         (["--proxies", "10.0.0.0/99"], "is not a network"),
         (["--public-url", "duetime.example"], "must be written like https://"),
         (["--allow-ports", "0x50"], "must be a port"),
         (["--plain-http", "perhaps"], "must be yes or no"),
     ],
 )
-def test_an_unsafe_or_wrong_start_is_refused(duetime: Duetime, options: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsafe_or_wrong_start_is_refused(
+    duetime: Duetime, options: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("duetime.cli.logs.configure", lambda *_: None)  # this process logs through pytest
     done = duetime("serve", "--port", "0", *options)
     assert (done.status, told in done.err) == (2, True), done.err
 
 
-def test_where_the_secret_key_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secret_key_file_is_next_to_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sqlite, worker = dt.App("sqlite:///a.db").store, Settings(roles=("worker",))
-    first = ring_of(Settings(), sqlite)
-    assert ring_of(Settings(), sqlite) == ring_of(worker, sqlite) == first
-    assert ring_of(Settings(auth="keys"), sqlite) == first, "what is there is used"
-    assert not ring_of(Settings(auth="keys"), dt.App("sqlite:///b.db").store).keys
+    first = key_ring(Settings(), sqlite)
+    assert key_ring(Settings(), sqlite) == key_ring(worker, sqlite) == first
+    assert key_ring(Settings(auth="keys"), sqlite) == first, "what is there is used"
+    assert not key_ring(Settings(auth="keys"), dt.App("sqlite:///b.db").store).keys
     assert not (folder / "b.db.key").exists()
-    os.chmod(place_of(sqlite), 0o644)
+    os.chmod(key_path(sqlite), 0o644)
     with pytest.raises(ConfigError, match="chmod 600"):
-        ring_of(Settings(), sqlite)
+        key_ring(Settings(), sqlite)
     memory = dt.App("memory://").store
-    assert ring_of(Settings(), memory).current is not None
+    assert key_ring(Settings(), memory).current is not None
     assert len(list(folder.iterdir())) == 1, "no draft is left behind"
     given = Settings(secret_keys=("k1:" + "QUFB" * 11,))
-    assert ring_of(given, sqlite).current.id == "k1"  # type: ignore[union-attr]  # it has one
-    assert ring_of(Settings(), dt.App("sqlite:///no/such/folder/x.db").store).current is None
+    assert key_ring(given, sqlite).current.id == "k1"  # type: ignore[union-attr]  # it has one
+    assert key_ring(Settings(), dt.App("sqlite:///no/such/folder/x.db").store).current is None
 
 
-def test_for_a_database_it_is_kept_in_the_users_own_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secret_key_of_a_database_is_in_the_user_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("asyncpg")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
-    store = dt.App("postgresql://somebody@db.example/x").store
-    ring = ring_of(Settings(), store)
+    store = dt.App("postgresql://user@db.example/x").store
+    ring = key_ring(Settings(), store)
     kept = folder / "config" / "duetime" / "secret.key"
     assert ring.current is not None
     assert (stat.S_IMODE(kept.stat().st_mode), stat.S_IMODE(kept.parent.stat().st_mode)) == (0o600, 0o700)
-    assert ring_of(Settings(roles=("worker",)), store) == ring, "a worker of the same user opens what the API sealed"
+    assert key_ring(Settings(roles=("worker",)), store) == ring, (
+        "a worker of the same user opens what the API sealed"
+    )
 
 
-def test_the_address_says_how_it_is_spoken_to() -> None:
+def test_address_contains_the_scheme() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         assert address_of(listener, "https") == f"https://127.0.0.1:{listener.getsockname()[1]}"

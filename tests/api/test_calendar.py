@@ -23,25 +23,37 @@ def stretch(days: float) -> str:
     return f"from={START:%Y-%m-%dT%H:%M:%SZ}&to={START + timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
 
 
-async def test_fires_are_counted_by_the_days_of_a_zone(api: Api) -> None:
-    """E4: a day of 23 hours is one day."""
+async def test_calendar_buckets_follow_the_days_of_a_zone(api: Api) -> None:
+    """A day of 23 hours is one day."""
     await schedule(api, "daily", {"cron": "30 2 * * *", "tz": "Europe/Berlin"})
     await schedule(api, "hourly", {"cron": "0 * * * *", "tz": "Europe/Berlin"})
     await schedule(api, "often", {"every": "10m"})
     await schedule(api, "paused", {"every": "1s"}, paused=True)
     found = (await api.get(f"/calendar?{stretch(3)}&bucket=1d&tz=Europe/Berlin")).json()
-    assert (found["from"], found["bucket"], found["complete"], found["note"]) == ("2031-03-29T00:00:00Z", "1d", True, None)
+    assert (found["from"], found["bucket"], found["complete"], found["note"]) == (
+        "2031-03-29T00:00:00Z",
+        "1d",
+        True,
+        None,
+    )
     assert [bucket["at"] for bucket in found["buckets"]] == [
         "2031-03-28T23:00:00Z", "2031-03-29T23:00:00Z", "2031-03-30T22:00:00Z", "2031-03-31T22:00:00Z",
     ]  # fmt: skip
-    assert [bucket["count"] for bucket in found["buckets"]] == [1 + 23 + 23 * 6, 1 + 23 + 23 * 6, 1 + 24 + 24 * 6, 2 + 2 * 6]
+    assert [bucket["count"] for bucket in found["buckets"]] == [
+        1 + 23 + 23 * 6,
+        1 + 23 + 23 * 6,
+        1 + 24 + 24 * 6,
+        2 + 2 * 6,
+    ]
 
 
-async def test_the_single_fires_are_those_that_were_counted(api: Api) -> None:
+async def test_listed_fires_match_the_counts(api: Api) -> None:
     await schedule(api, "a", {"every": "20m"})
     await schedule(api, "b", {"cron": "*/30 * * * *"})
     await schedule(api, "c", {"at": "2031-03-29T01:00:00Z"})
-    counts = {one["at"]: one["count"] for one in (await api.get(f"/calendar?{stretch(0.25)}")).json()["buckets"]}
+    counts = {
+        one["at"]: one["count"] for one in (await api.get(f"/calendar?{stretch(0.25)}")).json()["buckets"]
+    }
     fires: list[dict[str, Any]] = []
     path = f"/calendar/fires?{stretch(0.25)}&limit=7"
     cursor = ""
@@ -56,7 +68,7 @@ async def test_the_single_fires_are_those_that_were_counted(api: Api) -> None:
     assert {(fire["name"], fire["target"]) for fire in fires} == {(name, "invoice.send") for name in "abc"}
 
 
-async def test_without_bounds_it_is_the_next_day(api: Api) -> None:
+async def test_calendar_covers_the_next_day_by_default(api: Api) -> None:
     await schedule(api, "a", {"every": "1h"})
     found = (await api.get("/calendar")).json()
     assert len(found["buckets"]) in (24, 25)
@@ -64,12 +76,12 @@ async def test_without_bounds_it_is_the_next_day(api: Api) -> None:
     assert len((await api.get("/calendar/fires")).json()["items"]) == 24
 
 
-async def test_what_cannot_be_counted_in_time_is_said(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_calendar_that_is_not_complete_says_so(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     await schedule(api, "a", {"every": "1s"}, end_at="2031-03-30T00:00:00Z")
-    monkeypatch.setattr(counting, "LONGEST", 0)
+    monkeypatch.setattr(counting, "COUNTING_TIMEOUT", 0)
     found = (await api.get(f"/calendar?{stretch(1)}")).json()
     assert found["complete"] is False
-    assert "not enough time" in found["note"]
+    assert "took too long" in found["note"]
 
 
 @pytest.mark.parametrize(
@@ -83,12 +95,16 @@ async def test_what_cannot_be_counted_in_time_is_said(api: Api, monkeypatch: pyt
         ("from=yesterday", "from", "input_invalid"),
     ],
 )
-async def test_what_is_wrong_is_named(api: Api, query: str, field: str, code: str) -> None:
+async def test_invalid_calendar_query_is_refused(api: Api, query: str, field: str, code: str) -> None:
     refused(await api.get(f"/calendar?{query}"), 422, code, field)
 
 
-async def test_a_cursor_serves_its_own_stretch_only(api: Api) -> None:
-    """S10."""
+async def test_calendar_cursor_is_valid_for_its_range_only(api: Api) -> None:
     await schedule(api, "a", {"every": "1m"})
     cursor = (await api.get(f"/calendar/fires?{stretch(1)}&limit=5")).json()["next_cursor"]
-    refused(await api.get(f"/calendar/fires?{stretch(2)}&limit=5&cursor={cursor}"), 400, "cursor_invalid", "cursor")
+    refused(
+        await api.get(f"/calendar/fires?{stretch(2)}&limit=5&cursor={cursor}"),
+        400,
+        "cursor_invalid",
+        "cursor",
+    )

@@ -1,4 +1,5 @@
-"""The agent scheduler's own routes: every request its document prints, sent as printed, and what a client of it expects back (S1, S6)."""
+"""The agent scheduler's own routes: every request its document prints, sent as printed, and what a client of
+it expects back."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ import pytest
 
 import duetime as dt
 from duetime.api.service import build
-from duetime.cli.checks import foreign_names
+from duetime.cli.commands.doctor import foreign_names
 from duetime.config import load
 from duetime.errors import StoreUnavailable
 from duetime.invokers.http.echo import EchoAgent
 from duetime.invokers.http.handler import HttpHandler
 from duetime.model.addresses import Egress
 from tests.api.conftest import RING, Api, client_of, refused
-from tests.api.printed import (
+from tests.api.documented_requests import (
     CREATE,
     CREATE_BY_CURL,
     DELETE,
@@ -41,20 +42,31 @@ async def seeds(api: Api) -> Seeds:
     return Seeds(api)
 
 
-async def test_every_request_the_agent_scheduler_prints_is_answered(seeds: Seeds) -> None:
+async def test_every_documented_request_of_the_agent_scheduler_is_answered(seeds: Seeds) -> None:
     created = await seeds.send(CREATE)
     assert created.status_code == 201
     made = created.json()
-    assert {**json.loads(parsed(CREATE).body), **{name: made[name] for name in ("id", "createdAt", "updatedAt")}} == made
+    assert {
+        **json.loads(parsed(CREATE).body),
+        **{name: made[name] for name in ("id", "createdAt", "updatedAt")},
+    } == made
     assert (await seeds.send(LIST)).json() == [made]
     assert (await seeds.send(LIST_BY_CURL)).json() == [made]
     assert (await seeds.send(READ, id=made["id"])).json() == made
     updated = await seeds.send(UPDATE, id=made["id"])
-    assert (updated.status_code, updated.json()["enabled"], updated.json()["name"]) == (200, False, "Daily Report Agent")
+    assert (updated.status_code, updated.json()["enabled"], updated.json()["name"]) == (
+        200,
+        False,
+        "Daily Report Agent",
+    )
     history = await seeds.send(HISTORY, id=made["id"])
     assert (history.status_code, history.json()) == (200, [])
     other = await seeds.send(CREATE_BY_CURL)
-    assert (other.status_code, other.json()["agentUrl"], other.json()["enabled"]) == (201, "http://mock-agent:5678", True)
+    assert (other.status_code, other.json()["agentUrl"], other.json()["enabled"]) == (
+        201,
+        "http://mock-agent:5678",
+        True,
+    )
     assert len((await seeds.send(LIST)).json()) == 2
     removed = await seeds.send(DELETE, id=made["id"])
     assert (removed.status_code, removed.json()["success"]) == (200, True)
@@ -62,9 +74,15 @@ async def test_every_request_the_agent_scheduler_prints_is_answered(seeds: Seeds
         refused(await seeds.send(request, id=made["id"]), 404, "schedule_not_found")
 
 
-async def test_health_tells_of_database_and_lock_backend(seeds: Seeds, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_health_reports_database_and_lock_backend(
+    seeds: Seeds, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = (await seeds.send(HEALTH)).json()
-    assert (found["status"], found["services"]["database"], found["services"]["redis"]) == ("healthy", "connected", "connected")
+    assert (found["status"], found["services"]["database"], found["services"]["redis"]) == (
+        "healthy",
+        "connected",
+        "connected",
+    )
 
     async def away(*_: Any) -> Any:
         raise StoreUnavailable("gone")
@@ -74,39 +92,72 @@ async def test_health_tells_of_database_and_lock_backend(seeds: Seeds, monkeypat
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-async def test_every_expression_it_prints_is_understood(seeds: Seeds, expression: str) -> None:
+async def test_every_documented_expression_is_understood(seeds: Seeds, expression: str) -> None:
     assert (await seeds.create(cronExpression=expression))["cronExpression"] == expression
 
 
-async def test_what_is_left_out_has_its_defaults(seeds: Seeds) -> None:
-    made = await seeds.create(httpMethod=..., headers=..., payload=..., retryPolicy={"maxAttempts": 7}, enabled=...)
+async def test_agent_schedule_has_documented_defaults(seeds: Seeds) -> None:
+    made = await seeds.create(
+        httpMethod=..., headers=..., payload=..., retryPolicy={"maxAttempts": 7}, enabled=...
+    )
     assert (made["httpMethod"], made["headers"], made["payload"], made["enabled"]) == ("POST", {}, None, True)
-    assert made["retryPolicy"] == {"maxAttempts": 7, "backoffMultiplier": 2, "initialDelayMs": 1000, "maxDelayMs": 30000}
+    assert made["retryPolicy"] == {
+        "maxAttempts": 7,
+        "backoffMultiplier": 2,
+        "initialDelayMs": 1000,
+        "maxDelayMs": 30000,
+    }
     stored = (await seeds.v1.get(f"/schedules/{made['id']}")).json()
-    assert stored["retry"] == {"max_attempts": 7, "first_delay": "1s", "multiplier": 2, "max_delay": "30s", "jitter": False}
+    assert stored["retry"] == {
+        "max_attempts": 7,
+        "first_delay": "1s",
+        "multiplier": 2,
+        "max_delay": "30s",
+        "jitter": False,
+    }
 
 
-async def test_a_schedule_is_the_same_one_in_v1(seeds: Seeds) -> None:
+async def test_agent_schedule_is_the_same_in_v1(seeds: Seeds) -> None:
     """Nothing is stored twice: what is changed on one side is seen on the other."""
     made = await seeds.create()
     found = (await seeds.v1.get(f"/schedules/{made['id']}")).json()
     assert (found["name"], found["when"]) == ("Daily Report Agent", {"cron": "0 9 * * *", "tz": "UTC"})
-    assert found["target"]["headers"] == {"Authorization": "Bearer token123", "X-Agent-Id": "report-agent-001"}
-    await seeds.v1.ask("PATCH", f"/schedules/{made['id']}", {"payload": {"reportType": "weekly"}, "paused": True})
+    assert found["target"]["headers"] == {
+        "Authorization": "Bearer token123",
+        "X-Agent-Id": "report-agent-001",
+    }
+    await seeds.v1.ask(
+        "PATCH", f"/schedules/{made['id']}", {"payload": {"reportType": "weekly"}, "paused": True}
+    )
     seen = (await seeds.send(READ, id=made["id"])).json()
     assert (seen["payload"], seen["enabled"]) == ({"reportType": "weekly"}, False)
     assert (await seeds.update(made["id"], enabled=True)).json()["enabled"]
     assert not (await seeds.v1.get(f"/schedules/{made['id']}")).json()["paused"]
 
 
-async def test_schedules_of_v1_are_shown_whatever_they_run(seeds: Seeds) -> None:
-    target = {"type": "http", "url": "https://a.example/run", "method": "PUT", "secret_headers": {"X-Key": "hush"}}
+async def test_every_schedule_of_v1_is_shown(seeds: Seeds) -> None:
+    target = {
+        "type": "http",
+        "url": "https://a.example/run",
+        "method": "PUT",
+        "secret_headers": {"X-Key": "hush"},
+    }
     await seeds.v1.post("/schedules", {"name": "a", "when": {"every": "10m"}, "target": target})
     await seeds.v1.post(
-        "/schedules", {"name": "b", "when": {"cron": "0 9 * * *", "tz": "Europe/Berlin"}, "target": {"type": "task", "name": "t"}}
+        "/schedules",
+        {
+            "name": "b",
+            "when": {"cron": "0 9 * * *", "tz": "Europe/Berlin"},
+            "target": {"type": "task", "name": "t"},
+        },
     )
     first, second = (await seeds.send(LIST)).json()
-    assert (first["cronExpression"], first["httpMethod"], first["headers"], first["agentId"]) == ("@every 10m", "PUT", {"X-Key": "***"}, "")
+    assert (first["cronExpression"], first["httpMethod"], first["headers"], first["agentId"]) == (
+        "@every 10m",
+        "PUT",
+        {"X-Key": "***"},
+        "",
+    )
     assert (second["agentId"], second["agentUrl"]) == ("t", "task:t")
     changed = await seeds.update(first["id"], headers={"X-Key": "***", "X-Team": "billing"}, payload={"n": 1})
     assert changed.json()["headers"] == {"X-Team": "billing", "X-Key": "***"}
@@ -114,17 +165,22 @@ async def test_schedules_of_v1_are_shown_whatever_they_run(seeds: Seeds) -> None
     refused(await seeds.update(second["id"], agentId="x"), 409, "conflict")
     moved = await seeds.update(second["id"], cronExpression="0 10 * * *")
     assert (moved.json()["cronExpression"], moved.json()["agentUrl"]) == ("0 10 * * *", "task:t")
-    assert (await seeds.v1.get("/schedules/b")).json()["when"] == {"cron": "0 10 * * *", "tz": "Europe/Berlin"}
+    assert (await seeds.v1.get("/schedules/b")).json()["when"] == {
+        "cron": "0 10 * * *",
+        "tz": "Europe/Berlin",
+    }
     agent = (await seeds.update(second["id"], agentUrl="https://b.example", agentId="x")).json()
     assert (agent["agentUrl"], agent["agentId"], agent["payload"]) == ("https://b.example", "x", {})
 
 
-async def test_a_client_may_send_back_all_it_was_shown(seeds: Seeds) -> None:
+async def test_sending_back_an_answer_changes_nothing(seeds: Seeds) -> None:
     made = await seeds.create()
     same = {name: value for name, value in made.items() if name not in ("id", "createdAt", "updatedAt")}
     assert (await seeds.update(made["id"], **same)).json() == made
     assert (await seeds.v1.get(f"/schedules/{made['id']}")).json()["version"] == 1
-    changed = (await seeds.update(made["id"], **{**same, "agentId": "other", "retryPolicy": {"maxDelayMs": 60_000}})).json()
+    changed = (
+        await seeds.update(made["id"], **{**same, "agentId": "other", "retryPolicy": {"maxDelayMs": 60_000}})
+    ).json()
     assert (changed["agentId"], changed["headers"]) == ("other", made["headers"])
     assert changed["retryPolicy"] == {**made["retryPolicy"], "maxDelayMs": 60_000}
     assert (await seeds.update(made["id"])).json() == changed
@@ -145,30 +201,40 @@ async def test_a_repeated_request_creates_one_schedule(seeds: Seeds) -> None:
     assert len((await seeds.send(LIST)).json()) == 1
 
 
-async def test_a_request_whose_process_died_finds_what_it_made(seeds: Seeds, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The record of the answer was never written: another process does it again, and nothing is there twice."""
+async def test_repeated_request_finds_the_schedule_of_a_dead_process(
+    seeds: Seeds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record of the answer was never written: another process does it again, and nothing is there
+    twice."""
     store = seeds.app.store
     put = store.put_record
 
-    async def dies(kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: int | None = None) -> int:
+    async def dies(
+        kind: str,
+        tenant: str,
+        key: str,
+        value: bytes,
+        expect: int | None = None,
+        expires_at: int | None = None,
+    ) -> int:
         if b'"status"' in value:
             raise StoreUnavailable("gone")
         return await put(kind, tenant, key, value, expect, expires_at)
 
     monkeypatch.setattr(store, "put_record", dies)
-    monkeypatch.setattr("duetime.api.idempotency.PATIENCE", 0)
+    monkeypatch.setattr("duetime.api.idempotency.TAKEOVER_TIMEOUT", 0)
     requests: list[tuple[str, Any]] = [(CREATE, None), (SUBMIT_JOB, {"task": "t", "frequency": "10m"})]
     for key, (request, body) in enumerate(requests):
         assert (await seeds.send(request, body, {"idempotency-key": f"k{key}"})).status_code == 503
     monkeypatch.undo()
-    monkeypatch.setattr("duetime.api.idempotency.PATIENCE", 0)
+    monkeypatch.setattr("duetime.api.idempotency.TAKEOVER_TIMEOUT", 0)
     for key, (request, body) in enumerate(requests):
         assert (await seeds.send(request, body, {"idempotency-key": f"k{key}"})).status_code == 201
     names = [one["name"] for one in (await seeds.v1.get("/schedules")).json()["items"]]
     assert (len(names), "Daily Report Agent" in names) == (2, True)
 
 
-async def test_a_long_list_goes_on_by_its_link(seeds: Seeds) -> None:
+async def test_long_list_continues_at_its_link(seeds: Seeds) -> None:
     for number in range(3):
         await seeds.create(name=f"s{number}")
     page = await seeds.send("GET /api/schedules?limit=2")
@@ -202,7 +268,9 @@ async def test_a_long_list_goes_on_by_its_link(seeds: Seeds) -> None:
         ({"cron_expression": "0 9 * * *"}, "input_invalid", "cron_expression"),
     ],
 )
-async def test_what_is_wrong_is_named_as_the_caller_wrote_it(seeds: Seeds, fields: dict[str, Any], code: str, field: str) -> None:
+async def test_error_names_the_field_of_the_caller(
+    seeds: Seeds, fields: dict[str, Any], code: str, field: str
+) -> None:
     wanted = {**json.loads(parsed(CREATE).body), **fields}
     body = {name: value for name, value in wanted.items() if value is not ...}
     refused(await seeds.send("POST /api/schedules", body), 422, code, field)
@@ -237,10 +305,13 @@ async def test_the_agent_is_called_and_its_answer_is_in_the_history(seeds: Seeds
     assert json.loads(found["response"]["body"]) == {"reportType": "daily"}
     [call] = agent.calls
     assert (call.method, call.path, json.loads(call.body)) == ("POST", "/run", {"reportType": "daily"})
-    assert (call.header("Authorization"), call.header("X-Agent-Id")) == ("Bearer token123", "report-agent-001")
+    assert (call.header("Authorization"), call.header("X-Agent-Id")) == (
+        "Bearer token123",
+        "report-agent-001",
+    )
 
 
-async def test_a_failing_agent_is_tried_again_as_its_policy_says(seeds: Seeds, agent: EchoAgent) -> None:
+async def test_failing_agent_is_retried_by_its_policy(seeds: Seeds, agent: EchoAgent) -> None:
     policy = {"maxAttempts": 3, "backoffMultiplier": 2, "initialDelayMs": 1, "maxDelayMs": 5}
     made = await seeds.create(agentUrl=f"{agent.url}/status/503", retryPolicy=policy, payload=...)
     found = await run_now(seeds, made["id"])
@@ -251,7 +322,7 @@ async def test_a_failing_agent_is_tried_again_as_its_policy_says(seeds: Seeds, a
     assert (await run_now(seeds, rejected["id"]))["attempts"] == 1
 
 
-async def test_what_is_planned_ahead_is_no_execution_yet(seeds: Seeds) -> None:
+async def test_planned_jobs_are_not_executions(seeds: Seeds) -> None:
     made = await seeds.create(cronExpression="* * * * * *")
     async with seeds.app.running(roles=["planner"], lookahead="1m"):
         while not (await seeds.v1.get(f"/jobs?schedule={made['id']}")).json()["items"]:
@@ -267,11 +338,15 @@ def environment() -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if line)
 
 
-def test_its_environment_is_understood() -> None:
-    """S6."""
+def test_environment_of_the_agent_scheduler_is_read() -> None:
     found = load({}, environment())
     assert found.store == "postgresql://scheduler:scheduler123@localhost:5432/scheduler"
-    assert (found.port, found.lease, found.retry_attempts, found.retry_delay) == (3000, "30000ms", 3, "1000ms")
+    assert (found.port, found.lease, found.retry_attempts, found.retry_delay) == (
+        3000,
+        "30000ms",
+        3,
+        "1000ms",
+    )
     assert found.sources["port"] == "PORT"
     told = "\n".join(found.remarks)
     for name in ("SCHEDULER_TICK_INTERVAL", "REDIS_HOST", "REDIS_PORT", "NODE_ENV"):
@@ -279,21 +354,37 @@ def test_its_environment_is_understood() -> None:
     assert load({}, {}).remarks == ()
 
 
-def test_doctor_tells_what_it_took_from_the_environment() -> None:
+def test_doctor_lists_values_from_the_environment() -> None:
     [told] = foreign_names(load({}, environment()))
     assert told.level == "ok"
-    for words in ("port from PORT", "store from POSTGRES_HOST", "lease from LOCK_TTL", "REDIS_HOST has no effect"):
+    for words in (
+        "port from PORT",
+        "store from POSTGRES_HOST",
+        "lease from LOCK_TTL",
+        "REDIS_HOST has no effect",
+    ):
         assert words in told.text
     assert list(foreign_names(load({}, {}))) == []
 
 
-def test_what_is_said_to_duetime_itself_wins() -> None:
-    own = {"DUETIME_PORT": "9000", "DUETIME_STORE": "sqlite:///a.db", "DUETIME_LEASE": "20s", "DUETIME_RETRY_ATTEMPTS": "9"}
+def test_own_settings_take_precedence() -> None:
+    own = {
+        "DUETIME_PORT": "9000",
+        "DUETIME_STORE": "sqlite:///a.db",
+        "DUETIME_LEASE": "20s",
+        "DUETIME_RETRY_ATTEMPTS": "9",
+    }
     found = load({"retry_delay": "7s"}, {**environment(), **own})
-    assert (found.port, found.store, found.lease, found.retry_attempts, found.retry_delay) == (9000, "sqlite:///a.db", "20s", 9, "7s")
+    assert (found.port, found.store, found.lease, found.retry_attempts, found.retry_delay) == (
+        9000,
+        "sqlite:///a.db",
+        "20s",
+        9,
+        "7s",
+    )
 
 
-def test_the_store_of_a_program_of_its_own_is_not_replaced() -> None:
+def test_store_of_an_app_is_not_replaced() -> None:
     found = load({"app": "tasks:app"}, environment())
     assert not found.given("store")
     assert "POSTGRES_HOST" in "\n".join(found.remarks)
@@ -311,12 +402,12 @@ def test_the_store_of_a_program_of_its_own_is_not_replaced() -> None:
         ("MAX_RETRY_ATTEMPTS", "0", "from 1"),
     ],
 )
-def test_values_that_cannot_be_meant_are_refused(name: str, value: str, word: str) -> None:
+def test_invalid_environment_values_are_refused(name: str, value: str, word: str) -> None:
     with pytest.raises(dt.ConfigError, match=word):
         load({}, {name: value})
 
 
-async def test_its_defaults_for_retries_come_from_the_environment() -> None:
+async def test_retry_defaults_come_from_the_environment() -> None:
     app = dt.App("memory://")
     await app.open()
     settings = load({"store": "memory://"}, {"MAX_RETRY_ATTEMPTS": "8", "RETRY_BACKOFF_BASE": "250"})

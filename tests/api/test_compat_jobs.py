@@ -1,4 +1,5 @@
-"""The task scheduler's own routes, as its document prints them (T1); and the guards that hold for both sets (S1, S9, S10)."""
+"""The task scheduler's own routes, as its document prints them (T1); and the guards that hold for both
+sets."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import duetime as dt
 from duetime.api.service import build
 from duetime.config import Settings
 from tests.api.conftest import RING, Api, client_of, refused
-from tests.api.printed import (
+from tests.api.documented_requests import (
     CANCEL_JOB,
     CREATE,
     DELETE,
@@ -43,7 +44,7 @@ async def submit(seeds: Seeds, **fields: Any) -> dict[str, Any]:
     return made
 
 
-async def test_every_request_the_task_scheduler_prints_is_answered(seeds: Seeds) -> None:
+async def test_every_documented_request_of_the_task_scheduler_is_answered(seeds: Seeds) -> None:
     made = await submit(seeds, next_run_time="2040-01-01T00:00:00Z")
     assert (made["status"], made["user_id"], made["frequency"]) == ("pending", "u003", "once")
     assert made["next_run_time"] == "2040-01-01T00:00:00Z"
@@ -70,7 +71,12 @@ async def test_a_periodic_job_is_a_schedule(seeds: Seeds, frequency: str, when: 
     made = await submit(seeds, frequency=frequency)
     assert (made["status"], made["frequency"]) == ("pending", frequency)
     stored = (await seeds.v1.get(f"/schedules/{made['job_id']}")).json()
-    assert (stored["when"], stored["owner"], stored["overlap"], stored["next_fire_time"]) == (when, "u003", "skip", made["next_run_time"])
+    assert (stored["when"], stored["owner"], stored["overlap"], stored["next_fire_time"]) == (
+        when,
+        "u003",
+        "skip",
+        made["next_run_time"],
+    )
     assert (await seeds.send(READ_JOB, job_id=made["job_id"])).json() == made
     assert [one["job_id"] for one in (await seeds.send(LIST_JOBS)).json()["jobs"]] == [made["job_id"]]
     gone = await seeds.send(CANCEL_JOB, job_id=made["job_id"])
@@ -81,13 +87,13 @@ async def test_a_periodic_job_is_a_schedule(seeds: Seeds, frequency: str, when: 
     refused(await seeds.v1.get(f"/schedules/{made['job_id']}"), 404, "schedule_not_found")
 
 
-async def test_executions_of_a_periodic_job_are_no_jobs_of_their_own(seeds: Seeds) -> None:
+async def test_executions_of_a_periodic_job_are_not_listed_as_jobs(seeds: Seeds) -> None:
     made = await submit(seeds, frequency="1h")
     await seeds.v1.post(f"/schedules/{made['job_id']}/trigger")
     assert [one["job_id"] for one in (await seeds.send("GET /jobs")).json()["jobs"]] == [made["job_id"]]
 
 
-async def test_listings_go_on_where_they_ended(seeds: Seeds) -> None:
+async def test_plain_listings_are_paged(seeds: Seeds) -> None:
     periodic = {(await submit(seeds, frequency="1h"))["job_id"] for _ in range(3)}
     once = {(await submit(seeds))["job_id"] for _ in range(3)}
     await submit(seeds, user_id="another")
@@ -104,7 +110,7 @@ async def test_listings_go_on_where_they_ended(seeds: Seeds) -> None:
     refused(await seeds.send(f"GET /jobs?limit=1&user_id=u003&cursor={first}"), 400, "cursor_invalid")
 
 
-async def test_what_runs_on_a_worker_and_how_it_ended(seeds: Seeds) -> None:
+async def test_running_executions_of_a_worker_are_listed(seeds: Seeds) -> None:
     entered, leave = asyncio.Event(), asyncio.Event()
 
     @seeds.app.task("report.build", retry=dt.Retry(max_attempts=1))
@@ -119,7 +125,12 @@ async def test_what_runs_on_a_worker_and_how_it_ended(seeds: Seeds) -> None:
         made = await submit(seeds)
         await entered.wait()
         [running] = (await seeds.send(LIST_EXECUTIONS)).json()["executions"]
-        assert (running["job_id"], running["worker_id"], running["status"], running["attempt"]) == (made["job_id"], "w001", "running", 1)
+        assert (running["job_id"], running["worker_id"], running["status"], running["attempt"]) == (
+            made["job_id"],
+            "w001",
+            "running",
+            1,
+        )
         shown = (await seeds.send(READ_JOB, job_id=made["job_id"])).json()
         assert (shown["status"], shown["worker_id"], shown["next_run_time"]) == ("running", "w001", None)
         assert (await seeds.send("GET /job/executions?worker_id=w002")).json()["executions"] == []
@@ -132,13 +143,22 @@ async def test_what_runs_on_a_worker_and_how_it_ended(seeds: Seeds) -> None:
     failed = (await seeds.send(READ_JOB, job_id=bad["job_id"])).json()
     assert (failed["status"], failed["retry_count"]) == ("failed", 0)
     assert "no such customer" in failed["error"]
-    assert [one["job_id"] for one in (await seeds.send("GET /jobs?status=failed")).json()["jobs"]] == [bad["job_id"]]
+    assert [one["job_id"] for one in (await seeds.send("GET /jobs?status=failed")).json()["jobs"]] == [
+        bad["job_id"]
+    ]
 
 
 async def test_a_job_may_call_a_url(seeds: Seeds) -> None:
-    done = await seeds.send(SUBMIT_JOB, {"url": "https://a.example/run", "method": "PUT", "headers": {"X-A": "1"}, "max_retries": 0})
+    done = await seeds.send(
+        SUBMIT_JOB,
+        {"url": "https://a.example/run", "method": "PUT", "headers": {"X-A": "1"}, "max_retries": 0},
+    )
     job = (await seeds.v1.get(f"/jobs/{done.json()['job_id']}")).json()
-    assert (job["target"]["url"], job["target"]["method"], job["retry"]["max_attempts"]) == ("https://a.example/run", "PUT", 1)
+    assert (job["target"]["url"], job["target"]["method"], job["retry"]["max_attempts"]) == (
+        "https://a.example/run",
+        "PUT",
+        1,
+    )
     assert job["payload"] is None
 
 
@@ -159,32 +179,49 @@ async def test_a_job_may_call_a_url(seeds: Seeds) -> None:
         ({"cron": "* * * * *"}, "cron"),
     ],
 )
-async def test_a_wrong_job_is_named_as_the_caller_wrote_it(seeds: Seeds, fields: dict[str, Any], field: str) -> None:
+async def test_error_of_a_plain_job_names_the_field_of_the_caller(
+    seeds: Seeds, fields: dict[str, Any], field: str
+) -> None:
     body = {name: value for name, value in {**JOB, **fields}.items() if value is not ...}
     answer = await seeds.send(SUBMIT_JOB, body)
     assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text
 
 
-async def test_without_a_body_it_is_told_what_one_looks_like(seeds: Seeds) -> None:
+async def test_missing_body_is_explained(seeds: Seeds) -> None:
     assert (await seeds.send(SUBMIT_JOB)).status_code in (415, 422)
 
 
-async def test_keys_scopes_and_tenants_hold_here_too() -> None:
-    """S1, S9, S10."""
+async def test_compatible_routes_check_keys_scopes_and_tenants() -> None:
     app = dt.App("memory://")
     await app.open()
     async with client_of(build(app, replace(Settings(), auth="keys"), ring=RING)) as client:
         seeds = Seeds(Api(app, client))
 
         async def key(tenant: str, scope: str) -> dict[str, str]:
-            return {"authorization": f"Bearer {(await app.for_tenant(tenant).create_key('k', [scope])).text}"}
+            return {
+                "authorization": f"Bearer {(await app.for_tenant(tenant).keys.create('k', [scope])).text}"
+            }
 
         mine, theirs = await key("a", "manage"), await key("b", "manage")
         made = (await seeds.send(CREATE, headers=mine)).json()
         job = (await seeds.send(SUBMIT_JOB, JOB, mine)).json()
         periodic = (await seeds.send(SUBMIT_JOB, {**JOB, "frequency": "1h"}, mine)).json()
-        for request in (CREATE, LIST, READ, UPDATE, DELETE, HISTORY, HEALTH, READ_JOB, CANCEL_JOB, LIST_JOBS, LIST_EXECUTIONS):
-            assert (await seeds.send(request, id=made["id"], job_id=job["job_id"])).status_code == 401, request
+        for request in (
+            CREATE,
+            LIST,
+            READ,
+            UPDATE,
+            DELETE,
+            HISTORY,
+            HEALTH,
+            READ_JOB,
+            CANCEL_JOB,
+            LIST_JOBS,
+            LIST_EXECUTIONS,
+        ):
+            assert (await seeds.send(request, id=made["id"], job_id=job["job_id"])).status_code == 401, (
+                request
+            )
         for request in (READ, UPDATE, DELETE, HISTORY):
             refused(await seeds.send(request, headers=theirs, id=made["id"]), 404, "schedule_not_found")
         for job_id in (job["job_id"], periodic["job_id"]):

@@ -1,4 +1,5 @@
-"""/healthz and /readyz tell the truth (J9): with a PostgreSQL server that is really stopped, and a node that really lost its lease."""
+"""/healthz and /readyz tell the truth (J9): with a PostgreSQL server that is really stopped, and a node that
+really lost its lease."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ import pytest
 
 import duetime as dt
 from duetime.api import health as routes
-from duetime.api import pulse
-from duetime.api.pulse import Pulse
+from duetime.api import loop_lag
+from duetime.api.loop_lag import LoopLag
 from duetime.api.server import address_of, listen, serving
 from duetime.api.service import build
 from duetime.app import health
@@ -92,24 +93,26 @@ def tell(number: signal.Signals, *pids: int) -> None:
 
 
 @pytest.mark.postgres
-async def test_a_server_that_hangs_is_told() -> None:
+async def test_hanging_database_is_reported() -> None:
     """Its connections look open, and nothing comes back."""
     with PostgresServer() as server:
         async with service_with_node(server.create_database("ready"), lease="1h") as client:
             await is_ready(client)
-            children = [int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
+            children = [
+                int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+            ]
             tell(signal.SIGSTOP, server.pid, *children)
             try:
                 async with asyncio.timeout(PATIENCE):  # long before the lease of the node ends
                     problem = refused(await client.get("/readyz"), 503, "not_ready")
-                assert "store does not answer" in problem["detail"]
+                assert "store does not respond" in problem["detail"]
             finally:
                 tell(signal.SIGCONT, server.pid, *children)
 
 
 @pytest.mark.postgres
-async def test_a_schema_that_a_newer_version_made_is_told(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "SCHEMA_EVERY", 0)
+async def test_newer_schema_is_reported(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "SCHEMA_CHECK_INTERVAL", 0)
     async with service_with_node(postgres_url) as client:
         await is_ready(client)
         with psycopg.connect(postgres_url, autocommit=True) as other:
@@ -125,8 +128,10 @@ async def test_a_node_that_lost_its_lease_is_not_ready_until_it_has_another(tmp_
         await is_ready(client)
 
         async def told() -> bool:
-            if node.heart is not None:
-                node.heart.trusted_until = 0  # as after a beat that did not come through in time; the next one is in time again
+            if node.heartbeat is not None:
+                node.heartbeat._trusted_until = (
+                    0  # as after a beat that did not come through in time; the next one is in time again
+                )
             answer = await client.get("/readyz")
             return answer.status_code == 503 and "lease" in answer.json()["detail"]
 
@@ -141,7 +146,7 @@ async def test_a_node_that_lost_its_lease_is_not_ready_until_it_has_another(tmp_
         await until(ready)
 
 
-async def test_a_node_that_was_told_to_stop_is_not_ready() -> None:
+async def test_stopping_node_is_not_ready() -> None:
     app = dt.App("memory://")
     hold, began = asyncio.Event(), asyncio.Event()
 
@@ -159,12 +164,15 @@ async def test_a_node_that_was_told_to_stop_is_not_ready() -> None:
         hold.set()
 
 
-async def test_a_service_that_stops_says_so_while_requests_under_way_finish() -> None:
+async def test_stopping_service_is_not_ready_and_finishes_requests() -> None:
     app = dt.App("memory://")
     await app.open()
     service = build(app, Settings())
     listener = listen("127.0.0.1", 0)
-    async with serving(service, listener), httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client:
+    async with (
+        serving(service, listener),
+        httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client,
+    ):
         await is_ready(client)
         service.stop()
         assert "stopping" in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
@@ -172,9 +180,9 @@ async def test_a_service_that_stops_says_so_while_requests_under_way_finish() ->
     await app.close()
 
 
-# -- the clock ----------------------------------------------------------------------------------------------------------
-async def test_a_clock_that_differs_from_the_stores_is_told_until_it_is_right() -> None:
-    """J9: the node goes on by the store's clock, but what is said here about instants means something else."""
+# -- the clock ---------------------------------------------------------------------------------------------
+async def test_clock_skew_is_reported_until_it_is_corrected() -> None:
+    """The node goes on by the store's clock, but what is said here about instants means something else."""
     store_ahead: list[Micros] = [0]
     app = dt.App(MemoryStore(lambda: wall_micros() + store_ahead[0]))
     async with app.running(), client_of(build(app, Settings())) as client:
@@ -195,7 +203,9 @@ async def test_a_clock_that_differs_from_the_stores_is_told_until_it_is_right() 
 
 
 @pytest.mark.postgres
-async def test_a_clock_that_differs_from_the_servers_is_told(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_clock_skew_to_the_database_is_reported(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """This machine's clock steps while the node runs, the server's does not."""
     async with service_with_node(postgres_url) as client:
         await is_ready(client)
@@ -205,9 +215,12 @@ async def test_a_clock_that_differs_from_the_servers_is_told(postgres_url: str, 
         await is_ready(client)
 
 
-async def test_an_answer_that_took_long_does_not_accuse_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_answer_is_not_clock_skew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever it was given between question and answer, the store may have been right."""
-    app, moments = dt.App(MemoryStore(lambda: 100 * SECOND)), iter((90 * SECOND, 110 * SECOND, 106 * SECOND, 120 * SECOND))
+    app, moments = (
+        dt.App(MemoryStore(lambda: 100 * SECOND)),
+        iter((90 * SECOND, 110 * SECOND, 106 * SECOND, 120 * SECOND)),
+    )
     await app.open()
     monkeypatch.setattr(routes, "wall_micros", lambda: next(moments))
     assert await routes._skew(app.store) == 0
@@ -215,19 +228,20 @@ async def test_an_answer_that_took_long_does_not_accuse_the_clock(monkeypatch: p
     await app.close()
 
 
-async def test_a_store_that_falls_silent_in_between_is_told_as_such(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_store_that_stops_answering_is_reported(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(_: object) -> Micros:
         await asyncio.Event().wait()
         return 0
 
-    monkeypatch.setattr(routes, "WITHIN", 0.01)
+    monkeypatch.setattr(routes, "STORE_TIMEOUT", 0.01)
     monkeypatch.setattr(routes, "_skew", hang)
-    assert "store does not answer" in refused(await api.client.get("/readyz"), 503, "not_ready")["detail"]
+    assert "store does not respond" in refused(await api.client.get("/readyz"), 503, "not_ready")["detail"]
 
 
-# -- the event loop -----------------------------------------------------------------------------------------------------
-async def test_an_event_loop_that_stood_still_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that really blocks it; asked by one who was connected before and is served at once afterwards."""
+# -- the event loop ----------------------------------------------------------------------------------------
+async def test_blocked_event_loop_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that really blocks it; a client that was connected before asks, and is served immediately
+    afterwards."""
     app = dt.App("memory://")
 
     @app.task("blocking")
@@ -241,33 +255,36 @@ async def test_an_event_loop_that_stood_still_is_told(monkeypatch: pytest.Monkey
         httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client,
     ):
         await is_ready(client)
-        monkeypatch.setattr(pulse, "LOOK_BACK", 3_600 * SECOND)  # however long this machine takes to ask
+        monkeypatch.setattr(loop_lag, "RECOVERY", 3_600 * SECOND)  # however long this machine takes to ask
         await (await app.submit("blocking")).wait()
-        assert "the event loop stood still for" in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
+        assert (
+            "the event loop stood still for"
+            in refused(await client.get("/readyz"), 503, "not_ready")["detail"]
+        )
         assert (await client.get("/healthz")).json()["status"] == "ok"
-        monkeypatch.setattr(pulse, "LOOK_BACK", 0)  # as if those seconds had passed
+        monkeypatch.setattr(loop_lag, "RECOVERY", 0)  # as if those seconds had passed
         await is_ready(client)
     listener.close()
 
 
-def test_the_pulse_remembers_for_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loop_lag_is_reported_for_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(pulse, "monotonic_micros", lambda: int(now * SECOND))
-    felt = Pulse()
+    monkeypatch.setattr(loop_lag, "monotonic_micros", lambda: int(now * SECOND))
+    lag = LoopLag()
     now = 100
-    assert felt.trouble() is None, "nobody beats yet"
-    felt.beat()
+    assert lag.trouble() is None, "no beat yet"
+    lag.beat()
     now = 102
-    felt.beat()
-    assert felt.trouble() is None, "two seconds are borne"
+    lag.beat()
+    assert lag.trouble() is None, "two seconds are tolerated"
     now = 104.2
-    assert "2.1 s" in str(felt.trouble()), "before the beat that is overdue"
+    assert "2.1 s" in str(lag.trouble()), "before the beat that is overdue"
     now = 105
-    felt.beat()
+    lag.beat()
     for tenth in range(1_051, 1_150):
         now = tenth / 10
-        felt.beat()
-        assert "2.9 s" in str(felt.trouble())
+        lag.beat()
+        assert "2.9 s" in str(lag.trouble())
     now = 115.2
-    felt.beat()
-    assert felt.trouble() is None
+    lag.beat()
+    assert lag.trouble() is None

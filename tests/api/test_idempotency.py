@@ -1,4 +1,5 @@
-"""`Idempotency-Key` when something goes wrong: two at once, a process that dies in the middle, a store that does not answer."""
+"""`Idempotency-Key` when something goes wrong: two at once, a process that dies in the middle, a store that
+does not answer."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ import pytest
 from starlette.responses import Response
 
 import duetime as dt
-from duetime.api.edge import Edge
-from duetime.api.idempotency import PATIENCE
-from duetime.api.problems import Refused
-from duetime.app.operations import Operations
+from duetime.api.idempotency import TAKEOVER_TIMEOUT
+from duetime.api.problems import ApiProblem
+from duetime.api.state import ServiceState
+from duetime.app.services import Services
 from duetime.errors import StoreUnavailable
 from duetime.model.ids import RepeatedIds
 from duetime.store import Store
@@ -26,9 +27,10 @@ class Lost(BaseException):
     """The process is gone: nothing after this point happens."""
 
 
-def edge_of(api: Api) -> Edge:
-    edge: Edge = api.client._transport.app.state.edge  # type: ignore[attr-defined]  # the transport in use has one
-    return edge
+def state_of(api: Api) -> ServiceState:
+    # The transport in use has one.
+    state: ServiceState = api.client._transport.app.state.service  # type: ignore[attr-defined]
+    return state
 
 
 async def jobs(api: Api) -> list[str]:
@@ -37,7 +39,7 @@ async def jobs(api: Api) -> list[str]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duetime.api.idempotency.PATIENCE", -1)
+    monkeypatch.setattr("duetime.api.idempotency.TAKEOVER_TIMEOUT", -1)
 
 
 async def test_a_refused_request_leaves_its_key_free(api: Api) -> None:
@@ -52,24 +54,26 @@ async def test_duplicates_at_the_same_time_do_the_work_once(api: Api) -> None:
     assert len((await api.get("/jobs")).json()["items"]) == 1
 
 
-async def test_a_duplicate_does_not_wait_for_ever(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duetime.api.idempotency.LOOKS", 2)
-    memory = edge_of(api).memory
+async def test_duplicate_request_does_not_wait_without_limit(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duetime.api.idempotency.MAX_POLLS", 2)
+    memory = state_of(api).idempotency
     entered, leave = asyncio.Event(), asyncio.Event()
 
-    async def slow(_: Operations) -> Response:
+    async def slow(_: Services) -> Response:
         entered.set()
         await leave.wait()
         return Response(b"{}", 201)
 
     first = asyncio.create_task(memory.once(api.app, "four", b"r", slow))
     await entered.wait()
-    with pytest.raises(Refused) as second:
+    with pytest.raises(ApiProblem) as second:
         await memory.once(api.app, "four", b"r", slow)
     assert (second.value.status, second.value.code) == (409, "idempotency_in_progress")
     leave.set()
     assert (await first).status_code == 201
-    assert PATIENCE > 0
+    assert TAKEOVER_TIMEOUT > 0
 
 
 async def _dead(api: Api) -> str:
@@ -80,10 +84,11 @@ async def _dead(api: Api) -> str:
 
 
 @pytest.mark.parametrize("what", ["job", "batch", "trigger", "retry"])
-async def test_a_process_that_dies_before_it_can_answer_has_done_it_once(
+async def test_request_of_a_dead_process_is_done_once(
     api: Api, what: str, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
-    """The jobs are stored, the answer is not: whoever repeats the request gets the same jobs, also when they have finished meanwhile."""
+    """The jobs are stored, the answer is not: a repeated request gets the same jobs, also when they have
+    finished."""
     if what == "retry":
         api.app.task("fails")(_fail)
     dead = await _dead(api) if what == "retry" else ""
@@ -95,10 +100,17 @@ async def test_a_process_that_dies_before_it_can_answer_has_done_it_once(
         "trigger": ("/schedules/nightly/trigger", None),
         "retry": (f"/jobs/{dead}/retry", None),
     }[what]
-    store = edge_of(api).memory.store
+    store = state_of(api).idempotency.store
     put = store.put_record
 
-    async def die(kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: int | None = None) -> int:
+    async def die(
+        kind: str,
+        tenant: str,
+        key: str,
+        value: bytes,
+        expect: int | None = None,
+        expires_at: int | None = None,
+    ) -> int:
         if b"status" in value:
             raise Lost
         return await put(kind, tenant, key, value, expect, expires_at)
@@ -123,11 +135,13 @@ def _fail() -> None:
     raise ValueError("no")
 
 
-async def test_a_job_that_has_finished_meanwhile_does_not_run_again(api: Api, monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
+async def test_repeated_request_does_not_run_a_finished_job_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
     ran: list[int] = []
     api.app.task("counted")(lambda: ran.append(1))
     body = {"target": {"type": "task", "name": "counted"}}
-    store: Store = edge_of(api).memory.store
+    store: Store = state_of(api).idempotency.store
     add = store.add_jobs
 
     async def lose(*arguments: Any, **options: Any) -> Any:
@@ -144,7 +158,7 @@ async def test_a_job_that_has_finished_meanwhile_does_not_run_again(api: Api, mo
     assert (await jobs(api), ran) == ([job_id], [1])
 
 
-def test_repeated_ids_are_the_same_however_they_are_asked_for() -> None:
+def test_repeated_ids_are_deterministic() -> None:
     one, other, stranger = RepeatedIds(b"seed"), RepeatedIds(b"seed"), RepeatedIds(b"other seed")
     singly = [one.new(5_000_000) for _ in range(50)]
     assert singly == other.new_many([5_000_000] * 20) + other.new_many([5_000_000] * 30)

@@ -1,4 +1,5 @@
-"""/metrics, read by the parsers of the reference client. promtool itself is a Go program and not among our tools."""
+"""/metrics, read by the parsers of the reference client. promtool itself is a Go program and not among our
+tools."""
 
 from __future__ import annotations
 
@@ -14,14 +15,15 @@ from prometheus_client.openmetrics import parser as open_metrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 import duetime as dt
-from duetime.api.auth import Asked, Caller, Scope
+from duetime.api.caller import AuthRequest, Caller
 from duetime.api.service import build
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
+from duetime.model.apikey import Scope
 from duetime.model.histogram import Histogram
 from duetime.model.instant import SECOND
-from duetime.observers.metrics import METRICS, Page
-from duetime.observers.tally import MOST_QUEUES, OTHER
+from duetime.observers.counters import MAX_QUEUES, OTHER
+from duetime.observers.metrics import METRICS, MetricsPage
 from tests.api.conftest import Api, client_of, refused
 
 DOCS = Path(__file__).parents[2] / "docs" / "observing.md"
@@ -30,12 +32,17 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def read_open_metrics(text: str) -> list[Metric]:
-    return list(open_metrics.text_string_to_metric_families(text))  # type: ignore[no-untyped-call]  # theirs has no types
+    # Theirs has no types.
+    return list(open_metrics.text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
 
 
 async def scrape(api: Api) -> Samples:
     text = (await api.client.get("/metrics")).text
-    return {(one.name, frozenset(one.labels.items())): one.value for family in read_text(text) for one in family.samples}
+    return {
+        (one.name, frozenset(one.labels.items())): one.value
+        for family in read_text(text)
+        for one in family.samples
+    }
 
 
 def value(samples: Samples, name: str, **labels: str) -> float | None:
@@ -60,9 +67,9 @@ async def work_done(api: Api) -> None:
 
 
 @pytest.fixture
-def page() -> Page:
+def page() -> MetricsPage:
     """One sample of everything that is declared."""
-    made, lapses = Page(), Histogram()
+    made, lapses = MetricsPage(), Histogram()
     lapses.add([1, 999, 1_000, 5 * SECOND, 4_000 * SECOND])
     for metric in METRICS.values():
         labels = [f'{name}\'s\n"value"\\' for name in metric.labels]
@@ -74,8 +81,11 @@ def page() -> Page:
 
 
 @pytest.mark.parametrize("form", ["text", "open"])
-def test_both_forms_are_what_the_reference_reads(page: Page, form: str) -> None:
-    families = {one.name: one for one in (read_open_metrics if form == "open" else read_text)(page.text(form == "open"))}
+def test_both_formats_are_read_by_the_reference_parser(page: MetricsPage, form: str) -> None:
+    families = {
+        one.name: one
+        for one in (read_open_metrics if form == "open" else read_text)(page.text(form == "open"))
+    }
     assert set(families) == set(METRICS)
     for name, metric in METRICS.items():
         family = families[name]
@@ -86,15 +96,20 @@ def test_both_forms_are_what_the_reference_reads(page: Page, form: str) -> None:
             }
 
 
-def test_a_histogram_adds_up(page: Page) -> None:
+def test_histogram_adds_up(page: MetricsPage) -> None:
     families = {one.name: one for one in read_open_metrics(page.text(True))}
-    samples = {(one.name, one.labels.get("le")): one.value for one in families["duetime_claim_seconds"].samples}
-    assert [samples["duetime_claim_seconds_bucket", bound] for bound in ("0.001", "0.0025", "5.0", "500.0", "+Inf")] == [3, 3, 4, 4, 5]
+    samples = {
+        (one.name, one.labels.get("le")): one.value for one in families["duetime_claim_seconds"].samples
+    }
+    assert [
+        samples["duetime_claim_seconds_bucket", bound]
+        for bound in ("0.001", "0.0025", "5.0", "500.0", "+Inf")
+    ] == [3, 3, 4, 4, 5]
     assert samples["duetime_claim_seconds_count", None] == 5
     assert samples["duetime_claim_seconds_sum", None] == pytest.approx(4_005.002)
 
 
-def test_names_follow_the_customs() -> None:
+def test_metric_names_follow_the_conventions() -> None:
     for name, metric in METRICS.items():
         assert re.fullmatch(r"(duetime|process)_[a-z_]+", name)
         assert not name.endswith(("_total", "_count", "_sum", "_bucket"))
@@ -104,12 +119,14 @@ def test_names_follow_the_customs() -> None:
 
 
 def test_the_documentation_lists_every_metric() -> None:
-    rows = re.findall(r"^\| `((?:duetime|process)_\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$", DOCS.read_text("utf-8"), re.M)
+    rows = re.findall(
+        r"^\| `((?:duetime|process)_\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$", DOCS.read_text("utf-8"), re.M
+    )
     listed = [(name, kind, tuple(re.findall(r"`(\w+)`", labels)), text) for name, kind, labels, text in rows]
     assert listed == [(metric.shown, metric.kind, metric.labels, metric.help) for metric in METRICS.values()]
 
 
-async def test_what_was_done_is_counted(api: Api) -> None:
+async def test_finished_work_is_counted(api: Api) -> None:
     await work_done(api)
     found = await scrape(api)
     assert value(found, "duetime_jobs_submitted_total", queue="mail") == 3
@@ -127,12 +144,15 @@ async def test_what_was_done_is_counted(api: Api) -> None:
     assert value(found, "duetime_nodes", state="dead") == 1
 
 
-async def test_a_running_node_shows_its_heart(api: Api) -> None:
+async def test_running_node_has_heartbeat_metrics(api: Api) -> None:
     async with api.app.running():
         await api.submit(queue="mail", delay="1h")
         await api.submit(queue="mail")
         found = await scrape(api)
-        assert (value(found, "duetime_jobs", queue="mail", state="pending"), value(found, "duetime_jobs", queue="mail", state="due")) == (
+        assert (
+            value(found, "duetime_jobs", queue="mail", state="pending"),
+            value(found, "duetime_jobs", queue="mail", state="due"),
+        ) == (
             2,
             1,
         )
@@ -173,39 +193,48 @@ async def test_queues_beyond_a_hundred_are_counted_together(api: Api) -> None:
     async def good() -> None: ...
 
     async with api.app.running():
-        jobs = await api.app.submit_many([dt.NewJob("good", queue=f"q{number}") for number in range(MOST_QUEUES + 50)])
+        jobs = await api.app.submit_many(
+            [dt.NewJob("good", queue=f"q{number}") for number in range(MAX_QUEUES + 50)]
+        )
         for job in jobs:
             await job.wait("60s")
-        await api.app.submit_many([dt.NewJob("unknown", queue=f"u{number}") for number in range(MOST_QUEUES + 50)])
+        await api.app.submit_many(
+            [dt.NewJob("unknown", queue=f"u{number}") for number in range(MAX_QUEUES + 50)]
+        )
         found = await scrape(api)
-    for name in ("duetime_attempts_total", "duetime_jobs", "duetime_jobs_submitted_total", "duetime_job_lateness_seconds_count"):
+    for name in (
+        "duetime_attempts_total",
+        "duetime_jobs",
+        "duetime_jobs_submitted_total",
+        "duetime_job_lateness_seconds_count",
+    ):
         queues = {dict(labels)["queue"] for sample, labels in found if sample == name}
-        assert len(queues) == MOST_QUEUES + 1, name
+        assert len(queues) == MAX_QUEUES + 1, name
         assert OTHER in queues
     done = [amount for (name, labels), amount in found.items() if name == "duetime_attempts_total"]
-    assert sum(done) == MOST_QUEUES + 50
+    assert sum(done) == MAX_QUEUES + 50
 
 
-async def test_a_store_that_is_away_is_told_and_the_rest_goes_on(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def away() -> Any:
+async def test_metrics_report_an_unavailable_store(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(counted: bool = False) -> Any:
         raise StoreUnavailable("gone")
 
-    monkeypatch.setattr(api.app.store, "count_jobs", away)
+    monkeypatch.setattr(api.app.store, "queues", away)
     found = await scrape(api)
     assert value(found, "duetime_store_up") == 0
     assert value(found, "duetime_nodes", state="alive") is None
     assert value(found, "duetime_fires_planned_total") == 0
 
 
-async def test_the_store_is_asked_once_in_a_while_however_many_scrape(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    count_jobs, asked = api.app.store.count_jobs, 0
+async def test_scrapes_share_one_read_of_the_store(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    queues, asked = api.app.store.queues, 0
 
-    async def counted() -> Any:
+    async def read(counted: bool = False) -> Any:
         nonlocal asked
         asked += 1
-        return await count_jobs()
+        return await queues(counted)
 
-    monkeypatch.setattr(api.app.store, "count_jobs", counted)
+    monkeypatch.setattr(api.app.store, "queues", read)
     await asyncio.gather(*(scrape(api) for _ in range(10)))
     assert asked == 1
 
@@ -221,8 +250,11 @@ async def test_a_scrape_takes_less_than_ten_milliseconds(api: Api) -> None:
     assert min(lapses) < 0.5, "aimed at 10 ms: only what is hopeless fails"
 
 
-async def test_open_metrics_is_for_those_who_ask(api: Api) -> None:
-    plain, opened = await api.client.get("/metrics"), await api.client.get("/metrics", headers={"accept": f"{OPEN},text/plain;q=0.5"})
+async def test_openmetrics_is_sent_on_request(api: Api) -> None:
+    plain, opened = (
+        await api.client.get("/metrics"),
+        await api.client.get("/metrics", headers={"accept": f"{OPEN},text/plain;q=0.5"}),
+    )
     assert plain.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert opened.headers["content-type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     assert opened.text.endswith("# EOF\n")
@@ -232,15 +264,15 @@ async def test_open_metrics_is_for_those_who_ask(api: Api) -> None:
 class Keys:
     local = False
 
-    async def admit(self, asked: Asked) -> Caller:
-        return Caller(asked.headers["authorization"], frozenset({Scope.READ}), "k")
+    async def authenticate(self, request: AuthRequest) -> Caller:
+        return Caller(request.headers["authorization"], frozenset({Scope.READ}), "k")
 
 
-async def test_metrics_are_for_the_tenant_that_runs_the_service() -> None:
-    """S10: they name everybody's queues."""
+async def test_metrics_need_a_key_of_the_operator_tenant() -> None:
+    """They name everybody's queues."""
     app = dt.App("memory://")
     await app.open()
-    async with client_of(build(app, Settings(), gate=Keys())) as client:
+    async with client_of(build(app, Settings(), authenticator=Keys())) as client:
         assert (await client.get("/metrics", headers={"authorization": "default"})).status_code == 200
         refused(await client.get("/metrics", headers={"authorization": "other"}), 403, "tenant_not_allowed")
     await app.close()

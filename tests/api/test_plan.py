@@ -1,4 +1,5 @@
-"""Plans and previews over HTTP. That a plan is what the edit then does is shown in tests/app/test_planning.py."""
+"""Plans and previews over HTTP. That a plan is what the edit then does is shown in
+tests/app/test_planning.py."""
 
 from __future__ import annotations
 
@@ -19,12 +20,18 @@ async def plan(api: Api, body: dict[str, Any], path: str = "/schedules/nightly/p
     return answer
 
 
-async def test_a_plan_tells_and_changes_nothing(api: Api) -> None:
+async def test_plan_changes_nothing(api: Api) -> None:
     made = await create(api, when={"cron": "0 9 * * *"})
-    told = await plan(api, {"when": {"cron": "0 10 * * *"}, "priority": 9}, "/schedules/nightly/plan?horizon=3d&count=2")
+    told = await plan(
+        api, {"when": {"cron": "0 10 * * *"}, "priority": 9}, "/schedules/nightly/plan?horizon=3d&count=2"
+    )
     assert told["version"] == 1
     assert told["diff"] == [
-        {"field": "when", "before": {"cron": "0 9 * * *", "tz": "UTC"}, "after": {"cron": "0 10 * * *", "tz": "UTC"}},
+        {
+            "field": "when",
+            "before": {"cron": "0 9 * * *", "tz": "UTC"},
+            "after": {"cron": "0 10 * * *", "tz": "UTC"},
+        },
         {"field": "priority", "before": 5, "after": 9},
     ]
     assert told["words"] == {"before": "at 09:00, every day, UTC", "after": "at 10:00, every day, UTC"}
@@ -36,16 +43,26 @@ async def test_a_plan_tells_and_changes_nothing(api: Api) -> None:
     assert (await api.get("/schedules/nightly")).json() == made
 
 
-async def test_a_plan_of_a_new_schedule(api: Api) -> None:
+async def test_plan_of_a_new_schedule_lists_its_fires(api: Api) -> None:
     told = await plan(api, {**NIGHTLY, "when": {"every": "1h"}}, "/schedules/plan?horizon=1d")
-    assert (told["version"], told["diff"], told["words"]) == (None, [], {"before": None, "after": "every hour"})
-    assert (told["counts"], len(told["fires"]["added"])) == ({"kept": 0, "added": 24, "withdrawn": 0, "moved": 0}, 20)
+    assert (told["version"], told["diff"], told["words"]) == (
+        None,
+        [],
+        {"before": None, "after": "every hour"},
+    )
+    assert (told["counts"], len(told["fires"]["added"])) == (
+        {"kept": 0, "added": 24, "withdrawn": 0, "moved": 0},
+        20,
+    )
     refused(await api.get("/schedules/nightly"), 404, "schedule_not_found")
     paused = await plan(api, {**NIGHTLY, "paused": True}, "/schedules/plan")
-    assert (paused["fires"]["added"], paused["warnings"][0]) == ([], "the schedule is paused: nothing fires until it is resumed")
+    assert (paused["fires"]["added"], paused["warnings"][0]) == (
+        [],
+        "the schedule is paused: nothing fires until it is resumed",
+    )
 
 
-async def test_a_plan_of_what_is_there_already(api: Api) -> None:
+async def test_plan_of_an_identical_schedule_is_empty(api: Api) -> None:
     await create(api)
     same = await plan(api, NIGHTLY, "/schedules/plan")
     assert (same["version"], same["diff"], same["counts"]["kept"]) == (1, [], 7)
@@ -63,16 +80,25 @@ async def test_a_plan_of_what_is_there_already(api: Api) -> None:
         ({"end_at": "2001-01-01T00:00:00Z"}, 422, "when_never_fires", "when"),
     ],
 )
-async def test_a_plan_refuses_what_the_edit_would(api: Api, body: dict[str, Any], status: int, code: str, field: str | None) -> None:
+async def test_a_plan_refuses_what_the_edit_would(
+    api: Api, body: dict[str, Any], status: int, code: str, field: str | None
+) -> None:
     await create(api)
     refused(await api.post("/schedules/nightly/plan", body), status, code, field)
     refused(await api.ask("PATCH", "/schedules/nightly", body), status, code, field)
 
 
-async def test_bad_questions(api: Api) -> None:
+async def test_invalid_plan_query_is_refused(api: Api) -> None:
     await create(api)
-    for query, field in (("horizon=0s", "horizon"), ("horizon=soon", "horizon"), ("count=0", "count"), ("x=1", "x")):
-        refused(await api.post(f"/schedules/nightly/plan?{query}", {"priority": 1}), 422, "input_invalid", field)
+    for query, field in (
+        ("horizon=0s", "horizon"),
+        ("horizon=soon", "horizon"),
+        ("count=0", "count"),
+        ("x=1", "x"),
+    ):
+        refused(
+            await api.post(f"/schedules/nightly/plan?{query}", {"priority": 1}), 422, "input_invalid", field
+        )
     refused(await api.post("/schedules/other/plan", {"priority": 1}), 404, "schedule_not_found")
 
 
@@ -83,9 +109,11 @@ async def preview(api: Api, **body: Any) -> dict[str, Any]:
     return answer
 
 
-async def test_a_preview_with_words_and_notes(api: Api) -> None:
+async def test_preview_has_words_and_notes(api: Api) -> None:
     """E1, E2: the gap and the fold of the clocks are named where they concern a fire."""
-    spring = await preview(api, when={"cron": "30 2 * * *", "tz": "Europe/Berlin"}, count=2, after="2026-03-28T12:00:00Z")
+    spring = await preview(
+        api, when={"cron": "30 2 * * *", "tz": "Europe/Berlin"}, count=2, after="2026-03-28T12:00:00Z"
+    )
     assert spring["words"] == "at 02:30, every day, Europe/Berlin time"
     assert spring["fires"] == [
         {
@@ -96,7 +124,8 @@ async def test_a_preview_with_words_and_notes(api: Api) -> None:
         {"at": "2026-03-30T00:30:00Z", "local": "2026-03-30T02:30:00+02:00", "note": None},
     ]
     assert spring["warnings"][0] == (
-        "on 2026-10-25 the clock goes back from 03:00 to 02:00: 02:30 happens twice, and fires the first time only"
+        "on 2026-10-25 the clock goes back from 03:00 to 02:00: 02:30 happens twice, and fires "
+        "the first time only"
     )
 
 
@@ -106,12 +135,16 @@ async def test_a_preview_stays_within_its_bounds(api: Api) -> None:
     assert [fire["at"] for fire in found["fires"]] == ["2030-01-01T09:00:00Z", "2030-01-02T09:00:00Z"]
     none = await preview(api, when={"at": "2001-01-01T00:00:00Z"})
     assert (none["fires"], none["words"]) == ([], "once, at 2001-01-01 00:00:00 UTC")
-    assert none["warnings"] == ["no fire lies ahead: all its instants are past, or outside start_at and end_at"]
+    assert none["warnings"] == [
+        "there are no more fires: all its instants are in the past, or outside start_at and end_at"
+    ]
 
 
-async def test_h_is_placed_by_the_name(api: Api) -> None:
+async def test_hash_field_depends_on_the_name(api: Api) -> None:
     found = await preview(api, when={"cron": "H 3 * * *"})
-    assert found["warnings"] == ["H is placed by the schedule's name: a schedule fires at other times than these"]
+    assert found["warnings"] == [
+        "H depends on the name of the schedule: a schedule fires at other times than these"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -129,15 +162,19 @@ async def test_h_is_placed_by_the_name(api: Api) -> None:
         ({"when": BERLIN, "tz": "UTC"}, "input_invalid", "tz"),
     ],
 )
-async def test_bad_previews(api: Api, body: dict[str, Any], code: str, field: str) -> None:
+async def test_invalid_preview_is_refused(api: Api, body: dict[str, Any], code: str, field: str) -> None:
     refused(await api.post("/preview", body), 422, code, field)
 
 
-async def test_the_preview_of_a_schedule_says_the_same(api: Api) -> None:
+async def test_preview_of_a_schedule_matches_its_expression(api: Api) -> None:
     await create(api, when=BERLIN)
     own = (await api.get("/schedules/nightly/preview?count=3")).json()
     other = await preview(api, when=BERLIN, count=3)
-    assert (own["words"], own["details"], own["warnings"]) == (other["words"], other["fires"], other["warnings"])
+    assert (own["words"], own["details"], own["warnings"]) == (
+        other["words"],
+        other["fires"],
+        other["warnings"],
+    )
     assert own["fires"] == [fire["at"] for fire in own["details"]]
     assert (await api.get("/schedules/nightly")).json()["description"] == own["words"]
     await api.ask("PATCH", "/schedules/nightly", {"max_runs": 2, "target": TASK})

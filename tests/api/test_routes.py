@@ -1,4 +1,5 @@
-"""Every route there is, as the application itself has it: closed without a key, without the scope, and to ids of other tenants (S1, S9)."""
+"""Every route there is, as the application itself has it: closed without a key, without the scope, and to ids
+of other tenants."""
 
 from __future__ import annotations
 
@@ -11,24 +12,32 @@ import pytest
 from starlette.routing import BaseRoute, Mount
 
 import duetime as dt
-from duetime.api.auth import Asked, Caller, Scope
+from duetime.api.caller import AuthRequest, Caller
 from duetime.api.service import build
 from duetime.config import Settings
+from duetime.model.apikey import Scope
 from tests.api.conftest import RING, Api, client_of
-from tests.api.door import KEYS, Door, door, open_door
+from tests.api.keyed_api import KEYS, KeyedApi, keyed_api, open_keyed_api
 
-__all__ = ["door"]
+__all__ = ["keyed_api"]
 
 OPEN = {"/healthz", "/readyz", "/openapi.json", "/docs", "/"}
 OPEN_BELOW = ("/ui",)
 ANY_SCOPE = {"/api/v1/me"}
-READING = {"/api/v1/preview", "/api/v1/schedules/plan", "/api/v1/schedules/{schedule_id}/plan"}  # by POST, because they take a body
+READING = {
+    "/api/v1/preview",
+    "/api/v1/schedules/plan",
+    "/api/v1/schedules/{schedule_id}/plan",
+}  # by POST, because they take a body
 NO_JOB = "01935c2e-7b3a-7000-8000-000000000000"
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/jobs/{job_id}/complete"): {"token": "1.0"},
     ("POST", "/api/v1/jobs/{job_id}/fail"): {"token": "1.0", "error": "x"},
     ("POST", "/api/v1/jobs/{job_id}/heartbeat"): {"token": "1.0"},
-    ("POST", "/api/v1/schedules/{schedule_id}/backfill"): {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},
+    ("POST", "/api/v1/schedules/{schedule_id}/backfill"): {
+        "from": "2026-01-01T00:00:00Z",
+        "to": "2026-01-02T00:00:00Z",
+    },
     ("POST", "/api/v1/schedules/{schedule_id}/restore"): {"version": 1},
     ("PATCH", "/api/v1/jobs/{job_id}"): {"priority": 3},
     ("PATCH", "/api/v1/schedules/{schedule_id}"): {"priority": 3},
@@ -59,9 +68,15 @@ class Way(NamedTuple):
 def ways(routes: list[BaseRoute], prefix: str = "") -> Iterator[Way]:
     for route in routes:
         path = f"{prefix}{getattr(route, 'path', '')}"
-        inner = getattr(route, "routes", None) or getattr(getattr(route, "original_router", None), "routes", None)
+        inner = getattr(route, "routes", None) or getattr(
+            getattr(route, "original_router", None), "routes", None
+        )
         if inner:
-            own = path if isinstance(route, Mount) else f"{prefix}{getattr(getattr(route, 'include_context', None), 'prefix', '')}"
+            own = (
+                path
+                if isinstance(route, Mount)
+                else f"{prefix}{getattr(getattr(route, 'include_context', None), 'prefix', '')}"
+            )
             yield from ways(inner, own)
         elif methods := getattr(route, "methods", None):
             yield from (Way(method, path) for method in sorted(methods - {"HEAD"}))
@@ -76,14 +91,21 @@ def all_ways() -> list[Way]:
 GUARDED = [way for way in all_ways() if not way.open]
 
 
-def test_the_list_is_complete() -> None:
-    """What the document describes is among what was found, so that a router nobody looked into would be noticed."""
+def test_route_list_is_complete() -> None:
+    """What the document describes is among what was found, so that a forgotten router is noticed."""
     document = build(dt.App("memory://"), KEYS, ring=RING).openapi()
-    described = {Way(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
+    described = {
+        Way(method.upper(), path) for path, operations in document["paths"].items() for method in operations
+    }
     found = {Way(way.method, way.template) for way in all_ways()}
     assert described <= found
     assert len(GUARDED) > 30
-    asking = {Way(method.upper(), path) for path, all_of in document["paths"].items() for method in all_of if "security" in all_of[method]}
+    asking = {
+        Way(method.upper(), path)
+        for path, all_of in document["paths"].items()
+        for method in all_of
+        if "security" in all_of[method]
+    }
     assert asking == {Way(way.method, way.template) for way in GUARDED} & described
     assert "securitySchemes" not in build(dt.App("memory://"), Settings(), ring=RING).openapi()["components"]
 
@@ -95,39 +117,38 @@ async def ask(api: Api, way: Way, path: str, **headers: str) -> Any:
     return await api.client.request(way.method, path, content=data, headers={**given, **headers})
 
 
-async def test_without_a_key_every_route_is_401(door: Door) -> None:
-    """S1."""
-    answers = {way: await ask(door, way, way.filled(job_id=NO_JOB)) for way in GUARDED}
+async def test_without_a_key_every_route_is_401(keyed_api: KeyedApi) -> None:
+    answers = {way: await ask(keyed_api, way, way.filled(job_id=NO_JOB)) for way in GUARDED}
     wrong = {way: answer.status_code for way, answer in answers.items() if answer.status_code != 401}
     assert not wrong
     assert {answer.headers["www-authenticate"] for answer in answers.values()} == {'Bearer realm="duetime"'}
 
 
-async def test_what_is_open_tells_nothing_of_anybody(door: Door) -> None:
+async def test_open_routes_reveal_no_tenant(keyed_api: KeyedApi) -> None:
     for way in all_ways():
         if way.open and way.method == "GET":
-            assert (await ask(door, way, way.filled())).status_code in (200, 307, 404, 503), way
+            assert (await ask(keyed_api, way, way.filled())).status_code in (200, 307, 404, 503), way
 
 
 async def test_metrics_are_open_where_the_operator_says_so() -> None:
-    async with open_door(open_metrics=True) as door:
+    async with open_keyed_api(open_metrics=True) as keyed_api:
         if Way("GET", "/metrics") in GUARDED:
-            assert (await door.client.get("/metrics")).status_code == 200
+            assert (await keyed_api.client.get("/metrics")).status_code == 200
 
 
 class Powerless:
-    """Knows everybody, and lets nobody do anything."""
+    """Accepts every caller, without any scope."""
 
     local = False
 
-    async def admit(self, asked: Asked) -> Caller:
+    async def authenticate(self, request: AuthRequest) -> Caller:
         return Caller("default", frozenset())
 
 
 async def test_without_the_scope_every_route_is_403() -> None:
     app = dt.App("memory://")
     await app.open()
-    async with client_of(build(app, Settings(), gate=Powerless(), ring=RING)) as client:
+    async with client_of(build(app, Settings(), authenticator=Powerless(), ring=RING)) as client:
         wrong = {}
         for way in GUARDED:
             answer = await ask(Api(app, client), way, way.filled(job_id=NO_JOB), authorization="Bearer weak")
@@ -137,66 +158,83 @@ async def test_without_the_scope_every_route_is_403() -> None:
     await app.close()
 
 
-async def test_a_key_that_may_only_read_changes_nothing(door: Door) -> None:
-    reader = await door.key(Scope.READ)
+async def test_a_key_that_may_only_read_changes_nothing(keyed_api: KeyedApi) -> None:
+    reader = await keyed_api.key(Scope.READ)
     for way in GUARDED:
         if way.method != "GET" and way.template not in READING:
-            answer = await ask(door, way, way.filled(job_id=NO_JOB), authorization=reader)
-            # A body is checked before what its sender may do; that tells nobody anything.
+            answer = await ask(keyed_api, way, way.filled(job_id=NO_JOB), authorization=reader)
+            # A body is validated before the scope; that reveals nothing.
             assert answer.status_code in (403, 422), way
 
 
 MARK = "marked-7c1d"
-MARKED = {"target": {"type": "task", "name": MARK}, "queue": MARK, "owner": MARK, "labels": {"team": MARK}, "payload": {"text": MARK}}
+MARKED = {
+    "target": {"type": "task", "name": MARK},
+    "queue": MARK,
+    "owner": MARK,
+    "labels": {"team": MARK},
+    "payload": {"text": MARK},
+}
 ENDLESS = {"/api/v1/events"}
 
 
 @pytest.fixture
-async def theirs(door: Door) -> dict[str, str]:
+async def theirs(keyed_api: KeyedApi) -> dict[str, str]:
     """Ids of another tenant."""
-    key = await door.key(tenant="a", name=MARK)
-    job = (await door.post("/jobs", MARKED, authorization=key)).json()["id"]
-    made = (await door.post("/schedules", {"name": MARK, "when": {"every": "1h"}, **MARKED}, authorization=key)).json()["id"]
+    key = await keyed_api.key(tenant="a", name=MARK)
+    job = (await keyed_api.post("/jobs", MARKED, authorization=key)).json()["id"]
+    made = (
+        await keyed_api.post(
+            "/schedules", {"name": MARK, "when": {"every": "1h"}, **MARKED}, authorization=key
+        )
+    ).json()["id"]
     return {"job_id": job, "schedule_id": made, "prefix": key[10:20]}
 
 
-async def test_ids_of_another_tenant_are_404_everywhere(door: Door, theirs: dict[str, str]) -> None:
-    """S9: for every route with an id; its owner finds what nobody else does."""
-    stranger, owner = await door.key(tenant="b"), await door.key(tenant="a")
+async def test_ids_of_another_tenant_are_404_everywhere(keyed_api: KeyedApi, theirs: dict[str, str]) -> None:
+    """For every route with an id: only the owner finds it."""
+    stranger, owner = await keyed_api.key(tenant="b"), await keyed_api.key(tenant="a")
     concerned = [way for way in GUARDED if set(way.parameters) & set(theirs)]
     assert len(concerned) > 15
     wrong = {}
     for way in concerned:
-        answer = await ask(door, way, way.filled(**theirs), authorization=stranger)
+        answer = await ask(keyed_api, way, way.filled(**theirs), authorization=stranger)
         if answer.status_code != 404:
             wrong[way] = (answer.status_code, answer.text)
     assert not wrong
     for way in concerned:
         if way.method == "GET":
-            assert (await ask(door, way, way.filled(**theirs), authorization=owner)).status_code == 200, way
+            assert (
+                await ask(keyed_api, way, way.filled(**theirs), authorization=owner)
+            ).status_code == 200, way
 
 
-async def test_no_listing_tells_of_another_tenant(door: Door, theirs: dict[str, str]) -> None:
-    """S9, S10: neither ids nor anything the other has named."""
-    stranger, owner = await door.key(tenant="b"), await door.key(tenant="a")
+async def test_no_listing_shows_another_tenant(keyed_api: KeyedApi, theirs: dict[str, str]) -> None:
+    """Neither ids nor names."""
+    stranger, owner = await keyed_api.key(tenant="b"), await keyed_api.key(tenant="a")
     span = "?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"
     seen_by_owner = 0
     for way in GUARDED:
         if way.method != "GET" or way.parameters or way.path in ENDLESS:
             continue
         path = way.path + (span if "calendar" in way.path else "")
-        answer = await ask(door, way, path, authorization=stranger)
+        answer = await ask(keyed_api, way, path, authorization=stranger)
         assert answer.status_code == 200 or way.path == "/metrics", (way, answer.text)
         assert not [one for one in (MARK, *theirs.values()) if one in answer.text], way
-        seen_by_owner += MARK in (await ask(door, way, path, authorization=owner)).text
+        seen_by_owner += MARK in (await ask(keyed_api, way, path, authorization=owner)).text
     assert seen_by_owner >= 4, "the mark is there to be seen by those it belongs to"
 
 
-@pytest.mark.parametrize(("subject", "field", "action"), [("jobs", "job_id", "cancel"), ("schedules", "schedule_id", "remove")])
-async def test_many_at_once_touch_no_other_tenants(door: Door, theirs: dict[str, str], subject: str, field: str, action: str) -> None:
-    """S9."""
-    stranger, owner = await door.key(tenant="b"), await door.key(tenant="a")
+@pytest.mark.parametrize(
+    ("subject", "field", "action"), [("jobs", "job_id", "cancel"), ("schedules", "schedule_id", "remove")]
+)
+async def test_bulk_does_not_touch_other_tenants(
+    keyed_api: KeyedApi, theirs: dict[str, str], subject: str, field: str, action: str
+) -> None:
+    stranger, owner = await keyed_api.key(tenant="b"), await keyed_api.key(tenant="a")
     for chosen in ({"ids": [theirs[field]]}, {"filter": {"queue": MARK}}):
-        done = await door.post(f"/{subject}/bulk", {"action": action, **chosen}, authorization=stranger)
+        done = await keyed_api.post(f"/{subject}/bulk", {"action": action, **chosen}, authorization=stranger)
         assert (done.status_code, done.json().get("done")) == (200, 0), done.text
-    assert (await door.get(f"/{subject}/{theirs[field]}", authorization=owner)).json().get("state", "pending") == "pending"
+    assert (await keyed_api.get(f"/{subject}/{theirs[field]}", authorization=owner)).json().get(
+        "state", "pending"
+    ) == "pending"

@@ -1,4 +1,4 @@
-"""The server in a process of its own: `duetime serve` with its API (S2)."""
+"""The server in a process of its own: `duetime serve` with its API."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
     made.kill()
 
 
-def test_serve_says_where_it_answers_carries_out_what_it_is_asked_and_ends_in_order(node: Node) -> None:
+def test_serve_prints_its_address_serves_and_stops_cleanly(node: Node) -> None:
     said = node.until("stop")
     assert "roles   api, planner, worker" in said
     found = re.search(r"API     (http://127\.0\.0\.1:\d+)/api/v1", said)
@@ -46,7 +46,7 @@ def test_serve_says_where_it_answers_carries_out_what_it_is_asked_and_ends_in_or
     assert "Traceback" not in err
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_used_port_is_reported() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -55,7 +55,7 @@ def test_a_port_that_is_taken_is_told() -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_of_two_who_start_at_the_same_time_one_is_told(loop: str) -> None:
+def test_second_process_on_a_port_is_refused(loop: str) -> None:
     """Both could bind: neither listened yet."""
     factory = pytest.importorskip(loop).new_event_loop
 
@@ -67,12 +67,18 @@ def test_of_two_who_start_at_the_same_time_one_is_told(loop: str) -> None:
     with listen("127.0.0.1", 0) as first, asyncio.Runner(loop_factory=factory) as runner:
         second = listen("127.0.0.1", first.getsockname()[1])
         first.listen()
-        with second, pytest.raises(ConfigError, match=r"port: cannot listen at .* \(Address already in use\): choose another with --port"):
+        with (
+            second,
+            pytest.raises(
+                ConfigError,
+                match=r"port: cannot listen at .* \(Address already in use\): choose another with --port",
+            ),
+        ):
             runner.run(start(second))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org", "127.0.0.1.example.org"])
-def test_without_keys_nobody_elsewhere_is_served(host: str) -> None:
+def test_service_without_keys_refuses_public_addresses(host: str) -> None:
     with pytest.raises(ConfigError, match="no authentication"):
         require_loopback(host)
     for local in ("127.0.0.1", "127.0.0.2", "::1", "localhost"):

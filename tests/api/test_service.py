@@ -1,4 +1,4 @@
-"""What every request meets: ids, headers, gates, tenants, idempotency, health; and the document that describes it all."""
+"""Every request: ids, headers, authentication, tenants, idempotency, health; and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from fastapi import FastAPI
 
 import duetime as dt
 from duetime.api import openapi, problems
-from duetime.api.auth import Asked, Caller, Scope
-from duetime.api.problems import Refused
+from duetime.api.caller import AuthRequest, Caller
+from duetime.api.problems import ApiProblem
 from duetime.api.service import build
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
+from duetime.model.apikey import Scope
 from tests.api.conftest import TASK, Api, client_of, refused
 
 JOB = {"target": TASK}
 
 
 class Keys:
-    """A gate as the keys will be one: the tenant and scopes stand in the header."""
+    """An authenticator that reads tenant and scopes from a header."""
 
     local = False
 
-    async def admit(self, asked: Asked) -> Caller:
-        tenant, _, scopes = asked.headers.get("authorization", "").partition(" ")
+    async def authenticate(self, request: AuthRequest) -> Caller:
+        tenant, _, scopes = request.headers.get("authorization", "").partition(" ")
         if not tenant:
-            raise Refused(401, "unauthenticated", "give a key")
+            raise ApiProblem(401, "unauthenticated", "give a key")
         return Caller(tenant, frozenset(Scope(one) for one in scopes.split()))
 
 
@@ -41,26 +42,31 @@ class Keys:
 async def keyed() -> Any:
     app = dt.App("memory://")
     await app.open()
-    async with client_of(build(app, Settings(), gate=Keys())) as client:
+    async with client_of(build(app, Settings(), authenticator=Keys())) as client:
         yield Api(app, client)
     await app.close()
 
 
-async def test_every_route_is_closed_to_whom_nobody_knows(keyed: Api) -> None:
-    """S1."""
+async def test_every_route_refuses_unknown_callers(keyed: Api) -> None:
     document = (await keyed.client.get("/openapi.json")).json()
     asked = 0
     for path, operations in document["paths"].items():
         for method in operations:
-            where = path.replace("{job_id}", "01935c2e-7b3a-7000-8000-000000000000").replace("{schedule_id}", "a").replace("{name}", "a")
-            answer = await keyed.client.request(method, where, content=b"{}", headers={"content-type": "application/json"})
+            where = (
+                path.replace("{job_id}", "01935c2e-7b3a-7000-8000-000000000000")
+                .replace("{schedule_id}", "a")
+                .replace("{name}", "a")
+            )
+            answer = await keyed.client.request(
+                method, where, content=b"{}", headers={"content-type": "application/json"}
+            )
             if path.startswith("/api/"):
                 refused(answer, 401, "unauthenticated")
                 asked += 1
     assert asked >= 25
 
 
-async def test_a_key_may_do_what_its_scopes_say(keyed: Api) -> None:
+async def test_scopes_decide_what_a_key_may_do(keyed: Api) -> None:
     refused(await keyed.post("/jobs", JOB, authorization="a read"), 403, "scope_missing")
     refused(await keyed.get("/jobs", authorization="a submit"), 403, "scope_missing")
     assert (await keyed.post("/jobs", JOB, authorization="a submit")).status_code == 201
@@ -70,10 +76,14 @@ async def test_a_key_may_do_what_its_scopes_say(keyed: Api) -> None:
 
 
 async def test_tenants_do_not_see_one_another(keyed: Api) -> None:
-    """S9, S10: the same names and keys collide with nobody's; another's id is simply not there."""
+    """Names and keys of tenants do not collide, and ids of other tenants are not found."""
     mine, theirs = "a admin", "b admin"
-    job_id = (await keyed.post("/jobs", {**JOB, "unique_key": "k"}, authorization=mine, idempotency_key="i")).json()["id"]
-    assert (await keyed.post("/jobs", {**JOB, "unique_key": "k"}, authorization=theirs, idempotency_key="i")).json()["id"] != job_id
+    job_id = (
+        await keyed.post("/jobs", {**JOB, "unique_key": "k"}, authorization=mine, idempotency_key="i")
+    ).json()["id"]
+    assert (
+        await keyed.post("/jobs", {**JOB, "unique_key": "k"}, authorization=theirs, idempotency_key="i")
+    ).json()["id"] != job_id
     refused(await keyed.get(f"/jobs/{job_id}", authorization=theirs), 404, "job_not_found")
     refused(await keyed.ask("DELETE", f"/jobs/{job_id}", authorization=theirs), 404, "job_not_found")
     schedule = {"name": "s", "when": {"every": "1h"}, "target": TASK}
@@ -89,11 +99,15 @@ async def test_tenants_do_not_see_one_another(keyed: Api) -> None:
 
 @pytest.mark.parametrize("path", ["/jobs", "/schedules"])
 async def test_in_local_mode_pages_of_other_sites_are_refused(api: Api, path: str) -> None:
-    """S42, S43: neither by a name they made point here nor by a request from their page."""
+    """Neither with a name that points to this machine nor from their page."""
     refused(await api.post(path, JOB, host="evil.example:8080"), 403, "host_not_allowed", "Host")
     refused(await api.post(path, JOB, origin="https://evil.example"), 403, "origin_not_allowed", "Origin")
     refused(await api.post(path, JOB, origin="null"), 403, "origin_not_allowed", "Origin")
-    for good in ({"host": "127.0.0.1:8080", "origin": "http://127.0.0.1:8080"}, {"host": "[::1]:8080"}, {"host": "LOCALHOST"}):
+    for good in (
+        {"host": "127.0.0.1:8080", "origin": "http://127.0.0.1:8080"},
+        {"host": "[::1]:8080"},
+        {"host": "LOCALHOST"},
+    ):
         assert (await api.get(path, **good)).status_code == 200
     preflight = await api.ask("OPTIONS", path, origin="https://evil.example")
     assert "access-control-allow-origin" not in preflight.headers
@@ -101,17 +115,19 @@ async def test_in_local_mode_pages_of_other_sites_are_refused(api: Api, path: st
 
 @pytest.mark.parametrize("path", ["/api/v1/jobs", "/api/v1/nothing", "/healthz", "/docs"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_every_answer_has_an_id_and_is_nobodys_to_keep(api: Api, path: str, method: str) -> None:
-    """S44."""
+async def test_every_answer_has_an_id_and_is_not_cached(api: Api, path: str, method: str) -> None:
     answer = await api.client.request(method, path, headers={"x-request-id": "mine-1"})
     assert answer.headers["x-request-id"] == "mine-1"
-    assert (answer.headers["cache-control"], answer.headers["x-content-type-options"]) == ("no-store", "nosniff")
+    assert (answer.headers["cache-control"], answer.headers["x-content-type-options"]) == (
+        "no-store",
+        "nosniff",
+    )
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     other = await api.client.request(method, path, headers={"x-request-id": "not\tmine"})
     assert other.headers["x-request-id"] not in ("", "not\tmine")
 
 
-async def test_a_fault_of_ours_tells_nothing_of_the_inside(
+async def test_internal_error_reveals_nothing(
     api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fault(*_: Any, **__: Any) -> Any:
@@ -126,7 +142,9 @@ async def test_a_fault_of_ours_tells_nothing_of_the_inside(
     assert "canary" in caplog.text
 
 
-async def test_a_store_that_is_away_is_503_with_retry_after(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_is_away_is_503_with_retry_after(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def away(*_: Any, **__: Any) -> Any:
         raise StoreUnavailable("db.internal:5432 refused the connection")
 
@@ -139,27 +157,45 @@ async def test_a_store_that_is_away_is_503_with_retry_after(api: Api, monkeypatc
     assert (await api.client.get("/healthz")).json()["status"] == "ok"
 
 
-async def test_health(api: Api) -> None:
+async def test_health_routes_answer(api: Api) -> None:
     assert (await api.client.get("/readyz")).json()["status"] == "ready"
 
 
 async def test_a_repeated_request_is_answered_as_before_and_done_once(api: Api) -> None:
     first = await api.post("/jobs", JOB, idempotency_key="one")
-    again = await api.post("/jobs", b'{ "target" : {"name": "invoice.send", "type": "task"} }', idempotency_key="one")
-    assert (again.status_code, again.content, again.headers["location"]) == (201, first.content, first.headers["location"])
+    again = await api.post(
+        "/jobs", b'{ "target" : {"name": "invoice.send", "type": "task"} }', idempotency_key="one"
+    )
+    assert (again.status_code, again.content, again.headers["location"]) == (
+        201,
+        first.content,
+        first.headers["location"],
+    )
     assert again.headers["idempotency-replayed"] == "true"
-    refused(await api.post("/jobs", {**JOB, "priority": 1}, idempotency_key="one"), 409, "idempotency_reused", "Idempotency-Key")
-    refused(await api.post("/jobs/batch", {"jobs": [JOB]}, idempotency_key="one"), 409, "idempotency_reused", "Idempotency-Key")
+    refused(
+        await api.post("/jobs", {**JOB, "priority": 1}, idempotency_key="one"),
+        409,
+        "idempotency_reused",
+        "Idempotency-Key",
+    )
+    refused(
+        await api.post("/jobs/batch", {"jobs": [JOB]}, idempotency_key="one"),
+        409,
+        "idempotency_reused",
+        "Idempotency-Key",
+    )
     assert len((await api.get("/jobs")).json()["items"]) == 1
     for odd in ("x" * 256, "\x7f", "a b"):
         refused(await api.post("/jobs", JOB, idempotency_key=odd), 422, "input_invalid", "Idempotency-Key")
 
 
-async def test_queues_nodes_and_leases(api: Api) -> None:
+async def test_queues_nodes_and_leases_are_listed(api: Api) -> None:
     await api.submit(queue="billing")
     paused = (await api.post("/queues/billing/pause", {"note": "stocktaking"})).json()
     assert (paused["paused"], paused["pause_note"], paused["pending"]) == (True, "stocktaking", 1)
-    assert [(one["name"], one["paused"]) for one in (await api.get("/queues")).json()["items"]] == [("billing", True)]
+    assert [(one["name"], one["paused"]) for one in (await api.get("/queues")).json()["items"]] == [
+        ("billing", True)
+    ]
     assert not (await api.post("/queues/billing/resume")).json()["paused"]
     refused(await api.post("/queues/@x/pause"), 422, "input_invalid", "queue")
     async with api.app.running(name="n1"):
@@ -168,7 +204,7 @@ async def test_queues_nodes_and_leases(api: Api) -> None:
         assert (await api.get("/leases")).status_code == 200
 
 
-async def test_the_document_names_every_refusal_and_gives_examples(api: Api) -> None:
+async def test_document_lists_problems_and_examples(api: Api) -> None:
     document = (await api.client.get("/openapi.json")).json()
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
@@ -187,16 +223,17 @@ async def test_the_document_names_every_refusal_and_gives_examples(api: Api) -> 
     assert "<script" not in page.text
 
 
-def test_every_code_of_the_edge_is_declared() -> None:
+def test_every_api_code_is_declared() -> None:
     source = "".join(path.read_text("utf-8") for path in Path(problems.__file__).parent.rglob("*.py"))
-    used = set(re.findall(r'Refused\(\s*(?:\d+|problem\.status_code),\s*"([a-z_]+)"', source))
-    assert used == set(problems.EDGE_CODES)
+    used = set(re.findall(r'ApiProblem\(\s*(?:\d+|status),\s*"([a-z_]+)"', source))
+    assert used == set(problems.API_CODES)
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/openapi.json", 200), ("GET", "/docs", 200), ("DELETE", "/api/v1/jobs", 405)]
+    ("method", "path", "status"),
+    [("GET", "/openapi.json", 200), ("GET", "/docs", 200), ("DELETE", "/api/v1/jobs", 405)],
 )
-async def test_the_document_is_worked_out_beside_the_loop(
+async def test_document_is_built_in_a_thread(
     api: Api, monkeypatch: pytest.MonkeyPatch, method: str, path: str, status: int
 ) -> None:
     """It takes half a second, and jobs that are due meanwhile start in time."""
@@ -212,7 +249,7 @@ async def test_the_document_is_worked_out_beside_the_loop(
     assert threading.current_thread() not in threads
 
 
-async def test_once_prepared_no_request_waits_for_routes_to_be_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_prepared_service_builds_no_routes_during_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     app = dt.App("memory://")
     await app.open()
     service = build(app, Settings())

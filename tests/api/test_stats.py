@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.app.statistics import Stats
+from duetime.app.stats import FleetStats
 from duetime.errors import InvalidInput, StoreUnavailable
 from duetime.model.job import State
-from duetime.observers import minutes
-from duetime.observers.minutes import KIND
+from duetime.observers import rollups
+from duetime.observers.rollups import KIND
 from tests.api.conftest import Api, refused
 
 ONCE = dt.Retry(max_attempts=1)
@@ -32,7 +32,7 @@ def with_tasks(app: dt.App) -> dt.App:
     return app
 
 
-def total(stats: Stats, name: str) -> int:
+def total(stats: FleetStats, name: str) -> int:
     return sum(getattr(point, name) for point in stats.series)
 
 
@@ -49,7 +49,7 @@ async def finished(app: dt.App, count: int) -> None:
     await until(all_done)
 
 
-async def test_one_node_counts_exactly_and_at_once(api: Api) -> None:
+async def test_stats_of_one_node_are_exact_and_immediate(api: Api) -> None:
     app = with_tasks(api.app)
     async with app.running():
         await app.submit_many([dt.NewJob("good") for _ in range(700)] + [dt.NewJob("bad") for _ in range(30)])
@@ -57,9 +57,17 @@ async def test_one_node_counts_exactly_and_at_once(api: Api) -> None:
         await job.cancel()
         await finished(app, 731)
         stats = await app.stats()
-        assert {name: total(stats, name) for name in ("succeeded", "failed", "dead", "cancelled", "retried", "skipped")} == {
-            "succeeded": 700, "failed": 30, "dead": 30, "cancelled": 1, "retried": 0, "skipped": 0,
-        }  # fmt: skip
+        assert {
+            name: total(stats, name)
+            for name in ("succeeded", "failed", "dead", "cancelled", "retried", "skipped")
+        } == {
+            "succeeded": 700,
+            "failed": 30,
+            "dead": 30,
+            "cancelled": 1,
+            "retried": 0,
+            "skipped": 0,
+        }
         [failing] = stats.failing
         assert (failing.target, failing.failed, failing.last_error) == ("bad", 30, "ValueError: no luck")
         assert (await app.get_job(failing.sample)).state == "dead"
@@ -68,7 +76,7 @@ async def test_one_node_counts_exactly_and_at_once(api: Api) -> None:
         assert all(point.lateness_p99_ms is not None and point.duration_p50_ms is not None for point in busy)
 
 
-async def test_processes_add_up_and_what_an_orderly_end_counted_stays(tmp_path: Path) -> None:
+async def test_stats_of_processes_add_up_and_survive_shutdown(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'd.db'}"
     for number in (1, 2):
         app = with_tasks(dt.App(url))
@@ -84,8 +92,8 @@ async def test_processes_add_up_and_what_an_orderly_end_counted_stays(tmp_path: 
     await reader.close()
 
 
-async def test_what_is_written_down_already_is_not_counted_twice(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minutes, "EVERY", 10_000)
+async def test_written_minutes_are_not_counted_twice(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollups, "WRITE_INTERVAL", 10_000)
     app = with_tasks(api.app)
 
     async def written() -> bool:
@@ -96,13 +104,13 @@ async def test_what_is_written_down_already_is_not_counted_twice(api: Api, monke
             await app.submit("good")
             await finished(app, number)
             await until(written)
-            app._statistics.close()  # what is kept for a second is forgotten
+            app.context.shared.stats.close()  # what is kept for a second is forgotten
             assert total(await app.stats(), "succeeded") == number
 
 
 async def test_counts_outlive_an_outage_of_the_store(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minutes, "EVERY", 10_000)
-    monkeypatch.setattr(minutes, "AFTER_FAILURE", 10_000)
+    monkeypatch.setattr(rollups, "WRITE_INTERVAL", 10_000)
+    monkeypatch.setattr(rollups, "RETRY_INTERVAL", 10_000)
     app, store = with_tasks(api.app), api.app.store
     put, failures = store.put_record, 0
 
@@ -134,12 +142,14 @@ async def test_a_minute_that_is_over_is_read_once(tmp_path: Path) -> None:
     [record] = await app.store.list_records(KIND, "default", 10)
     old = f"{now // minute - 30:010d}.other"
     await app.store.put_record(KIND, "default", old, record.value)
-    history = app._statistics._history.of("default")
+    history = app.context.shared.stats.history.of("default")
     first, last = now // minute - 60, now // minute
     assert sum(cell.finished["succeeded"] for cell in (await history.read(first, last, None)).values()) == 2
-    await app.store.delete_record(KIND, "default", old)
+    await app.store.put_record(KIND, "default", old, None)
     assert sum(cell.finished["succeeded"] for cell in (await history.read(first, last, None)).values()) == 2
-    assert sum(cell.finished["succeeded"] for cell in (await history.read(first - 60, last, None)).values()) == 1
+    assert (
+        sum(cell.finished["succeeded"] for cell in (await history.read(first - 60, last, None)).values()) == 1
+    )
     await app.close()
 
 
@@ -152,21 +162,34 @@ async def test_tenants_are_counted_apart(api: Api) -> None:
         await finished(app, 1)
 
         async def told() -> bool:
-            other._statistics.close()
+            other.context.shared.stats.close()
             return total(await other.stats(), "succeeded") == 1
 
         await until(told)
         mine, theirs = await app.stats(), await other.stats()
-    assert (total(mine, "succeeded"), total(mine, "failed"), total(theirs, "failed"), theirs.failing) == (0, 1, 0, [])
+    assert (total(mine, "succeeded"), total(mine, "failed"), total(theirs, "failed"), theirs.failing) == (
+        0,
+        1,
+        0,
+        [],
+    )
 
 
-async def test_what_is_late_and_what_comes_next(api: Api) -> None:
-    """A job whose task nobody here knows waits, and is late; the longest first."""
+async def test_stats_list_late_jobs_and_next_fires(api: Api) -> None:
+    """A job of an unknown task waits and becomes late; the oldest is first."""
     past = datetime.now(UTC) - timedelta(hours=1)
-    late = [await api.submit(target={"type": "task", "name": "unknown"}, at=(past + timedelta(minutes=n)).isoformat()) for n in (5, 0, 3)]
+    late = [
+        await api.submit(
+            target={"type": "task", "name": "unknown"}, at=(past + timedelta(minutes=n)).isoformat()
+        )
+        for n in (5, 0, 3)
+    ]
     await api.submit(target={"type": "task", "name": "unknown"}, delay="1h")
     for name, every in (("hourly", "1h"), ("often", "20s")):
-        done = await api.post("/schedules", {"name": name, "when": {"every": every}, "target": {"type": "task", "name": "unknown"}})
+        done = await api.post(
+            "/schedules",
+            {"name": name, "when": {"every": every}, "target": {"type": "task", "name": "unknown"}},
+        )
         assert done.status_code == 201, done.text
     stats: dict[str, Any] = (await api.get("/stats?since=10m&step=5m")).json()
     assert [job["id"] for job in stats["late"]] == [late[1], late[2], late[0]]
@@ -175,7 +198,7 @@ async def test_what_is_late_and_what_comes_next(api: Api) -> None:
     assert len(stats["series"]) == 3
 
 
-async def test_of_a_large_backlog_the_oldest_are_shown(api: Api) -> None:
+async def test_stats_list_the_oldest_late_jobs(api: Api) -> None:
     past = datetime.now(UTC) - timedelta(hours=2)
     await api.app.submit_many([dt.NewJob("unknown", at=past + timedelta(seconds=n)) for n in range(1_000)])
     stats = await api.app.stats()
@@ -187,14 +210,19 @@ async def test_of_a_large_backlog_the_oldest_are_shown(api: Api) -> None:
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ("since=25h", "since"), ("since=0s", "since"), ("since=soon", "since"), ("step=30s", "step"), ("step=90s", "step"),
-        ("step=25h", "step"), ("since=1h&what=x", "what"),
+        ("since=25h", "since"),
+        ("since=0s", "since"),
+        ("since=soon", "since"),
+        ("step=30s", "step"),
+        ("step=90s", "step"),
+        ("step=25h", "step"),
+        ("since=1h&what=x", "what"),
     ],
-)  # fmt: skip
-async def test_times_that_cannot_be_counted_are_refused(api: Api, query: str, field: str) -> None:
+)
+async def test_invalid_stats_range_is_refused(api: Api, query: str, field: str) -> None:
     refused(await api.get(f"/stats?{query}"), 422, "input_invalid", field)
 
 
-async def test_the_library_refuses_them_too(api: Api) -> None:
+async def test_library_refuses_invalid_stats_range(api: Api) -> None:
     with pytest.raises(InvalidInput, match="step: must be whole minutes"):
         await api.app.stats("1h", "10s")

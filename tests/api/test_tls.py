@@ -1,4 +1,5 @@
-"""A renewed certificate is shown to whoever connects from then on, without a restart: with real certificates over real connections."""
+"""New connections get a renewed certificate without a restart: with real certificates over real
+connections."""
 
 from __future__ import annotations
 
@@ -45,14 +46,23 @@ class Pair:
 
     def make(self, kind: str = "ec") -> bytes:
         """What a peer is to see from now on."""
-        key = rsa.generate_private_key(65_537, 2_048) if kind == "rsa" else ec.generate_private_key(ec.SECP256R1())
-        subject, begin = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)]), datetime.now(UTC) - timedelta(days=1)
-        ending = begin + timedelta(days=10)
-        made = x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number(), begin, ending).sign(
-            key, hashes.SHA256()
+        key = (
+            rsa.generate_private_key(65_537, 2_048)
+            if kind == "rsa"
+            else ec.generate_private_key(ec.SECP256R1())
         )
+        subject, begin = (
+            x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)]),
+            datetime.now(UTC) - timedelta(days=1),
+        )
+        ending = begin + timedelta(days=10)
+        made = x509.CertificateBuilder(
+            subject, subject, key.public_key(), x509.random_serial_number(), begin, ending
+        ).sign(key, hashes.SHA256())
         plain = serialization.NoEncryption()
-        self.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
+        self.key.write_bytes(
+            key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+        )
         self.certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
         return made.public_bytes(serialization.Encoding.DER)
 
@@ -101,8 +111,12 @@ class Connection:
         self._writer.close()
 
 
-async def connect(port: int, name: str = NAME, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Connection:
-    return Connection(*await asyncio.open_connection("127.0.0.1", port, ssl=asking(version), server_hostname=name))
+async def connect(
+    port: int, name: str = NAME, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+) -> Connection:
+    return Connection(
+        *await asyncio.open_connection("127.0.0.1", port, ssl=asking(version), server_hostname=name)
+    )
 
 
 async def shown(port: int, name: str = NAME, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> bytes:
@@ -117,7 +131,7 @@ async def shown(port: int, name: str = NAME, version: ssl.TLSVersion = ssl.TLSVe
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
 @pytest.mark.parametrize("kinds", [("ec", "ec"), ("ec", "rsa"), ("rsa", "ec")], ids="-".join)
-async def test_newcomers_get_the_new_certificate_and_who_is_there_stays(
+async def test_new_connections_get_the_new_certificate_and_old_ones_stay(
     pair: Pair, kinds: tuple[str, str], version: ssl.TLSVersion
 ) -> None:
     """Also when the key is of another kind, and when no server is named."""
@@ -127,7 +141,7 @@ async def test_newcomers_get_the_new_certificate_and_who_is_there_stays(
         early = await connect(port, NAME, version)
         assert (await early.ask()).startswith(b"HTTP/1.1 200")
         new = pair.make(kinds[1])
-        assert (early.peer, await shown(port, NAME, version)) == (old, old), "nobody has read it yet"
+        assert (early.peer, await shown(port, NAME, version)) == (old, old), "not read yet"
         context.renew()
         assert await shown(port, NAME, version) == new
         assert await shown(port, "", version) == new
@@ -138,7 +152,7 @@ async def test_newcomers_get_the_new_certificate_and_who_is_there_stays(
         assert await shown(port, NAME, version) == newest
 
 
-async def test_what_held_for_the_first_certificate_holds_for_the_next(pair: Pair) -> None:
+async def test_renewed_certificate_has_the_same_tls_settings(pair: Pair) -> None:
     pair.make()
     context = pair.context
     async with server(context) as port:
@@ -176,13 +190,13 @@ def half_a_key(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (mix, "no pair to serve with"),
+        (mix, "not a usable pair"),
         (without_key, "cannot be read"),
-        (garbage, "no pair to serve with"),
-        (half_a_key, "no pair to serve with"),
+        (garbage, "not a usable pair"),
+        (half_a_key, "not a usable pair"),
     ],
 )
-async def test_a_broken_pair_is_told_and_the_old_one_stays(
+async def test_broken_certificate_is_logged_and_the_old_one_stays(
     pair: Pair, spoil: Callable[[Pair], None], told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     old = pair.make()
@@ -193,40 +207,42 @@ async def test_a_broken_pair_is_told_and_the_old_one_stays(
         assert await shown(port) == old
         (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
         assert told in record.getMessage()
-        assert "the certificate that was read before is used" in record.getMessage()
+        assert "the previous certificate stays in use" in record.getMessage()
         new = pair.make()
         context.renew()
         assert await shown(port) == new
 
 
-async def test_it_looks_by_itself_once_a_minute(pair: Pair, caplog: pytest.LogCaptureFixture) -> None:
+async def test_certificate_is_checked_once_a_minute(pair: Pair, caplog: pytest.LogCaptureFixture) -> None:
     old = pair.make()
     context = pair.context
     async with server(context) as port:
-        context.look(FAR)
+        context.check(FAR)
         new = pair.make()
-        context.look(FAR + 59 * SECOND)
+        context.check(FAR + 59 * SECOND)
         assert await shown(port) == old
-        context.look(FAR + 60 * SECOND)
+        context.check(FAR + 60 * SECOND)
         assert await shown(port) == new
         garbage(pair)
         for later in range(2, 6):
-            context.look(FAR + later * 60 * SECOND)
+            context.check(FAR + later * 60 * SECOND)
         assert await shown(port) == new
-    assert [record.levelno for record in caplog.records].count(logging.ERROR) == 1, "what has not changed is not told again"
+    assert [record.levelno for record in caplog.records].count(logging.ERROR) == 1, (
+        "what has not changed is not told again"
+    )
 
 
-async def test_nothing_is_read_when_nothing_changed(pair: Pair, caplog: pytest.LogCaptureFixture) -> None:
+async def test_unchanged_certificate_is_not_read(pair: Pair, caplog: pytest.LogCaptureFixture) -> None:
     pair.make()
     context = pair.context
     with caplog.at_level(logging.INFO, "duetime"):
         for later in range(5):
-            context.look((later + 1) * 60 * SECOND)
+            context.check((later + 1) * 60 * SECOND)
     assert caplog.records == []
 
 
-async def test_the_server_looks(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls, "LOOK_EVERY", 0)
+async def test_server_checks_the_certificate(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "CHECK_INTERVAL", 0)
     pair.make()
     async with server(pair.context) as port:
         new = pair.make()
@@ -235,7 +251,7 @@ async def test_the_server_looks(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> 
                 pass
 
 
-# -- SIGHUP -------------------------------------------------------------------------------------------------------------
+# -- SIGHUP ------------------------------------------------------------------------------------------------
 @pytest.fixture
 def serve(folder: Path) -> Iterator[Callable[..., Node]]:
     nodes: list[Node] = []
@@ -279,5 +295,5 @@ def test_serve_reads_the_certificate_again_on_sighup(serve: Callable[..., Node],
     assert peer_of(port) == new
     status, err = node.end(signal.SIGTERM)
     assert (status, "Traceback" in err) == (0, False), err
-    assert "the certificate was read again" in err
-    assert "no pair to serve with" in err
+    assert "new connections use the certificate" in err
+    assert "not a usable pair" in err

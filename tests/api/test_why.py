@@ -7,18 +7,18 @@ from tests.api.conftest import TASK, Api, refused
 MISSING = "01935c2e-7b3a-7000-8000-000000000000"
 
 
-async def test_why_a_job_waits(api: Api) -> None:
+async def test_why_explains_a_waiting_job(api: Api) -> None:
     job_id = await api.submit(queue="billing")
     await api.post("/queues/billing/pause", {"note": "database moves house"})
     why = (await api.get(f"/jobs/{job_id}/why")).json()
     assert why["code"] == "queue_paused"
-    assert why["why"].startswith("waits: queue billing is paused since ")
+    assert why["why"].startswith("waits: queue billing has been paused since ")
     assert why["why"].endswith(" UTC (database moves house)")
     assert why["since"] == (await api.get("/queues")).json()["items"][0]["paused_at"]
     assert why["remedy"] == "resume the queue"
 
 
-async def test_why_a_schedule_does_not_fire(api: Api) -> None:
+async def test_why_explains_a_paused_schedule(api: Api) -> None:
     made = (await api.post("/schedules", {"name": "s", "when": {"every": "1h"}, "target": TASK})).json()
     assert (await api.get(f"/schedules/{made['id']}/why")).json()["code"] == "no_planner"
     await api.post("/schedules/s/pause", {"note": "too loud"})
@@ -26,6 +26,6 @@ async def test_why_a_schedule_does_not_fire(api: Api) -> None:
     assert (why["code"], why["why"].endswith("(too loud)"), why["remedy"]) == ("paused", True, "resume it")
 
 
-async def test_why_what_is_not_there(api: Api) -> None:
+async def test_why_of_unknown_jobs_and_schedules_is_not_found(api: Api) -> None:
     refused(await api.get(f"/jobs/{MISSING}/why"), 404, "job_not_found")
-    refused(await api.get("/schedules/nobody/why"), 404, "schedule_not_found")
+    refused(await api.get("/schedules/unknown/why"), 404, "schedule_not_found")

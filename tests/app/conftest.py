@@ -1,4 +1,5 @@
-"""The library on every store. `app_url` names a fresh store; `make_app` makes apps that share it, as processes share a database."""
+"""The library on every store. `app_url` names a fresh store; `make_app` makes apps that share it, as
+processes share a database."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from duetime.model.job import State
 from duetime.model.lease import NodeDraft
 from duetime.model.schedule import ScheduleFilter
 from duetime.store import ClaimRequest, Lane
-from duetime.testing.conformance.drafts import death
+from duetime.testing.conformance.drafts import death, put_schedule
 from tests.app.conftest import MakeApp
 
 EVERY = ScheduleFilter("default")
@@ -33,9 +33,11 @@ async def dead(app: dt.App, *errors: str, tenant: str = "default") -> list[Any]:
     """A dead letter for each of these errors."""
     jobs = [await app.submit("work") for _ in errors]
     node = await app.store.join(NodeDraft("n", ("worker",), "1"), 60_000_000)
-    found = {one.id: one for one in await app.store.claim(ClaimRequest(node, (Lane("default", 5, 0),), ("work",), len(errors), 0))}
+    request = ClaimRequest(node, (Lane("default", 5, 0),), ("work",), len(errors), 0)
+    found = {one.id: one for one in (await app.store.claim(request)).jobs}
     now = await app.now()
-    assert await app.store.settle([death(found[job.id], now, error=error) for job, error in zip(jobs, errors, strict=True)]) == []
+    deaths = [death(found[job.id], now, error=error) for job, error in zip(jobs, errors, strict=True)]
+    assert (await app.store.settle(deaths)).refused == []
     return [job.id for job in jobs]
 
 
@@ -43,27 +45,29 @@ async def states(app: dt.App) -> list[str]:
     return sorted(job.state for job in await app.jobs(limit=1_000))
 
 
-async def test_cancelling_by_filter(opened: dt.App) -> None:
+async def test_filter_selects_the_jobs_to_cancel(opened: dt.App) -> None:
     for number in range(20):
         await opened.submit("work", delay="1h", queue="a" if number % 2 else "b")
-    counted = await opened.bulk_jobs("cancel", JobQuery(queue="a"), dry_run=True)
+    counted = await opened.bulk.jobs("cancel", JobQuery(queue="a"), dry_run=True)
     assert (counted.matched, counted.done, counted.at_least) == (10, 0, False)
     assert await states(opened) == ["pending"] * 20
-    done = await opened.bulk_jobs("cancel", JobQuery(queue="a"), reason="not wanted")
+    done = await opened.bulk.jobs("cancel", JobQuery(queue="a"), reason="not wanted")
     assert (done.matched, done.done, done.failed, done.next) == (10, 10, (), None)
     assert await states(opened) == ["cancelled"] * 10 + ["pending"] * 10
     assert {job.error for job in await opened.jobs(state="cancelled")} == {"not wanted"}
-    again = await opened.bulk_jobs("cancel", JobQuery(queue="a"))
+    again = await opened.bulk.jobs("cancel", JobQuery(queue="a"))
     assert (again.matched, again.done) == (0, 0)
 
 
-async def test_a_call_is_bounded_and_says_where_to_go_on(opened: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "MOST_ITEMS", 4)
+async def test_call_is_bounded_and_returns_where_to_continue(
+    opened: dt.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "MAX_ITEMS", 4)
     at = to_datetime(await opened.now()) + timedelta(hours=1)
     await opened.submit_many([dt.NewJob("work", at=at) for _ in range(10)])
     calls, after = [], None
     while True:
-        done = await opened.bulk_jobs("cancel", JobQuery(), after=after)
+        done = await opened.bulk.jobs("cancel", JobQuery(), after=after)
         calls.append(done.done)
         await opened.submit("work", delay="2h")  # rows come in meanwhile; those that were there are all met
         if (after := done.next) is None:
@@ -72,17 +76,19 @@ async def test_a_call_is_bounded_and_says_where_to_go_on(opened: dt.App, monkeyp
     assert (await states(opened)).count("cancelled") == 10
 
 
-async def test_time_bounds_a_call_too(opened: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "LONGEST", 0)
-    monkeypatch.setattr(bulk, "AT_ONCE", 16)
+async def test_call_ends_at_its_timeout_and_returns_where_to_continue(
+    opened: dt.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "CALL_TIMEOUT", 0)
+    monkeypatch.setattr(bulk, "CHUNK", 16)
     jobs = [(await opened.submit("work", delay="1h")).id for _ in range(40)]
     for wanted in (JobQuery(), jobs):
-        done = await opened.bulk_jobs("run", wanted)
+        done = await opened.bulk.jobs("run", wanted)
         assert (done.matched, done.done) == (16, 16)
         assert done.next is not None
     seen, after = 0, None
     while True:
-        done = await opened.bulk_jobs("cancel", jobs, after=after)
+        done = await opened.bulk.jobs("cancel", jobs, after=after)
         seen += done.done
         if (after := done.next) is None:
             break
@@ -90,15 +96,15 @@ async def test_time_bounds_a_call_too(opened: dt.App, monkeypatch: pytest.Monkey
     assert await states(opened) == ["cancelled"] * 40
 
 
-async def test_what_one_refuses_holds_up_nobody_else(opened: dt.App, make_app: MakeApp) -> None:
-    """S9, S10: another tenant's job is not there."""
+async def test_failed_item_does_not_stop_the_others(opened: dt.App, make_app: MakeApp) -> None:
+    """Another tenant's job is not there."""
     other = make_app(tenant="other")
     await other.open()
     theirs = (await other.submit("work", delay="1h")).id
     mine = (await opened.submit("work", delay="1h")).id
     [letter] = await dead(opened, "boom")
     missing = uuid4()
-    done = await opened.bulk_jobs("cancel", [theirs, str(missing), "no id", letter, str(mine)])
+    done = await opened.bulk.jobs("cancel", [theirs, str(missing), "no id", letter, str(mine)])
     assert (done.matched, done.done) == (5, 1)
     assert [(failure.id, failure.code) for failure in done.failed] == [
         (str(theirs), "job_not_found"),
@@ -108,83 +114,92 @@ async def test_what_one_refuses_holds_up_nobody_else(opened: dt.App, make_app: M
     ]
     assert (await opened.read_job(mine)).state is State.CANCELLED
     assert (await other.read_job(theirs)).state is State.PENDING
-    assert (await opened.bulk_jobs("cancel", JobQuery(), dry_run=True)).matched == 0
+    assert (await opened.bulk.jobs("cancel", JobQuery(), dry_run=True)).matched == 0
 
 
-async def test_repeating_changes_nothing_and_fails_nobody(opened: dt.App) -> None:
+async def test_repeated_action_changes_nothing_and_does_not_fail(opened: dt.App) -> None:
     first, second = await dead(opened, "boom", "bang")
     for _ in range(2):
-        done = await opened.bulk_jobs("retry", [first])
+        done = await opened.bulk.jobs("retry", [first])
         assert (done.done, done.failed) == (1, ())
-        done = await opened.bulk_jobs("discard", [second])
+        done = await opened.bulk.jobs("discard", [second])
         assert (done.done, done.failed) == (1, ())
     assert await states(opened) == ["dead", "dead", "pending"]
-    wrong = await opened.bulk_jobs("retry", [second])
+    wrong = await opened.bulk.jobs("retry", [second])
     assert [failure.code for failure in wrong.failed] == ["job_finished"]
     job = (await opened.submit("work", delay="1h")).id
     for _ in range(2):
-        assert (await opened.bulk_jobs("run", [job])).done == 1
+        assert (await opened.bulk.jobs("run", [job])).done == 1
         assert (await opened.read_job(job)).due_at <= await opened.now()
-        assert (await opened.bulk_jobs("run", JobQuery())).matched == 0
+        assert (await opened.bulk.jobs("run", JobQuery())).matched == 0
     for _ in range(2):
-        assert (await opened.bulk_jobs("cancel", [job])).done == 1
+        assert (await opened.bulk.jobs("cancel", [job])).done == 1
 
 
-async def test_retrying_what_went_wrong_in_one_way(opened: dt.App) -> None:
-    """P12: the dead letters of one cause are dealt with together."""
+async def test_dead_letters_of_one_error_are_retried(opened: dt.App) -> None:
+    """The dead letters of one cause are dealt with together."""
     await dead(opened, "where\nboom", "elsewhere\nboom", "bang")
-    groups = await opened.dead_groups()
-    assert [(group.error, group.target, group.count) for group in groups.groups] == [("boom", "work", 2), ("bang", "work", 1)]
+    groups = await opened.dead.groups()
+    assert [(group.error, group.target, group.count) for group in groups.groups] == [
+        ("boom", "work", 2),
+        ("bang", "work", 1),
+    ]
     assert groups.complete
     assert groups.groups[0].oldest <= groups.groups[0].newest
     assert (await opened.read_job(groups.groups[1].sample)).error == "bang"
-    assert (await opened.bulk_jobs("retry", JobQuery(error="boom", state=State.PENDING))).matched == 0
-    done = await opened.bulk_jobs("retry", JobQuery(error="boom", target="work", state=State.DEAD))
+    assert (await opened.bulk.jobs("retry", JobQuery(error="boom", state=State.PENDING))).matched == 0
+    done = await opened.bulk.jobs("retry", JobQuery(error="boom", target="work", state=State.DEAD))
     assert (done.matched, done.done) == (2, 2)
-    assert [group.error for group in (await opened.dead_groups()).groups] == ["bang"]
-    assert (await opened.bulk_jobs("discard", JobQuery())).done == 1
-    assert (await opened.dead_groups()).groups == []
+    assert [group.error for group in (await opened.dead.groups()).groups] == ["bang"]
+    assert (await opened.bulk.jobs("discard", JobQuery())).done == 1
+    assert (await opened.dead.groups()).groups == []
 
 
-async def test_dead_letters_beyond_the_bound_are_said_to_be_there(opened: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_dead_groups_report_that_they_are_incomplete(
+    opened: dt.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from duetime.app import dead as groups
 
     monkeypatch.setattr(groups, "PAGE", 2)
-    monkeypatch.setattr(groups, "MOST_READ", 2)
+    monkeypatch.setattr(groups, "MAX_READ", 2)
     await dead(opened, "a", "a", "a")
-    found = await opened.dead_groups()
+    found = await opened.dead.groups()
     assert ([group.count for group in found.groups], found.complete) == ([2], False)
 
 
-async def test_schedules_by_filter(opened: dt.App) -> None:
+async def test_filter_selects_the_schedules_to_change(opened: dt.App) -> None:
     for number in range(6):
         await opened.schedule(f"s{number}", "work", dt.Every("1h"), owner="ann" if number < 4 else "bob")
     mine = ScheduleFilter("ignored", owner="ann")
-    assert (await opened.bulk_schedules("pause", mine, dry_run=True)).matched == 4
-    done = await opened.bulk_schedules("pause", mine, note="night", author="eve")
+    assert (await opened.bulk.schedules("pause", mine, dry_run=True)).matched == 4
+    done = await opened.bulk.schedules("pause", mine, note="night", author="eve")
     assert (done.matched, done.done, done.failed, done.next) == (4, 4, (), None)
-    paused = await opened.find_schedule("s0")
+    paused = await opened.schedules.find("s0")
     assert (paused.paused, paused.pause_note, paused.version) == (True, "night", 2)
     assert (await opened.store.list_versions("default", "s0", 1))[0].author == "eve"
-    assert (await opened.bulk_schedules("pause", mine)).matched == 0
-    assert (await opened.bulk_schedules("resume", EVERY)).done == 4
-    assert (await opened.find_schedule("s0")).paused is False
-    assert (await opened.bulk_schedules("trigger", ScheduleFilter("x", text="S1"))).done == 1
+    assert (await opened.bulk.schedules("pause", mine)).matched == 0
+    assert (await opened.bulk.schedules("resume", EVERY)).done == 4
+    assert (await opened.schedules.find("s0")).paused is False
+    assert (await opened.bulk.schedules("trigger", ScheduleFilter("x", text="S1"))).done == 1
     assert [job.record.schedule for job in await opened.jobs()] == ["s1"]
-    assert (await opened.bulk_schedules("trigger", EVERY)).done == 6
+    assert (await opened.bulk.schedules("trigger", EVERY)).done == 6
     assert len(await opened.jobs()) == 7
-    assert (await opened.bulk_schedules("remove", mine)).done == 4
+    assert (await opened.bulk.schedules("remove", mine)).done == 4
     assert [one.name for one in await opened.schedules()] == ["s4", "s5"]
 
 
 @pytest.mark.parametrize("action", ["pause", "remove"])
-async def test_fires_that_fell_due_unplanned_are_not_lost(opened: dt.App, monkeypatch: pytest.MonkeyPatch, action: str) -> None:
+async def test_unplanned_due_fires_are_kept_by_bulk_changes(
+    opened: dt.App, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
     """They belong to the schedules as they were, and are stored for all of them in one step."""
     now = await opened.now()
     for number in range(5):
-        made = await opened.schedule(f"s{number}", "work", dt.Every("1h", anchor=to_datetime(now)), payload={"number": number})
-        draft = (await opened.find_schedule(made.name)).draft
-        assert await opened.store.put_schedule(draft, now, None) is not None  # nobody has planned since
+        made = await opened.schedule(
+            f"s{number}", "work", dt.Every("1h", anchor=to_datetime(now)), payload={"number": number}
+        )
+        draft = (await opened.schedules.find(made.name)).draft
+        assert await put_schedule(opened.store, draft, now, None) is not None  # no planner has run since
     steps: list[int] = []
     fire = opened.store.fire
 
@@ -193,34 +208,41 @@ async def test_fires_that_fell_due_unplanned_are_not_lost(opened: dt.App, monkey
         return await fire(firings)
 
     monkeypatch.setattr(opened.store, "fire", counted)
-    assert (await opened.bulk_schedules(action, EVERY)).done == 5
+    assert (await opened.bulk.schedules(action, EVERY)).done == 5
     assert sum(steps) == steps[0] == 5
-    assert sorted(str(job.record.schedule) for job in await opened.jobs()) == [f"s{number}" for number in range(5)]
+    assert sorted(str(job.record.schedule) for job in await opened.jobs()) == [
+        f"s{number}" for number in range(5)
+    ]
 
 
-async def test_schedules_by_name(opened: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_schedules_are_changed_by_name_or_id(opened: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [
-        str((await opened.schedule(f"s{number}", "work", dt.Every("1h")), await opened.find_schedule(f"s{number}"))[1].id)
+        str(
+            (
+                await opened.schedule(f"s{number}", "work", dt.Every("1h")),
+                await opened.schedules.find(f"s{number}"),
+            )[1].id
+        )
         for number in range(40)
     ]
-    monkeypatch.setattr(bulk, "LONGEST", 0)
-    monkeypatch.setattr(bulk, "AT_ONCE", 16)
-    names = ["nobody", ids[0].upper(), "s0", *ids[1:]]
-    assert (await opened.bulk_schedules("pause", names, dry_run=True)).matched == 40
+    monkeypatch.setattr(bulk, "CALL_TIMEOUT", 0)
+    monkeypatch.setattr(bulk, "CHUNK", 16)
+    names = ["missing", ids[0].upper(), "s0", *ids[1:]]
+    assert (await opened.bulk.schedules("pause", names, dry_run=True)).matched == 40
     failed, seen, after = list[bulk.Failure](), 0, None
     while True:
-        done = await opened.bulk_schedules("pause", names, after=after)
+        done = await opened.bulk.schedules("pause", names, after=after)
         failed += done.failed
         seen += done.done
         if (after := done.next) is None:
             break
-    assert (seen, [(one.id, one.code) for one in failed]) == (40, [("nobody", "schedule_not_found")])
-    assert all(one.paused and one.version == 2 for one in await opened.schedule_page(EVERY, 100))
-    triggered = await opened.bulk_schedules("trigger", ["s1", "nobody"])
+    assert (seen, [(one.id, one.code) for one in failed]) == (40, [("missing", "schedule_not_found")])
+    assert all(one.paused and one.version == 2 for one in await opened.schedules.page(EVERY, 100))
+    triggered = await opened.bulk.schedules("trigger", ["s1", "missing"])
     assert (triggered.matched, triggered.done, len(triggered.failed)) == (2, 1, 1)
 
 
-async def test_a_store_that_goes_away_ends_the_call(opened: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unavailable_store_ends_the_call(opened: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [(await opened.submit("work", delay="1h")).id for _ in range(3)]
 
     async def away(*_: Any, **__: Any) -> Any:
@@ -229,29 +251,35 @@ async def test_a_store_that_goes_away_ends_the_call(opened: dt.App, monkeypatch:
     with monkeypatch.context() as patch:
         patch.setattr(opened.store, "cancel_job", away)
         with pytest.raises(StoreUnavailable):
-            await opened.bulk_jobs("cancel", jobs)
-    assert (await opened.bulk_jobs("cancel", jobs)).done == 3
+            await opened.bulk.jobs("cancel", jobs)
+    assert (await opened.bulk.jobs("cancel", jobs)).done == 3
 
 
-async def test_what_makes_no_sense_is_refused(opened: dt.App) -> None:
-    for action, wanted, field in (("eat", JobQuery(), "action"), ("cancel", [], "ids"), ("cancel", ["x"] * 1_001, "ids")):
+async def test_invalid_actions_and_ids_are_refused(opened: dt.App) -> None:
+    for action, wanted, field in (
+        ("eat", JobQuery(), "action"),
+        ("cancel", [], "ids"),
+        ("cancel", ["x"] * 1_001, "ids"),
+    ):
         with pytest.raises(InvalidInput) as problem:
-            await opened.bulk_jobs(action, wanted)
+            await opened.bulk.jobs(action, wanted)
         assert problem.value.field == field
 
 
-async def test_the_calendar_of_every_store(opened: dt.App) -> None:
+async def test_calendar_counts_and_pages_fires(opened: dt.App) -> None:
     start = to_datetime(await opened.now()).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
     await opened.schedule("hourly", "work", dt.Cron("30 * * * *", tz="Asia/Kolkata"))
     await opened.schedule("often", "work", dt.Every("10m"))
     await opened.schedule("never", "work", dt.Every("10m"))
     await opened.pause("never")
     found = await opened.calendar(start, start + timedelta(hours=3))
-    assert [(at - start, count) for at, count in found.buckets] == [(timedelta(hours=hour), 7) for hour in range(3)]
+    assert [(at - start, count) for at, count in found.buckets] == [
+        (timedelta(hours=hour), 7) for hour in range(3)
+    ]
     assert found.complete
     seen, after = [], None
     while True:
-        page = await opened.coming_fires(start, start + timedelta(hours=1), 3, after)
+        page = await opened.calendar.fires(start, start + timedelta(hours=1), 3, after)
         assert len(page.fires) <= 3
         seen += [(int((fire.at - start).total_seconds()) // 60, fire.name) for fire in page.fires]
         if (after := page.next) is None:

@@ -1,4 +1,5 @@
-"""Whatever a task does, its job ends in a known state and its worker lives on (P5, P8, G7, G8)."""
+"""Failures, retries, timeouts and dead letters: a job always ends in a known state and its worker
+continues."""
 
 from __future__ import annotations
 
@@ -40,7 +41,6 @@ async def test_a_failure_is_retried_until_it_succeeds(app: dt.App) -> None:
 
 
 async def test_every_attempt_has_the_same_key_and_a_higher_number(app: dt.App) -> None:
-    """I5, I17."""
     seen: list[tuple[str, int]] = []
 
     @app.task("work", retry=AT_ONCE)
@@ -52,7 +52,7 @@ async def test_every_attempt_has_the_same_key_and_a_higher_number(app: dt.App) -
     assert seen == [(str(job.id), 1), (str(job.id), 2), (str(job.id), 3)]
 
 
-async def test_spent_retries_make_a_dead_letter_that_tells_why(app: dt.App) -> None:
+async def test_spent_retries_make_a_dead_letter_with_its_error(app: dt.App) -> None:
     @app.task("work", retry=AT_ONCE)
     async def work() -> None:
         raise ValueError("the printer is on fire")
@@ -65,7 +65,7 @@ async def test_spent_retries_make_a_dead_letter_that_tells_why(app: dt.App) -> N
     assert "perform.py" not in job.error
 
 
-async def test_the_job_may_bring_its_own_retry(memory_app: dt.App) -> None:
+async def test_job_can_have_its_own_retry(memory_app: dt.App) -> None:
     @memory_app.task("work", retry=AT_ONCE)
     async def work() -> None:
         raise ValueError
@@ -74,7 +74,7 @@ async def test_the_job_may_bring_its_own_retry(memory_app: dt.App) -> None:
     assert (job.state, job.attempt) == ("dead", 1)
 
 
-async def test_a_retry_waits(memory_app: dt.App) -> None:
+async def test_retry_waits_for_its_delay(memory_app: dt.App) -> None:
     failed = asyncio.Event()
 
     @memory_app.task("work", retry=dt.Retry(max_attempts=2, first_delay="1h", max_delay="1h"))
@@ -111,7 +111,7 @@ async def test_a_retry_waits(memory_app: dt.App) -> None:
     ],
     ids=lambda problem: type(problem).__name__,
 )
-async def test_whatever_is_raised_is_the_tasks_failure(plain: bool, problem: BaseException) -> None:
+async def test_any_exception_is_a_failure_of_the_task(plain: bool, problem: BaseException) -> None:
     app = dt.App("memory://")
 
     async def raises() -> None:
@@ -126,7 +126,6 @@ async def test_whatever_is_raised_is_the_tasks_failure(plain: bool, problem: Bas
 
 
 async def test_an_error_text_that_no_store_could_hold_is_made_storable(app: dt.App) -> None:
-    """C18."""
 
     @app.task("work", retry=ONCE)
     async def work() -> None:
@@ -138,8 +137,7 @@ async def test_an_error_text_that_no_store_could_hold_is_made_storable(app: dt.A
     assert job.error.endswith("end")
 
 
-async def test_a_huge_error_is_cut(memory_app: dt.App) -> None:
-    """G7."""
+async def test_huge_error_text_is_truncated(memory_app: dt.App) -> None:
 
     @memory_app.task("work", retry=ONCE)
     async def work() -> None:
@@ -166,10 +164,11 @@ async def test_an_exception_that_cannot_be_shown_is_a_failure_like_any_other(mem
 
 
 @pytest.mark.parametrize(
-    "result", [object(), {1, 2, object()}, b"\xff" * 400_000, "x" * 300_000, "\ud800", float], ids=lambda value: type(value).__name__
+    "result",
+    [object(), {1, 2, object()}, b"\xff" * 400_000, "x" * 300_000, "\ud800", float],
+    ids=lambda value: type(value).__name__,
 )
 async def test_results_that_cannot_be_kept_are_failures_with_a_reason(result: Any) -> None:
-    """G8."""
     app = dt.App("memory://")
 
     @app.task("work", retry=ONCE)
@@ -181,7 +180,7 @@ async def test_results_that_cannot_be_kept_are_failures_with_a_reason(result: An
     assert "result" in (job.error or "")
 
 
-async def test_results_come_back(app: dt.App) -> None:
+async def test_result_is_returned(app: dt.App) -> None:
     results: list[Any] = [None, 0, "", [], {"a": [1, None]}, False, 1.5, "ünï\0"]
 
     @app.task("work")
@@ -208,7 +207,7 @@ async def test_a_timeout_stops_the_attempt_and_counts_as_a_failure(app: dt.App) 
     assert (job.state, job.failures, job.error, stopped) == ("dead", 2, "timed out", [1, 2])
 
 
-async def test_the_job_may_bring_its_own_timeout(memory_app: dt.App) -> None:
+async def test_job_can_have_its_own_timeout(memory_app: dt.App) -> None:
     @memory_app.task("work", timeout="1h", retry=ONCE)
     async def work() -> None:
         await asyncio.Event().wait()
@@ -231,7 +230,7 @@ async def test_a_plain_function_times_out_too(memory_app: dt.App) -> None:
     assert (job.state, job.error) == ("dead", "timed out")
 
 
-async def test_a_task_that_ends_in_time_is_not_hurt_by_its_timeout(memory_app: dt.App) -> None:
+async def test_task_that_ends_in_time_succeeds_despite_its_timeout(memory_app: dt.App) -> None:
     @memory_app.task("work", timeout="10s")
     async def work() -> str:
         return "in time"
@@ -240,7 +239,6 @@ async def test_a_task_that_ends_in_time_is_not_hurt_by_its_timeout(memory_app: d
 
 
 async def test_at_most_once_is_never_retried(app: dt.App) -> None:
-    """P9."""
 
     @app.task("work", delivery="at_most_once", retry=AT_ONCE)
     async def work() -> None:
@@ -250,7 +248,7 @@ async def test_at_most_once_is_never_retried(app: dt.App) -> None:
     assert (job.state, job.attempt) == ("dead", 1)
 
 
-async def test_at_most_once_may_be_asked_for_by_the_job(memory_app: dt.App) -> None:
+async def test_job_can_ask_for_at_most_once(memory_app: dt.App) -> None:
     @memory_app.task("work", retry=AT_ONCE)
     async def work() -> None:
         raise ValueError
@@ -260,7 +258,8 @@ async def test_at_most_once_may_be_asked_for_by_the_job(memory_app: dt.App) -> N
 
 
 async def dead_letter(app: dt.App, **options: Any) -> dt.JobHandle:
-    """A dead letter of a task that fails as a first job and succeeds as a retried one, which is due after its fire time."""
+    """A dead letter of a task that fails as a first job and succeeds as a retried one, which is due after its
+    fire time."""
 
     @app.task("fragile", retry=ONCE)
     async def fragile(ctx: dt.Context, number: int) -> int:
@@ -279,12 +278,17 @@ async def test_a_dead_letter_runs_again_as_a_new_job(app: dt.App) -> None:
         again = await app.retry_job(job.id)
         await again.wait("60s")
         assert (again.state, again.result, again.payload) == ("succeeded", 7, {"number": 7})
-        assert (again.fire_time, again.queue, again.priority, again.labels) == (job.fire_time, "slow", 3, {"a": "b"})
+        assert (again.fire_time, again.queue, again.priority, again.labels) == (
+            job.fire_time,
+            "slow",
+            3,
+            {"a": "b"},
+        )
         assert again.record.retry_of == job.id
         await job.refresh()
         assert (job.state, job.record.disposition) == ("dead", "retried")
         for repeat in (app.retry_job, app.discard_job):
-            with pytest.raises(dt.JobFinished, match="is dead and was retried: it is no open dead letter"):
+            with pytest.raises(dt.JobFinished, match="was already retried"):
                 await repeat(job.id)
 
 

@@ -1,4 +1,4 @@
-"""Groups of tasks, discovery of their modules, and what is wrapped around attempts."""
+"""Groups of tasks, discovery of their modules, middleware and hooks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_a_group_is_registered_without_the_app_and_included_by_it(app: dt.
     assert (job.result, job.queue, job.priority) == (8, "sums", 7)
 
 
-def test_what_is_registered_later_belongs_to_the_app_as_well(app: dt.App) -> None:
+def test_task_registered_after_include_belongs_to_the_app(app: dt.App) -> None:
     inner, outer = dt.Tasks(), dt.Tasks()
     outer.include(inner)
     app.include(outer)
@@ -46,7 +46,7 @@ def test_what_is_registered_later_belongs_to_the_app_as_well(app: dt.App) -> Non
     assert [group.tasks["late"] for group in (app, outer, inner)] == [late] * 3
 
 
-def test_names_are_unique_over_all_groups(app: dt.App) -> None:
+def test_task_names_are_unique_over_all_groups(app: dt.App) -> None:
     first, second = dt.Tasks(), dt.Tasks()
     app.include(first)
     first.task("same")(lambda: None)
@@ -89,7 +89,8 @@ async def test_one_group_may_serve_several_apps(app: dt.App) -> None:
             assert (await (await one.submit(work)).wait("60s")).result == "done"
 
 
-# -- discovery --------------------------------------------------------------------------------------------------------
+# -- discovery
+# --------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "shop_under_test"
@@ -106,31 +107,32 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def test_a_package_is_searched_to_its_last_module(app: dt.App, package: Path) -> None:
+def test_discover_imports_every_module_of_a_package(app: dt.App, package: Path) -> None:
     app.discover("shop_under_test")
     app.discover("shop_under_test")
     assert sorted(app.tasks) == ["mail.send", "orders.ship"]
 
 
-def test_a_single_module_is_enough(app: dt.App, package: Path) -> None:
+def test_discover_takes_a_single_module(app: dt.App, package: Path) -> None:
     app.discover("shop_under_test.mail.send")
     assert sorted(app.tasks) == ["mail.send"]
 
 
 @pytest.mark.parametrize("name", ["shop_under_test.nothing", "no_such_package", "", ".orders", None])
-def test_what_cannot_be_found_is_named(app: dt.App, package: Path, name: Any) -> None:
+def test_discover_names_a_missing_module(app: dt.App, package: Path, name: Any) -> None:
     with pytest.raises(dt.ConfigError, match="discover"):
         app.discover(name)
 
 
-def test_a_module_that_fails_is_not_passed_over(app: dt.App, package: Path) -> None:
+def test_discover_raises_the_error_of_a_failing_module(app: dt.App, package: Path) -> None:
     (package / "broken").mkdir()
     (package / "broken" / "__init__.py").write_text("import no_such_dependency")
     with pytest.raises(ModuleNotFoundError, match="no_such_dependency"):
         app.discover("shop_under_test")
 
 
-# -- around attempts --------------------------------------------------------------------------------------------------
+# -- around attempts
+# --------------------------------------------------------------------------------------------------
 async def test_middleware_and_hooks_of_app_and_group(app: dt.App) -> None:
     seen: list[str] = []
     tasks = dt.Tasks()

@@ -1,4 +1,4 @@
-"""Job handles: refresh, wait, cancel, and what they show at each moment (P2)."""
+"""Job handles: refresh, wait, cancel, and what they show at each moment."""
 
 from __future__ import annotations
 
@@ -36,16 +36,27 @@ def held(app: dt.App) -> Held:
     return Held(app)
 
 
-async def test_a_fresh_handle_knows_its_id_only(client: dt.App) -> None:
+async def test_new_handle_knows_only_its_id(client: dt.App) -> None:
     job = await client.submit("work", delay="1h")
     assert (job.state, job.attempt, job.failures, job.result, job.error) == ("pending", 0, 0, None, None)
-    for name in ("payload", "queue", "priority", "task", "schedule", "fire_time", "due_at", "started_at", "finished_at", "labels"):
+    for name in (
+        "payload",
+        "queue",
+        "priority",
+        "task",
+        "schedule",
+        "fire_time",
+        "due_at",
+        "started_at",
+        "finished_at",
+        "labels",
+    ):
         with pytest.raises(dt.NotOpen, match="refresh"):
             getattr(job, name)
     assert repr(job) == f"<Job {job.id} pending>"
 
 
-async def test_a_job_from_pending_to_succeeded(app: dt.App, held: Held) -> None:
+async def test_handle_shows_a_job_from_pending_to_succeeded(app: dt.App, held: Held) -> None:
     async with app.running():
         before = datetime.now(UTC)
         job = await app.submit("held")
@@ -54,13 +65,19 @@ async def test_a_job_from_pending_to_succeeded(app: dt.App, held: Held) -> None:
         assert (job.state, job.attempt, job.result, job.finished_at) == ("running", 1, None, None)
         held.release.set()
         assert await job.wait("60s") is job
-    assert (job.state, job.attempt, job.failures, job.result, job.error) == ("succeeded", 1, 0, "let go", None)
+    assert (job.state, job.attempt, job.failures, job.result, job.error) == (
+        "succeeded",
+        1,
+        0,
+        "let go",
+        None,
+    )
     assert job.started_at is not None
     assert job.finished_at is not None
     assert before - timedelta(seconds=1) <= job.started_at <= job.finished_at
 
 
-async def test_waiting_ends_in_time_and_the_job_goes_on(app: dt.App, held: Held) -> None:
+async def test_wait_times_out_and_the_job_continues(app: dt.App, held: Held) -> None:
     async with app.running():
         job = await app.submit("held")
         await soon(held.started)
@@ -72,14 +89,14 @@ async def test_waiting_ends_in_time_and_the_job_goes_on(app: dt.App, held: Held)
         assert (await job.wait("60s")).state == "succeeded"
 
 
-async def test_waiting_for_a_job_that_is_over_returns_at_once(app: dt.App, held: Held) -> None:
+async def test_wait_for_a_final_job_returns_immediately(app: dt.App, held: Held) -> None:
     held.release.set()
     async with app.running():
         job = await (await app.submit("held")).wait("60s")
         assert (await (await app.get_job(job.id)).wait("0s")).result == "let go"
 
 
-async def test_many_may_wait_for_one_job(app: dt.App, held: Held) -> None:
+async def test_many_callers_can_wait_for_one_job(app: dt.App, held: Held) -> None:
     async with app.running():
         job = await app.submit("held")
         others = [await app.get_job(job.id) for _ in range(5)]
@@ -89,7 +106,7 @@ async def test_many_may_wait_for_one_job(app: dt.App, held: Held) -> None:
         assert {done.result for done in await asyncio.gather(*waiting)} == {"let go"}
 
 
-async def test_a_client_without_a_worker_waits_as_well(make_app: MakeApp) -> None:
+async def test_client_without_a_worker_can_wait(make_app: MakeApp) -> None:
     node, client = make_app(), make_app()
     held = Held(node)
     await client.open()
@@ -101,9 +118,13 @@ async def test_a_client_without_a_worker_waits_as_well(make_app: MakeApp) -> Non
 
 
 @pytest.mark.parametrize(
-    ("reason", "kept"), [("no \udcff.csv", "no ?.csv"), ("nul \0 inside", "nul \ufffd inside")], ids=["surrogate", "nul"]
+    ("reason", "kept"),
+    [("no \udcff.csv", "no ?.csv"), ("nul \0 inside", "nul \ufffd inside")],
+    ids=["surrogate", "nul"],
 )
-async def test_a_reason_that_no_store_could_hold_is_made_storable(app: dt.App, reason: str, kept: str) -> None:
+async def test_a_reason_that_no_store_could_hold_is_made_storable(
+    app: dt.App, reason: str, kept: str
+) -> None:
     await app.open()
     job = await app.submit("work", delay="1h")
     assert await job.cancel(reason) == "cancelled"

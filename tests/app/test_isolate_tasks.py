@@ -1,4 +1,5 @@
-"""Isolated tasks on an app that runs: timeouts, cancelling and shutdown end the whole process group, crashes end nothing else (E12)."""
+"""Isolated tasks on an app that runs: timeouts, cancelling and shutdown end the whole process group, crashes
+end nothing else."""
 
 from __future__ import annotations
 
@@ -17,18 +18,24 @@ from tests.app.waiting import eventually
 from tests.unit.invokers import chores
 from tests.unit.invokers.families import alive, family
 
-pytestmark = pytest.mark.slow  # each starts processes; tests/unit/invokers/test_children.py has the quick ones
+pytestmark = (
+    pytest.mark.slow
+)  # each starts processes; tests/unit/invokers/test_children.py has the quick ones
 ONCE = dt.Retry(max_attempts=1)
 
 
-async def test_it_works_like_any_other_task(app: dt.App) -> None:
+async def test_isolated_task_returns_results_and_errors(app: dt.App) -> None:
     work = app.task("work", isolate=dt.Isolation(memory="1GB"))(chores.plain)
     async with app.running():
         job = await work.submit(day="2026-11-15", n=3)
         await job.wait("60s")
         assert job.state == "succeeded", job.error
         assert job.result["pid"] != os.getpid()
-        assert (job.result["year"], job.result["once"], job.result["after"]) == (2026, [True, False], {"at": 3})
+        assert (job.result["year"], job.result["once"], job.result["after"]) == (
+            2026,
+            [True, False],
+            {"at": 3},
+        )
 
 
 @pytest.mark.parametrize("chore", [chores.tidy, chores.stubborn])
@@ -74,7 +81,9 @@ async def test_shutting_down_gives_the_job_back(memory_app: dt.App, tmp_path: Pa
         ("hiccup", "no luck (7)"),
     ],
 )
-async def test_a_crash_is_a_failure_of_the_attempt_and_of_nothing_else(memory_app: dt.App, how: str, error: str) -> None:
+async def test_a_crash_is_a_failure_of_the_attempt_and_of_nothing_else(
+    memory_app: dt.App, how: str, error: str
+) -> None:
     work = memory_app.task("work", isolate=True, retry=ONCE)(chores.ending)
     async with memory_app.running():
         jobs = [await work.submit(how=how), await work.submit(how="well")]
@@ -105,7 +114,9 @@ async def test_a_snooze_comes_through(memory_app: dt.App) -> None:
 
 
 @pytest.mark.parametrize(("how", "state"), [("half a character", "cancelled"), ("unwritable", "dead")])
-async def test_what_was_said_comes_through_even_if_it_cannot_be_written(memory_app: dt.App, how: str, state: str) -> None:
+async def test_outcome_of_an_isolated_task_survives_unwritable_text(
+    memory_app: dt.App, how: str, state: str
+) -> None:
     work = memory_app.task("work", isolate=True, retry=ONCE)(chores.ending)
     async with memory_app.running():
         job = await work.submit(how=how)
@@ -114,10 +125,10 @@ async def test_what_was_said_comes_through_even_if_it_cannot_be_written(memory_a
         assert "no file ?.csv" in (job.error or "")
 
 
-def test_what_a_fresh_process_cannot_find_is_refused_at_registration(memory_app: dt.App) -> None:
+def test_function_that_a_new_process_cannot_import_is_refused(memory_app: dt.App) -> None:
     def local() -> None: ...
 
-    with pytest.raises(dt.InvalidInput, match="define it at the top of a module"):
+    with pytest.raises(dt.InvalidInput, match="define it at the top level of a module"):
         memory_app.task("work", isolate=True)(local)
 
 

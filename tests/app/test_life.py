@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 import duetime as dt
-from duetime.engine import incarnation
+from duetime.engine.node import session
 from duetime.model.instant import SECOND
 from duetime.model.settle import Settlement
+from duetime.store import Settled, Successors
 from duetime.stores.memory import MemoryStore
 
 CALLS: list[tuple[str, tuple[Any, ...]]] = [
@@ -22,7 +22,7 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("get_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("jobs", ()),
     ("cancel_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
-    ("move_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
+    ("reschedule_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("retry_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("read_attempts", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("discard_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
@@ -42,7 +42,7 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
 
 
 @pytest.mark.parametrize(("verb", "arguments"), CALLS, ids=[verb for verb, _ in CALLS])
-async def test_an_app_that_is_not_open_says_so(verb: str, arguments: tuple[Any, ...]) -> None:
+async def test_calls_of_a_closed_app_are_refused(verb: str, arguments: tuple[Any, ...]) -> None:
     app = dt.App("memory://")
     with pytest.raises(dt.NotOpen, match=r"app\.open\(\)"):
         await getattr(app, verb)(*arguments)
@@ -52,7 +52,7 @@ async def test_an_app_that_is_not_open_says_so(verb: str, arguments: tuple[Any, 
         await getattr(app, verb)(*arguments)
 
 
-async def test_opened_twice_it_is_closed_by_the_second_close(app: dt.App) -> None:
+async def test_app_opened_twice_is_closed_by_the_second_close(app: dt.App) -> None:
     await app.open()
     await app.open()
     await app.close()
@@ -62,7 +62,7 @@ async def test_opened_twice_it_is_closed_by_the_second_close(app: dt.App) -> Non
     assert not app.is_open
 
 
-async def test_it_can_be_opened_again_and_finds_what_was_stored(app: dt.App) -> None:
+async def test_reopened_app_finds_stored_jobs(app: dt.App) -> None:
     await app.open()
     job = await app.submit("work", delay="1h")
     await app.close()
@@ -83,10 +83,12 @@ class Leaving(MemoryStore):
         self._answer()
         return await super().put_record(*arguments, **named)
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
+    async def settle(
+        self, settlements: Sequence[Settlement], successors: Successors | None = None
+    ) -> Settled:
         self.tries += self.away
         self._answer()
-        return await super().settle(settlements)
+        return await super().settle(settlements, successors)
 
     def _answer(self) -> None:
         if self.closed:
@@ -109,8 +111,10 @@ async def test_closing_again_does_not_ask_a_store_that_went_away_before() -> Non
     await app.close()
 
 
-async def test_a_store_that_is_away_when_a_node_stops_is_not_hammered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incarnation, "FLUSH_WITHIN", SECOND)
+async def test_a_store_that_is_away_when_a_node_stops_is_not_hammered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "FLUSH_TIMEOUT", SECOND)
     store = Leaving()
     app = dt.App(store)
 
@@ -203,13 +207,15 @@ def test_an_unknown_store_is_refused_with_those_there_are(url: str) -> None:
         dt.App(url)
 
 
-@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://host/file.db", "sqlite:///file.db?mode=ro"])
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite:///", "sqlite://host/file.db", "sqlite:///file.db?mode=ro"]
+)
 def test_a_wrong_sqlite_url_is_refused_with_the_right_form(url: str) -> None:
     with pytest.raises(dt.ConfigError, match=r"sqlite:///file\.db"):
         dt.App(url)
 
 
-async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+async def test_missing_folder_is_named(tmp_path: Path) -> None:
     app = dt.App(f"sqlite:///{tmp_path}/missing/file.db")
     with pytest.raises(dt.ConfigError, match="missing"):
         await app.open()
@@ -262,7 +268,7 @@ async def test_wrong_node_options_are_refused(options: dict[str, Any], text: str
     assert not app.is_open
 
 
-async def test_observers_are_told_and_cannot_disturb() -> None:
+async def test_failing_observer_does_not_disturb_the_app() -> None:
     seen: list[str] = []
 
     def broken(event: object) -> None:
@@ -278,7 +284,7 @@ async def test_observers_are_told_and_cannot_disturb() -> None:
     assert {"NodeJoined", "AttemptsSettled", "NodeLeft"} <= set(seen)
 
 
-async def test_nothing_is_left_behind_when_a_node_ends(app: dt.App) -> None:
+async def test_stopped_node_leaves_no_tasks_or_threads(app: dt.App) -> None:
     @app.task("work")
     def work() -> None: ...
 

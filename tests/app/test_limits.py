@@ -1,4 +1,4 @@
-"""Limits: gates are named when a job is submitted, and workers keep to them across nodes (P8)."""
+"""Limits: the limit key of a job, and limits that hold across nodes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.engine.identity import gate_name
+from duetime.engine.submit.keys import limit_key
 from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually
 
 
 async def gate_of(job: dt.JobHandle) -> str | None:
-    return (await job.refresh()).record.gate
+    return (await job.refresh()).record.limit_key
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ async def gate_of(job: dt.JobHandle) -> str | None:
         (None, None),
     ],
 )
-async def test_the_gate_is_named_at_submit(app: dt.App, limit: dt.Limit | None, gate: str | None) -> None:
+async def test_submit_derives_the_limit_key(app: dt.App, limit: dt.Limit | None, gate: str | None) -> None:
     @app.task("call", limit=limit)
     async def call(customer: str, region: str = "eu") -> None: ...
 
@@ -39,7 +39,7 @@ async def test_the_gate_is_named_at_submit(app: dt.App, limit: dt.Limit | None, 
     assert [await gate_of(alone), await gate_of(in_bulk)] == [gate, gate]
 
 
-async def test_fires_of_a_schedule_have_their_gate(app: dt.App) -> None:
+async def test_fires_of_a_schedule_have_the_limit_key(app: dt.App) -> None:
     @app.task("call", limit=dt.Limit(2, per="customer"))
     async def call(customer: str) -> None: ...
 
@@ -53,7 +53,7 @@ async def test_fires_of_a_schedule_have_their_gate(app: dt.App) -> None:
             return len(await app.jobs(schedule="often")) > 2
 
         await eventually(fired)
-        gates = {job.record.gate for job in await app.jobs(schedule="often")}
+        gates = {job.record.limit_key for job in await app.jobs(schedule="often")}
         assert await gate_of(triggered) == 'call/"c1"'
     assert gates == {'call/"c1"'}
 
@@ -84,7 +84,7 @@ async def test_never_more_than_the_limit_per_key_across_nodes(make_app: MakeApp)
     assert max(together) > 2, "customers do not wait for each other"
 
 
-async def test_a_rate_holds(app: dt.App) -> None:
+async def test_rate_is_never_exceeded(app: dt.App) -> None:
     @app.task("call", limit=dt.Limit(rate="3/1h"))
     async def call() -> None: ...
 
@@ -103,7 +103,11 @@ async def test_a_rate_holds(app: dt.App) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "text"),
-    [(2, "not a Limit"), ("2", "not a Limit"), (dt.Limit(2, per="custmer"), r"limit\.per.*did you mean 'customer'")],
+    [
+        (2, "not a Limit"),
+        ("2", "not a Limit"),
+        (dt.Limit(2, per="custmer"), r"limit\.per.*did you mean 'customer'"),
+    ],
 )
 def test_a_wrong_limit_is_refused_at_once(memory_app: dt.App, limit: Any, text: str) -> None:
     def call(customer: str) -> None: ...
@@ -113,16 +117,16 @@ def test_a_wrong_limit_is_refused_at_once(memory_app: dt.App, limit: Any, text: 
     assert memory_app.tasks == {}
 
 
-def test_gates_tell_values_apart() -> None:
+def test_limit_keys_distinguish_values() -> None:
     limit = dt.Limit(2, per="key")
     values: list[Any] = [1, "1", None, 1.5, {"b": 1, "a": 2}, {"a": 2, "b": 1}, ["x"], "x" * 300, "y" * 300]
-    gates = [gate_name("t", limit, {"key": value}, None, "default") for value in values]
+    gates = [limit_key("t", limit, {"key": value}, None, "default") for value in values]
     assert gates[4] == gates[5]
     assert len(set(gates)) == len(values) - 1
     assert max(map(len, gates)) < 210
 
 
-def test_an_argument_called_tenant_goes_before_the_tenant() -> None:
+def test_argument_called_tenant_takes_precedence_over_the_tenant() -> None:
     limit = dt.Limit(2, per="tenant")
-    assert gate_name("t", limit, {"tenant": "theirs"}, None, "ours") == 't/"theirs"'
-    assert gate_name("t", limit, {}, None, "ours") == 't/"ours"'
+    assert limit_key("t", limit, {"tenant": "theirs"}, None, "ours") == 't/"theirs"'
+    assert limit_key("t", limit, {}, None, "ours") == 't/"ours"'

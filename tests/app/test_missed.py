@@ -1,4 +1,4 @@
-"""Fires that nobody could plan in time: each runs or is recorded as skipped with its reason (X1, E13, I10).
+"""Fires that no planner planned in time: each runs or is recorded as skipped with its reason.
 
 A cursor in the past is what a store looks like after an outage, so the tests write just that.
 """
@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.engine.drafts import NO_DEFAULTS, schedule_draft
+from duetime.engine.submit.build import NO_DEFAULTS
+from duetime.engine.submit.schedules import schedule_draft
 from duetime.model.ids import Ids
 from duetime.model.instant import to_micros
+from duetime.testing.conformance.drafts import put_schedule
 from tests.app.waiting import eventually
 
 OUTAGE = timedelta(minutes=10)
@@ -21,23 +23,40 @@ HALF_A_MINUTE = timedelta(seconds=30)
 
 
 async def after_an_outage(app: dt.App, **options: Any) -> list[dt.JobHandle]:
-    """The jobs of a one-minute schedule whose planners were away for ten minutes, oldest first, once all are settled."""
+    """The jobs of a one-minute schedule whose planners were away for ten minutes, oldest first, once all are
+    settled."""
 
     @app.task("work")
     async def work() -> None: ...
 
     await app.open()
     now = datetime.now(UTC)
-    latest = now - HALF_A_MINUTE  # whatever time of day the test runs: no fire is near enough to count as punctual
+    latest = (
+        now - HALF_A_MINUTE
+    )  # whatever time of day the test runs: no fire is near enough to count as punctual
     cursor = latest - OUTAGE
-    draft = schedule_draft(Ids(), "default", "minutely", "work", dt.Every("1m", anchor=latest), NO_DEFAULTS, to_micros(now), options)
-    await app._store.put_schedule(draft, to_micros(cursor), 0)
+    draft = schedule_draft(
+        Ids(),
+        "default",
+        "minutely",
+        "work",
+        dt.Every("1m", anchor=latest),
+        NO_DEFAULTS,
+        to_micros(now),
+        options,
+    )
+    await put_schedule(app.store, draft, to_micros(cursor), 0)
     async with app.running(lookahead="1s"):
 
         async def settled() -> bool:
             view = await app.get_schedule("minutely")
             jobs = await past(app, now)
-            return view.next_fire_time is not None and view.next_fire_time > now and bool(jobs) and all(job.state.final for job in jobs)
+            return (
+                view.next_fire_time is not None
+                and view.next_fire_time > now
+                and bool(jobs)
+                and all(job.state.final for job in jobs)
+            )
 
         await eventually(settled)
         jobs = await past(app, now)
@@ -47,31 +66,34 @@ async def after_an_outage(app: dt.App, **options: Any) -> list[dt.JobHandle]:
 
 
 async def past(app: dt.App, now: datetime) -> list[dt.JobHandle]:
-    return sorted((job for job in await app.jobs(schedule="minutely") if job.fire_time < now), key=lambda job: job.fire_time)
+    return sorted(
+        (job for job in await app.jobs(schedule="minutely") if job.fire_time < now),
+        key=lambda job: job.fire_time,
+    )
 
 
 def states(jobs: list[dt.JobHandle]) -> list[str]:
     return [str(job.state) for job in jobs]
 
 
-async def test_the_latest_runs_and_the_others_are_skipped(app: dt.App) -> None:
+async def test_missed_latest_runs_the_latest_and_skips_the_others(app: dt.App) -> None:
     jobs = await after_an_outage(app)
     assert states(jobs) == ["skipped"] * (len(jobs) - 1) + ["succeeded"]
     assert {job.error for job in jobs[:-1]} == {"missed: policy latest"}
 
 
-async def test_all_run(app: dt.App) -> None:
+async def test_missed_all_runs_every_fire(app: dt.App) -> None:
     jobs = await after_an_outage(app, missed="all")
     assert states(jobs) == ["succeeded"] * len(jobs)
 
 
-async def test_all_up_to_a_number(app: dt.App) -> None:
+async def test_missed_all_with_max_runs_the_newest(app: dt.App) -> None:
     jobs = await after_an_outage(app, missed=dt.Missed("all", max=3))
     assert states(jobs) == ["skipped"] * (len(jobs) - 3) + ["succeeded"] * 3
     assert jobs[0].error == "missed: only the last 3 run"
 
 
-async def test_those_too_old_are_skipped(app: dt.App) -> None:
+async def test_missed_within_skips_older_fires(app: dt.App) -> None:
     jobs = await after_an_outage(app, missed=dt.Missed("all", within="4m30s"))
     young = sum(state == "succeeded" for state in states(jobs))
     assert young in (4, 5)
@@ -79,7 +101,7 @@ async def test_those_too_old_are_skipped(app: dt.App) -> None:
     assert jobs[0].error == "missed: older than 4m30s"
 
 
-async def test_none_run(app: dt.App) -> None:
+async def test_missed_skip_runs_no_fire(app: dt.App) -> None:
     jobs = await after_an_outage(app, missed=dt.Missed("skip"))
     assert states(jobs) == ["skipped"] * len(jobs)
     assert {job.error for job in jobs} == {"missed: policy skip"}
@@ -95,7 +117,7 @@ async def test_none_run(app: dt.App) -> None:
         ({"max": True}, "missed.max"),
     ],
 )
-def test_wrong_policies_are_refused(options: dict[str, Any], field: str) -> None:
+def test_invalid_missed_policies_are_refused(options: dict[str, Any], field: str) -> None:
     with pytest.raises(dt.InvalidInput) as refused:
         dt.Missed(**options)
     assert refused.value.field == field

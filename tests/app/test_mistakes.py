@@ -1,4 +1,4 @@
-"""Mistakes that everybody makes once are refused where they are made, with what to write in their place."""
+"""Common mistakes are refused where they are made, and the error says what to write instead."""
 
 from __future__ import annotations
 
@@ -25,9 +25,13 @@ def report(app: dt.App) -> dt.Task[..., Any]:
     return report
 
 
-async def test_a_misspelt_argument_is_named_beside_the_one_that_is_missing(app: dt.App, report: dt.Task[..., Any]) -> None:
+async def test_a_misspelt_argument_is_named_beside_the_one_that_is_missing(
+    app: dt.App, report: dt.Task[..., Any]
+) -> None:
     await app.open()
-    with pytest.raises(dt.InvalidInput, match=r"kind: is required by task 'report'; 'knd' is no argument of it"):
+    with pytest.raises(
+        dt.InvalidInput, match=r"kind: is required by task 'report'; 'knd' is not an argument of it"
+    ):
         await report.submit(knd="daily")
     with pytest.raises(dt.InvalidInput, match=r"kind: is required by task 'report'$"):
         await report.submit()
@@ -37,13 +41,15 @@ async def test_arguments_given_to_a_schedule_as_options_are_told_from_those_that
     app: dt.App, report: dt.Task[..., Any]
 ) -> None:
     await app.open()
-    with pytest.raises(dt.InvalidInput, match=r"kind: is an argument of the task: write payload=\{'kind': \.\.\.\}"):
+    with pytest.raises(
+        dt.InvalidInput, match=r"kind: is an argument of the task: write payload=\{'kind': \.\.\.\}"
+    ):
         await app.schedule("daily", report, dt.Every("1d"), kind="daily")
     with pytest.raises(dt.InvalidInput, match=r"paylod: no such option: did you mean 'payload'\?"):
         await app.schedule("daily", report, dt.Every("1d"), paylod={"kind": "daily"})
 
 
-async def test_text_is_no_schedule(app: dt.App, report: dt.Task[..., Any]) -> None:
+async def test_text_is_refused_as_when(app: dt.App, report: dt.Task[..., Any]) -> None:
     await app.open()
     when: Any = "0 9 * * *"
     with pytest.raises(dt.InvalidInput, match=r"when: .* write it like dt\.Cron"):
@@ -58,7 +64,9 @@ async def test_text_is_no_schedule(app: dt.App, report: dt.Task[..., Any]) -> No
         (dt.NewJob("report", {"kind": "daily"}, priority=10), "priority"),
     ],
 )
-async def test_of_many_jobs_the_wrong_one_is_named(app: dt.App, report: dt.Task[..., Any], wrong: dt.NewJob, field: str) -> None:
+async def test_bulk_error_names_the_wrong_job(
+    app: dt.App, report: dt.Task[..., Any], wrong: dt.NewJob, field: str
+) -> None:
     await app.open()
     good = dt.NewJob("report", {"kind": "daily"})
     with pytest.raises(dt.InvalidInput) as told:
@@ -76,17 +84,17 @@ async def test_of_many_jobs_the_wrong_one_is_named(app: dt.App, report: dt.Task[
         ("schedule", lambda app: app.jobs(schedule="\ud800")),
     ],
 )
-async def test_what_no_store_could_hold(app: dt.App, field: str, call: Callable[[dt.App], Any]) -> None:
+async def test_unstorable_text_is_refused(app: dt.App, field: str, call: Callable[[dt.App], Any]) -> None:
     await app.open()
     with pytest.raises(dt.InvalidInput) as told:
         await call(app)
     assert told.value.field == field
 
 
-def test_a_task_without_a_name(app: dt.App) -> None:
+def test_decorator_without_a_name_is_refused(app: dt.App) -> None:
     def build_report() -> None: ...
 
-    register: Any = app.task  # as the decorator of somebody who forgot the brackets
+    register: Any = app.task  # as a decorator without brackets
     with pytest.raises(dt.InvalidInput, match=r'name: .* write @app\.task\("build_report"\)'):
         register(build_report)
 
@@ -100,19 +108,21 @@ async def async_generator() -> Any:
 
 
 @pytest.mark.parametrize("function", [generator, async_generator])
-def test_a_generator_is_no_task(app: dt.App, function: Callable[..., Any]) -> None:
-    with pytest.raises(dt.InvalidInput, match="use `return` in place of `yield`"):
+def test_generator_is_refused_as_task(app: dt.App, function: Callable[..., Any]) -> None:
+    with pytest.raises(dt.InvalidInput, match="tasks cannot be generators"):
         app.task("numbers")(function)
 
 
-def test_a_name_that_is_taken_says_where(app: dt.App, report: dt.Task[..., Any]) -> None:
+def test_duplicate_task_names_the_first_function(app: dt.App, report: dt.Task[..., Any]) -> None:
     with pytest.raises(dt.DuplicateTask, match=r"by .*report \(.*test_mistakes\.py, line \d+\)"):
         app.task("report")(lambda: None)
 
 
 @pytest.mark.parametrize("store", [Path("duetime.db"), None])
-def test_a_path_is_no_store(store: Any) -> None:
-    with pytest.raises(dt.ConfigError, match=r'store: .* is neither a URL nor a store: use "memory://", "sqlite:///file.db"'):
+def test_path_is_refused_as_store(store: Any) -> None:
+    with pytest.raises(
+        dt.ConfigError, match=r'store: .* is neither a URL nor a store: use "memory://", "sqlite:///file.db"'
+    ):
         dt.App(store)
 
 
@@ -122,7 +132,7 @@ async def test_run_inside_an_event_loop_says_what_to_await(app: dt.App) -> None:
         app.run()
 
 
-def test_the_name_of_an_exception_is_no_exception() -> None:
+def test_exception_name_is_refused_in_retry_on() -> None:
     names: Any = "ValueError"
     with pytest.raises(dt.InvalidInput, match=r"retry\.retry_on: 'ValueError' is not an exception type"):
         dt.Retry(retry_on=names)

@@ -1,4 +1,4 @@
-"""A plan of an edit is what the edit then does: told first, done after, compared in the store."""
+"""Plans of edits: a plan matches what the edit then does to the store."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import duetime as dt
-from duetime.app.planning import SchedulePlan
-from duetime.engine.clock import NodeClock
+from duetime.app.previews import SchedulePlan
+from duetime.engine.node.clock import NodeClock
 from duetime.errors import NeverFires
-from duetime.model.changes import MOST_FIRES
+from duetime.model.edit_plan import MAX_FIRES
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND, Micros, to_datetime, to_micros
 from duetime.model.job import FINAL, Job, JobFilter, State
@@ -52,15 +52,17 @@ class World:
             await self.store.fire([plan_fires(one, self.now, horizon) for one in schedules])
 
     async def start_last(self) -> None:
-        """The job planned furthest ahead is run at once, before its time."""
+        """The job planned furthest ahead runs now, before its time."""
         ahead = [job for job in await self.ahead() if job.state is State.PENDING]
         if ahead:
-            await self.store.change_job("default", ahead[0].id, self.now, None)
+            await self.store.reschedule_job("default", ahead[0].id, self.now, None)
             node = await self.store.join(NodeDraft("node", ("worker",), "1"), HOUR)
             await self.store.claim(ClaimRequest(node, (Lane("default", 5, 0),), ("work",), 1, 0))
 
     async def ahead(self, until: Micros | None = None) -> list[Job]:
-        wanted = JobFilter("default", LIVE, fire_after=self.now + 1, fire_before=None if until is None else until + 1)
+        wanted = JobFilter(
+            "default", LIVE, fire_after=self.now + 1, fire_before=None if until is None else until + 1
+        )
         return await self.store.list_jobs(wanted, 100_000)
 
     async def known(self) -> Schedule:
@@ -131,7 +133,10 @@ STORIES = st.builds(
 
 def instants(options: Mapping[str, Any]) -> dict[str, Any]:
     """Offsets as the instants they stand for."""
-    return {name: moment(value) if name in ("start_at", "end_at") and value is not None else value for name, value in options.items()}
+    return {
+        name: moment(value) if name in ("start_at", "end_at") and value is not None else value
+        for name, value in options.items()
+    }
 
 
 async def told(story: Story) -> World | None:
@@ -166,13 +171,13 @@ async def compare(story: Story) -> None:
     changes = instants(story.changes)
     known = await world.known()
     try:
-        plan = await world.app.plan_schedule("tick", changes, horizon=timedelta(microseconds=HORIZON))
+        plan = await world.app.previews.edit("tick", changes, horizon=timedelta(microseconds=HORIZON))
     except NeverFires:
         with pytest.raises(NeverFires):
-            await world.app.edit_schedule("tick", changes)
+            await world.app.schedules.edit("tick", changes)
         return
     planned = {job.id for job in await world.ahead()}
-    edited = await world.app.edit_schedule("tick", changes, version=plan.version)
+    edited = await world.app.schedules.edit("tick", changes, version=plan.version)
     left = {job.id for job in await world.ahead()}
     before, after = await waiting(untouched), await waiting(world)
     check(plan, before, after)
@@ -192,7 +197,7 @@ def check(plan: SchedulePlan, before: set[Micros], after: set[Micros]) -> None:
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(STORIES)
-def test_a_plan_is_what_the_edit_does(story: Story) -> None:
+def test_plan_matches_the_effect_of_the_edit(story: Story) -> None:
     asyncio.run(compare(story))
 
 
@@ -203,9 +208,11 @@ async def world() -> World:
     return made
 
 
-async def test_a_fire_of_each_day_moves(world: World) -> None:
+async def test_plan_shows_a_daily_fire_as_moved(world: World) -> None:
     await world.app.schedule("tick", "work", dt.Cron("30 2 * * *", "Europe/Berlin"))
-    plan = await world.app.plan_schedule("tick", {"when": dt.Cron("30 4 * * *", "Europe/Berlin")}, horizon="3d")
+    plan = await world.app.previews.edit(
+        "tick", {"when": dt.Cron("30 4 * * *", "Europe/Berlin")}, horizon="3d"
+    )
     assert (plan.fires.kept, plan.fires.added, plan.fires.withdrawn) == (0, (), ())
     day = datetime(2026, 3, 29, tzinfo=UTC)
     assert plan.fires.moved == (
@@ -213,45 +220,61 @@ async def test_a_fire_of_each_day_moves(world: World) -> None:
         (day.replace(day=30, hour=0, minute=30), day.replace(day=30, hour=2, minute=30)),
         (day.replace(day=31, hour=0, minute=30), day.replace(day=31, hour=2, minute=30)),
     )
-    assert plan.words == ("at 02:30, every day, Europe/Berlin time", "at 04:30, every day, Europe/Berlin time")
+    assert plan.words == (
+        "at 02:30, every day, Europe/Berlin time",
+        "at 04:30, every day, Europe/Berlin time",
+    )
     assert [change.field for change in plan.diff] == ["when"]
     assert plan.warnings == ()
 
 
-async def test_a_fire_of_each_week_moves_to_another_day(world: World) -> None:
+async def test_plan_shows_a_weekly_fire_as_moved_to_another_day(world: World) -> None:
     await world.app.schedule("tick", "work", dt.Cron("0 9 * * MON"))
-    plan = await world.app.plan_schedule("tick", {"when": dt.Cron("0 9 * * THU")}, horizon="13d")
+    plan = await world.app.previews.edit("tick", {"when": dt.Cron("0 9 * * THU")}, horizon="13d")
     assert [(old.day, new.day) for old, new in plan.fires.moved] == [(30, 2), (6, 9)]
 
 
-async def test_more_often_adds_and_moves_nothing(world: World) -> None:
+async def test_plan_of_a_shorter_interval_adds_fires_and_moves_none(world: World) -> None:
     await world.app.schedule("tick", "work", dt.Every("1h"))
-    plan = await world.app.plan_schedule("tick", {"when": dt.Every("30m")}, horizon="1d")
-    assert (plan.fires.kept, len(plan.fires.added), plan.fires.withdrawn, plan.fires.moved) == (24, 24, (), ())
+    plan = await world.app.previews.edit("tick", {"when": dt.Every("30m")}, horizon="1d")
+    assert (plan.fires.kept, len(plan.fires.added), plan.fires.withdrawn, plan.fires.moved) == (
+        24,
+        24,
+        (),
+        (),
+    )
 
 
-async def test_an_edit_that_leaves_the_fires_withdraws_and_plans_anew(world: World) -> None:
+async def test_plan_of_other_fields_keeps_fires_and_withdraws_planned_jobs(world: World) -> None:
     await world.app.schedule("tick", "work", dt.Every("1m"))
     await world.plan_until(world.now + 10 * MINUTE)
-    plan = await world.app.plan_schedule("tick", {"priority": 9}, horizon="1h")
+    plan = await world.app.previews.edit("tick", {"priority": 9}, horizon="1h")
     assert (plan.jobs_withdrawn, plan.fires.kept, plan.fires.added, plan.fires.withdrawn) == (10, 60, (), ())
 
 
-async def test_nothing_new_changes_nothing(world: World) -> None:
-    made = await world.app.schedule("tick", "work", dt.Every("1m"), payload={"a": 1, "b": 2}, labels={"x": "1", "y": "2"})
+async def test_plan_and_edit_without_changes_do_nothing(world: World) -> None:
+    made = await world.app.schedule(
+        "tick", "work", dt.Every("1m"), payload={"a": 1, "b": 2}, labels={"x": "1", "y": "2"}
+    )
     await world.plan_until(world.now + 10 * MINUTE)
-    same = {"payload": {"b": 2, "a": 1}, "labels": {"y": "2", "x": "1"}, "when": dt.Every("60s"), "paused": False, "owner": None}
-    plan = await world.app.plan_schedule("tick", same)
+    same = {
+        "payload": {"b": 2, "a": 1},
+        "labels": {"y": "2", "x": "1"},
+        "when": dt.Every("60s"),
+        "paused": False,
+        "owner": None,
+    }
+    plan = await world.app.previews.edit("tick", same)
     assert (plan.diff, plan.jobs_withdrawn, plan.fires.added, plan.fires.withdrawn) == ((), 0, (), ())
-    assert (await world.app.edit_schedule("tick", same, version=1)).version == made.version == 1
+    assert (await world.app.schedules.edit("tick", same, version=1)).version == made.version == 1
     assert len(await world.ahead()) == 10
 
 
-async def test_too_many_fires_are_not_all_looked_at(world: World) -> None:
+async def test_plan_of_too_many_fires_is_incomplete(world: World) -> None:
     await world.app.schedule("tick", "work", dt.Every("1s"))
-    plan = await world.app.plan_schedule("tick", {"when": dt.Every("2s")}, horizon="7d")
+    plan = await world.app.previews.edit("tick", {"when": dt.Every("2s")}, horizon="7d")
     assert not plan.complete
-    assert (plan.fires.kept, len(plan.fires.withdrawn)) == (MOST_FIRES // 2, MOST_FIRES // 2)
+    assert (plan.fires.kept, len(plan.fires.withdrawn)) == (MAX_FIRES // 2, MAX_FIRES // 2)
 
 
 @pytest.mark.parametrize(
@@ -260,20 +283,30 @@ async def test_too_many_fires_are_not_all_looked_at(world: World) -> None:
         ({}, {"paused": True}, "the schedule is paused"),
         ({}, {"end_at": moment(40 * 24 * HOUR), "when": dt.Cron("0 0 31 * *")}, "months without a day 31"),
         ({}, {"when": dt.Cron("0 0 1 * MON")}, "match either"),
-        ({}, {"when": dt.Cron("30 2 * * *", "Europe/Berlin")}, "on 2026-03-29 the clock jumps from 02:00 to 03:00"),
-        ({}, {"start_at": moment(100 * 24 * HOUR)}, "nothing fires within the horizon: the next fire is at 2026-07"),
+        (
+            {},
+            {"when": dt.Cron("30 2 * * *", "Europe/Berlin")},
+            "on 2026-03-29 the clock jumps from 02:00 to 03:00",
+        ),
+        (
+            {},
+            {"start_at": moment(100 * 24 * HOUR)},
+            "nothing fires within the horizon: the next fire is at 2026-07",
+        ),
     ],
 )
-async def test_what_a_plan_warns_of(world: World, options: dict[str, Any], changes: dict[str, Any], warning: str) -> None:
+async def test_plan_warns(
+    world: World, options: dict[str, Any], changes: dict[str, Any], warning: str
+) -> None:
     await world.app.schedule("tick", "work", dt.Every("1h"), **options)
-    plan = await world.app.plan_schedule("tick", changes)
+    plan = await world.app.previews.edit("tick", changes)
     assert any(warning in line for line in plan.warnings), plan.warnings
 
 
-async def test_max_runs_that_are_spent_are_told(world: World) -> None:
+async def test_plan_warns_of_used_up_max_runs(world: World) -> None:
     await world.app.schedule("tick", "work", dt.Every("1h"))
     world.now += 5 * HOUR
     await world.plan_until(world.now)
-    plan = await world.app.plan_schedule("tick", {"max_runs": 2})
-    assert plan.warnings[0].startswith("max_runs is 2 and 5 fires have come already")
+    plan = await world.app.previews.edit("tick", {"max_runs": 2})
+    assert plan.warnings[0].startswith("max_runs is 2 and it has fired 5 times")
     assert plan.fires.kept == 0

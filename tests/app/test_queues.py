@@ -1,4 +1,4 @@
-"""Queues: paused, resumed and limited by their operator, for all nodes at once (X6)."""
+"""Queues: pausing, resuming and limiting them on all nodes."""
 
 from __future__ import annotations
 
@@ -13,31 +13,47 @@ from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually, soon
 
 
-async def test_queues_are_listed_with_what_is_said_about_them(app: dt.App) -> None:
+async def test_queues_are_listed_with_their_settings(app: dt.App) -> None:
     await app.open()
     await app.submit("work", queue="mail", delay="1h")
-    await app.limit_queue("reports", most=2, rate="100/1m")
+    await app.limit_queue("reports", max_running=2, rate="100/1m")
     await app.pause_queue("mail", "moving house")
     mail, reports = await app.queues()
-    assert (mail.name, mail.paused, mail.pause_note, mail.most, mail.rate) == ("mail", True, "moving house", None, None)
+    assert (mail.name, mail.paused, mail.pause_note, mail.max_running, mail.rate) == (
+        "mail",
+        True,
+        "moving house",
+        None,
+        None,
+    )
     assert mail.paused_at is not None
-    assert (reports.name, reports.paused, reports.most, reports.rate) == ("reports", False, 2, (100, 60_000_000))
+    assert (reports.name, reports.paused, reports.max_running, reports.rate) == (
+        "reports",
+        False,
+        2,
+        (100, 60_000_000),
+    )
 
 
-async def test_each_change_leaves_the_others_alone(app: dt.App) -> None:
+async def test_changing_one_setting_of_a_queue_keeps_the_others(app: dt.App) -> None:
     await app.open()
-    await app.limit_queue("mail", most=3)
+    await app.limit_queue("mail", max_running=3)
     paused = await app.pause_queue("mail")
-    assert (paused.paused, paused.most) == (True, 3)
+    assert (paused.paused, paused.max_running) == (True, 3)
     again = await app.pause_queue("mail", "still")
     assert (again.paused_at, again.pause_note) == (paused.paused_at, "still")
     resumed = await app.resume_queue("mail")
-    assert (resumed.paused, resumed.paused_at, resumed.pause_note, resumed.most) == (False, None, None, 3)
-    assert (await app.limit_queue("mail")).most is None
+    assert (resumed.paused, resumed.paused_at, resumed.pause_note, resumed.max_running) == (
+        False,
+        None,
+        None,
+        3,
+    )
+    assert (await app.limit_queue("mail")).max_running is None
     assert await app.queues() == [dt.Queue("mail")]
 
 
-async def test_a_worker_that_starts_takes_up_every_queue_at_once(app: dt.App) -> None:
+async def test_starting_worker_serves_every_queue_immediately(app: dt.App) -> None:
     @app.task("work")
     async def work() -> None: ...
 
@@ -70,7 +86,7 @@ async def test_nothing_of_a_paused_queue_starts_on_any_node(make_app: MakeApp) -
     assert ran[-1] == "held"
 
 
-async def test_what_runs_goes_on_when_its_queue_is_paused(app: dt.App) -> None:
+async def test_running_job_continues_when_its_queue_is_paused(app: dt.App) -> None:
     started, release = asyncio.Event(), asyncio.Event()
 
     @app.task("held")
@@ -87,7 +103,7 @@ async def test_what_runs_goes_on_when_its_queue_is_paused(app: dt.App) -> None:
 
 
 @pytest.mark.slow
-async def test_no_more_than_its_limit_run_at_once(make_app: MakeApp) -> None:
+async def test_queue_limit_holds_across_nodes(make_app: MakeApp) -> None:
     running: list[int] = []
     peaks: list[int] = []
     release = asyncio.Event()
@@ -104,7 +120,7 @@ async def test_no_more_than_its_limit_run_at_once(make_app: MakeApp) -> None:
     register(first)
     register(second)
     await first.open()
-    await first.limit_queue("narrow", most=3)
+    await first.limit_queue("narrow", max_running=3)
     jobs = await first.submit_many(dt.NewJob("work", queue="narrow") for _ in range(9))
     async with first.running(), second.running():
 
@@ -128,13 +144,15 @@ async def test_no_more_than_its_limit_run_at_once(make_app: MakeApp) -> None:
         ("pause_queue", ("mail", "x" * 501), "note"),
         ("pause_queue", ("mail", "half a \ud800"), "note"),
         ("pause_queue", ("mail", "nul \0"), "note"),
-        ("limit_queue", ("mail", 0), "limit.most"),
-        ("limit_queue", ("mail", True), "limit.most"),
+        ("limit_queue", ("mail", 0), "limit.max_running"),
+        ("limit_queue", ("mail", True), "limit.max_running"),
         ("limit_queue", ("mail", None, "fast"), "limit.rate"),
         ("limit_queue", ("mail", None, "0/1m"), "limit.rate"),
     ],
 )
-async def test_wrong_values_are_refused_by_name(client: dt.App, verb: str, arguments: tuple[Any, ...], field: str) -> None:
+async def test_wrong_values_are_refused_by_name(
+    client: dt.App, verb: str, arguments: tuple[Any, ...], field: str
+) -> None:
     with pytest.raises(dt.InvalidInput) as refused:
         await getattr(client, verb)(*arguments)
     assert refused.value.field == field

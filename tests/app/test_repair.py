@@ -1,4 +1,4 @@
-"""Repairing by hand: moving what waits, looking at attempts, running dead letters again with another payload (O8)."""
+"""Repairs: rescheduling pending jobs, reading attempts, retrying dead letters with another payload."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def sum_task(app: dt.App, **options: Any) -> dt.Task[..., Any]:
     return add
 
 
-async def test_a_pending_job_is_moved(app: dt.App) -> None:
+async def test_pending_job_is_rescheduled(app: dt.App) -> None:
     await app.open()
     job = await app.submit("work", delay="1h")
-    assert await job.move(at=LATER, priority=9) is job
+    assert await job.reschedule(at=LATER, priority=9) is job
     assert (job.due_at, job.priority, job.state) == (LATER, 9, "pending")
-    sooner = await app.move_job(job.id, delay="30m")
+    sooner = await app.reschedule_job(job.id, delay="30m")
     assert (sooner.due_at < LATER, sooner.priority) == (True, 9)
 
 
-async def test_a_moved_job_runs_at_its_new_time(app: dt.App) -> None:
+async def test_rescheduled_job_runs_at_its_new_time(app: dt.App) -> None:
     add = sum_task(app)
     async with app.running():
         job = await add.submit(left=1, right=2, delay="1h")
-        await job.move(delay="0s")
+        await job.reschedule(delay="0s")
         assert (await job.wait("60s")).result == 3
 
 
-async def test_what_runs_or_is_over_cannot_be_moved(app: dt.App) -> None:
+async def test_running_and_final_jobs_cannot_be_rescheduled(app: dt.App) -> None:
     started, release = asyncio.Event(), asyncio.Event()
 
     @app.task("held")
@@ -53,11 +53,11 @@ async def test_what_runs_or_is_over_cannot_be_moved(app: dt.App) -> None:
         job = await held.submit()
         await soon(started)
         with pytest.raises(dt.Conflict, match="running"):
-            await job.move(delay="1h")
+            await job.reschedule(delay="1h")
         release.set()
         await job.wait("60s")
         with pytest.raises(dt.JobFinished, match="succeeded"):
-            await job.move(delay="1h")
+            await job.reschedule(delay="1h")
 
 
 @pytest.mark.parametrize(
@@ -70,19 +70,19 @@ async def test_what_runs_or_is_over_cannot_be_moved(app: dt.App) -> None:
         ({"delay": "soon"}, "delay"),
     ],
 )
-async def test_wrong_moves_are_refused(client: dt.App, changes: dict[str, Any], field: str) -> None:
+async def test_invalid_reschedules_are_refused(client: dt.App, changes: dict[str, Any], field: str) -> None:
     job = await client.submit("work", delay="1h")
     with pytest.raises(dt.InvalidInput) as refused:
-        await job.move(**changes)
+        await job.reschedule(**changes)
     assert refused.value.field == field
 
 
-async def test_moving_what_is_not_there(client: dt.App) -> None:
+async def test_rescheduling_an_unknown_job_is_refused(client: dt.App) -> None:
     with pytest.raises(dt.JobNotFound):
-        await client.move_job("01935c2e-7b3a-7000-8000-000000000000", delay="1h")
+        await client.reschedule_job("01935c2e-7b3a-7000-8000-000000000000", delay="1h")
 
 
-async def test_bad_attempts_are_listed(app: dt.App) -> None:
+async def test_failed_attempts_are_listed(app: dt.App) -> None:
     @app.task("fail", retry=dt.Retry(max_attempts=3, first_delay="0s"))
     async def fail(ctx: dt.Context) -> None:
         raise ValueError(f"number {ctx.attempt}")
@@ -97,14 +97,16 @@ async def test_bad_attempts_are_listed(app: dt.App) -> None:
 
 
 async def test_a_dead_letter_runs_again_with_another_payload(app: dt.App) -> None:
-    add = sum_task(app, unique=True, limit=dt.Limit(2, per="left"), version=2, upgrade=lambda version, payload: payload)
+    add = sum_task(
+        app, unique=True, limit=dt.Limit(2, per="left"), version=2, upgrade=lambda version, payload: payload
+    )
     async with app.running():
         dead = await (await add.submit(left=-1, right=2)).wait("60s")
         assert dead.state == "dead"
         again = await dead.retry(payload={"left": 1, "right": 2})
         await again.wait("60s")
         assert (again.result, again.record.retry_of, again.payload) == (3, dead.id, {"left": 1, "right": 2})
-        assert (again.record.gate, again.record.unique_key) == ("sum/1", 'sum/{"left":1,"right":2}')
+        assert (again.record.limit_key, again.record.unique_key) == ("sum/1", 'sum/{"left":1,"right":2}')
         assert again.record.policies == b'{"version":2}'
         with pytest.raises(dt.JobFinished):
             await dead.retry()
@@ -130,14 +132,15 @@ async def test_every_repair_has_its_blocking_twin(app: dt.App) -> None:
         dead = app.sync.submit("sum", left=-1, right=2).wait("60s")
         again = dead.retry(payload={"left": 1, "right": 2}).wait("60s", raise_on_failure=True)
         late = app.sync.submit("sum", left=1, right=1, delay="1h")
-        late.move(priority=9)
+        late.reschedule(priority=9)
         paused = app.sync.pause_queue("mail").paused
         return [
             again.result,
-            [one.ending for one in dead.attempts()] == [one.ending for one in app.sync.read_attempts(dead.id)],
-            app.sync.move_job(late.id, at=LATER).due_at,
+            [one.ending for one in dead.attempts()]
+            == [one.ending for one in app.sync.read_attempts(dead.id)],
+            app.sync.reschedule_job(late.id, at=LATER).due_at,
             late.refresh().priority,
-            [paused, app.sync.resume_queue("mail").paused, app.sync.limit_queue("mail", 2).most],
+            [paused, app.sync.resume_queue("mail").paused, app.sync.limit_queue("mail", 2).max_running],
             "mail" in [queue.name for queue in app.sync.queues()],
         ]
 

@@ -1,4 +1,4 @@
-"""Resources, middleware and hooks on an app that runs (X9)."""
+"""Resources, middleware and hooks on an app that runs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ async def test_middleware_and_hooks_surround_every_attempt(memory_app: dt.App) -
     assert events == ["in", "attempt 1", "ValueError('once')", "out", "in", "attempt 2", "well", "out"]
 
 
-async def test_on_failure_hears_of_timeouts_and_of_an_exit_but_not_of_a_cancellation(memory_app: dt.App) -> None:
+async def test_on_failure_hears_of_timeouts_and_of_an_exit_but_not_of_a_cancellation(
+    memory_app: dt.App,
+) -> None:
     heard: list[BaseException] = []
     started = asyncio.Event()
     once = dt.Retry(max_attempts=1)

@@ -1,4 +1,4 @@
-"""A node at work: order, isolation between jobs, a blocked loop, unknown tasks, several nodes (P3, P5, G1, G9)."""
+"""A node at work: order, isolation between jobs, a blocked loop, unknown tasks, several nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ var: ContextVar[str] = ContextVar("var", default="clean")
 
 
 async def test_urgent_jobs_start_first_and_equals_in_order(app: dt.App) -> None:
-    """D6."""
     order: list[int] = []
 
     @app.task("work")
@@ -39,7 +38,7 @@ async def test_urgent_jobs_start_first_and_equals_in_order(app: dt.App) -> None:
     assert order == [1, 4, 2, 3, 5, 0]
 
 
-async def test_no_more_than_the_slots_run_at_once(memory_app: dt.App) -> None:
+async def test_concurrency_is_never_exceeded(memory_app: dt.App) -> None:
     at_once: list[int] = []
     now = 0
     release = asyncio.Event()
@@ -85,7 +84,9 @@ async def test_context_variables_do_not_leak_from_job_to_job(memory_app: dt.App,
     assert var.get() == "clean"
 
 
-async def test_a_context_variable_that_cannot_be_compared_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_context_variable_that_cannot_be_compared_disturbs_no_job(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     class Incomparable:
         def __eq__(self, other: object) -> bool:
             raise ValueError("the truth value is ambiguous")
@@ -109,7 +110,7 @@ async def test_a_context_variable_that_cannot_be_compared_disturbs_nobody(caplog
 
 @pytest.mark.slow
 async def test_a_task_that_blocks_the_event_loop_keeps_its_lease(make_app: MakeApp) -> None:
-    """G1. A second node, in a thread of its own, would take the job over if the heart stood still."""
+    """A second node, in a thread of its own, would take the job over if the heart stood still."""
     app, other = make_app(), make_app()
     watching, enough = threading.Event(), threading.Event()
 
@@ -137,7 +138,6 @@ async def test_a_task_that_blocks_the_event_loop_keeps_its_lease(make_app: MakeA
 
 
 async def test_a_job_waits_for_a_node_that_knows_its_task(make_app: MakeApp) -> None:
-    """G9."""
     ignorant, knowing, client = make_app(), make_app(), make_app()
 
     @ignorant.task("other")
@@ -159,8 +159,7 @@ async def test_a_job_waits_for_a_node_that_knows_its_task(make_app: MakeApp) -> 
     assert (job.state, job.result, job.attempt) == ("succeeded", "done", 1)
 
 
-async def test_two_nodes_share_the_work_and_double_none(make_app: MakeApp) -> None:
-    """C7, I3."""
+async def test_two_nodes_share_the_jobs_without_running_any_twice(make_app: MakeApp) -> None:
     ran: Counter[int] = Counter()
     by: Counter[int] = Counter()
     apps = [make_app(), make_app()]
@@ -219,8 +218,7 @@ async def test_a_planner_without_a_worker_runs_nothing(app: dt.App) -> None:
             await job.wait("200ms")
 
 
-async def test_shutdown_waits_for_what_runs_and_gives_back_the_rest(app: dt.App) -> None:
-    """P10."""
+async def test_shutdown_waits_for_running_jobs_and_releases_the_rest(app: dt.App) -> None:
     started, release = asyncio.Event(), asyncio.Event()
     ran: list[int] = []
 
@@ -242,8 +240,8 @@ async def test_shutdown_waits_for_what_runs_and_gives_back_the_rest(app: dt.App)
     assert {((await job.refresh()).state, job.failures) for job in rest} == {(dt.State.PENDING, 0)}
 
 
-async def test_shutdown_gives_back_what_was_claimed_ahead_of_time(app: dt.App) -> None:
-    """P10: claimed and not started, so others may have it at once."""
+async def test_shutdown_releases_prefetched_jobs(app: dt.App) -> None:
+    """Claimed and not started, so others may have it at once."""
     ran: list[int] = []
 
     @app.task("work")
@@ -262,8 +260,8 @@ async def test_shutdown_gives_back_what_was_claimed_ahead_of_time(app: dt.App) -
     assert (job.state, job.failures, ran) in (("pending", 0, []), ("succeeded", 0, [1]))
 
 
-async def test_what_outlasts_the_grace_period_is_given_back_and_runs_elsewhere(make_app: MakeApp) -> None:
-    """P10: interrupted by us, so not the task's failure."""
+async def test_job_that_outlasts_the_grace_period_runs_elsewhere(make_app: MakeApp) -> None:
+    """Interrupted by us, so not the task's failure."""
     first, second = make_app(), make_app()
     started = asyncio.Event()
 
@@ -286,8 +284,7 @@ async def test_what_outlasts_the_grace_period_is_given_back_and_runs_elsewhere(m
         assert (await handle.wait("60s")).result == 2
 
 
-async def test_a_second_interrupt_waits_no_longer(app: dt.App) -> None:
-    """G11."""
+async def test_second_interrupt_ends_the_node_without_waiting(app: dt.App) -> None:
     started = asyncio.Event()
 
     @app.task("work")
@@ -305,7 +302,6 @@ async def test_a_second_interrupt_waits_no_longer(app: dt.App) -> None:
 
 @pytest.mark.slow
 async def test_a_task_that_ignores_the_end_does_not_hold_up_the_node(memory_app: dt.App) -> None:
-    """G3."""
     started = asyncio.Event()
     release = asyncio.Event()
 
@@ -324,7 +320,7 @@ async def test_a_task_that_ignores_the_end_does_not_hold_up_the_node(memory_app:
     release.set()
 
 
-async def test_a_body_that_raises_still_ends_the_node(memory_app: dt.App) -> None:
+async def test_node_ends_when_the_block_raises(memory_app: dt.App) -> None:
     with pytest.raises(ZeroDivisionError):
         async with memory_app.running():
             raise ZeroDivisionError
@@ -347,12 +343,12 @@ async def test_run_async_ends_when_cancelled(memory_app: dt.App) -> None:
         await life
 
 
-async def test_a_worker_knows_how_many_others_come_for_the_same_jobs(make_app: MakeApp) -> None:
-    """By its heartbeat, and its claims go by it: see the tests of the claimer."""
+async def test_heartbeat_counts_the_other_workers(make_app: MakeApp) -> None:
+    """Claims depend on it: see the tests of the claimer."""
     one, other = make_app(), make_app()
 
     def peers(node: Any) -> int:
-        found: int = node._incarnation._claimer._peers()
+        found: int = node.heartbeat.peers
         return found
 
     async with one.running(lease="2.5s") as here:

@@ -1,4 +1,4 @@
-"""A schedule's life: fires, pause, resume, trigger, edit, removal, and runs that are bounded (P2, I-1, I-2, I-3)."""
+"""The life of a schedule: fires, pause, resume, trigger, edit, removal and bounded runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def ticks(app: dt.App) -> list[tuple[datetime, datetime]]:
     return seen
 
 
-async def test_each_fire_becomes_one_job_and_none_starts_early(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
+async def test_each_fire_becomes_one_job_and_none_starts_early(
+    app: dt.App, ticks: list[tuple[datetime, datetime]]
+) -> None:
     async with app.running(lookahead=LOOKAHEAD):
         await app.schedule("often", "tick", dt.Every("100ms"), missed="all")
         jobs = await jobs_of(app, "often", 5, state="succeeded")
@@ -50,18 +52,28 @@ async def test_each_fire_becomes_one_job_and_none_starts_early(app: dt.App, tick
     assert [job.schedule for job in jobs] == ["often"] * len(jobs)
 
 
-async def test_fires_are_planned_ahead_with_what_the_schedule_says(app: dt.App) -> None:
+async def test_planned_fires_have_the_options_of_their_schedule(app: dt.App) -> None:
     async with app.running(lookahead="30s"):
-        await app.schedule("ahead", "elsewhere", dt.Every("5s"), payload={"n": 1}, queue="slow", priority=1, jitter="2s", labels={"a": "b"})
+        await app.schedule(
+            "ahead",
+            "elsewhere",
+            dt.Every("5s"),
+            payload={"n": 1},
+            queue="slow",
+            priority=1,
+            jitter="2s",
+            labels={"a": "b"},
+        )
         jobs = await jobs_of(app, "ahead", 5)
-    assert {(job.task, job.queue, job.priority, job.state, *job.payload.items(), *job.labels.items()) for job in jobs} == {
-        ("elsewhere", "slow", 1, dt.State.PENDING, ("n", 1), ("a", "b"))
-    }
+    assert {
+        (job.task, job.queue, job.priority, job.state, *job.payload.items(), *job.labels.items())
+        for job in jobs
+    } == {("elsewhere", "slow", 1, dt.State.PENDING, ("n", 1), ("a", "b"))}
     assert all(job.fire_time.second % 5 == 0 and job.fire_time.microsecond == 0 for job in jobs)
 
 
 @pytest.mark.slow
-async def test_it_shows_what_has_fired_and_what_comes_though_the_planner_is_ahead(app: dt.App) -> None:
+async def test_view_shows_past_and_next_fires_while_the_planner_is_ahead(app: dt.App) -> None:
     async with app.running(lookahead="30s"):
         await app.schedule("ahead", "elsewhere", dt.Every("5s"))
         await jobs_of(app, "ahead", 5)
@@ -81,9 +93,11 @@ async def test_it_shows_what_has_fired_and_what_comes_though_the_planner_is_ahea
     assert view.runs >= 1
 
 
-async def test_what_is_only_planned_has_not_fired(app: dt.App) -> None:
+async def test_planned_fire_does_not_count_as_fired(app: dt.App) -> None:
     async with app.running(lookahead="6h"):
-        await app.schedule("ahead", "elsewhere", dt.Every("1h", anchor=datetime.now(UTC) + timedelta(minutes=30)))
+        await app.schedule(
+            "ahead", "elsewhere", dt.Every("1h", anchor=datetime.now(UTC) + timedelta(minutes=30))
+        )
         await jobs_of(app, "ahead", 5)
         assert [(view.runs, view.last_fire_time) for view in await app.schedules()] == [(0, None)]
 
@@ -98,7 +112,7 @@ async def test_jitter_spreads_within_its_bounds_and_keeps_the_fire_time(app: dt.
     assert len(set(delays)) > 40
 
 
-async def test_max_runs_ends_it(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
+async def test_max_runs_ends_a_schedule(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
     async with app.running(lookahead=LOOKAHEAD):
         await app.schedule("thrice", "tick", dt.Every("100ms"), max_runs=3, missed="all")
         await jobs_of(app, "thrice", 3, state="succeeded")
@@ -108,20 +122,22 @@ async def test_max_runs_ends_it(app: dt.App, ticks: list[tuple[datetime, datetim
 
 
 @pytest.mark.slow
-async def test_end_at_ends_it(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
+async def test_end_at_ends_a_schedule(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
     async with app.running(lookahead=LOOKAHEAD):
         end = datetime.now(UTC) + timedelta(seconds=2)
         await app.schedule("bounded", "tick", dt.Every("100ms"), end_at=end, missed="all")
 
         async def over() -> bool:
-            return (await app.get_schedule("bounded")).next_fire_time is None and await app.jobs(state="pending") == []
+            return (await app.get_schedule("bounded")).next_fire_time is None and await app.jobs(
+                state="pending"
+            ) == []
 
         await eventually(over)
     assert ticks
     assert all(fire_time <= end for fire_time, _ in ticks)
 
 
-async def test_pausing_withdraws_what_has_not_started(app: dt.App) -> None:
+async def test_pausing_withdraws_planned_fires(app: dt.App) -> None:
     async with app.running(lookahead="30s"):
         await app.schedule("ahead", "elsewhere", dt.Every("5s"))
         await jobs_of(app, "ahead", 5)
@@ -136,13 +152,13 @@ async def test_pausing_withdraws_what_has_not_started(app: dt.App) -> None:
     assert len({job.fire_time for job in again}) == len(again)
 
 
-async def test_resuming_what_is_not_paused_changes_nothing(memory_app: dt.App) -> None:
+async def test_resuming_a_running_schedule_changes_nothing(memory_app: dt.App) -> None:
     await memory_app.open()
     view = await memory_app.schedule("name", "work", dt.Every("1h"))
     assert (await memory_app.resume("name")).version == view.version
 
 
-async def test_what_fell_into_the_pause_stays_out(app: dt.App) -> None:
+async def test_fires_during_a_pause_are_not_made_up_for(app: dt.App) -> None:
     await app.open()
     await app.schedule("name", "work", dt.Every("100ms"))
     await app.pause("name")
@@ -152,7 +168,9 @@ async def test_what_fell_into_the_pause_stays_out(app: dt.App) -> None:
     assert view.next_fire_time > before
 
 
-async def test_a_trigger_runs_now_beside_the_fires(app: dt.App, ticks: list[tuple[datetime, datetime]]) -> None:
+async def test_trigger_runs_now_in_addition_to_the_fires(
+    app: dt.App, ticks: list[tuple[datetime, datetime]]
+) -> None:
     async with app.running():
         await app.schedule("rare", "tick", dt.Cron("0 0 1 1 *"))
         await app.pause("rare")
@@ -162,7 +180,7 @@ async def test_a_trigger_runs_now_beside_the_fires(app: dt.App, ticks: list[tupl
     assert len(ticks) == 1
 
 
-async def test_an_edit_withdraws_future_fires_and_plans_anew(app: dt.App) -> None:
+async def test_edit_withdraws_future_fires_and_plans_new_ones(app: dt.App) -> None:
     async with app.running(lookahead="30s"):
         await app.schedule("name", "elsewhere", dt.Every("5s"), payload={"v": 1})
         await jobs_of(app, "name", 4)
@@ -277,7 +295,6 @@ async def test_overlap_cancel_previous_stops_the_first(app: dt.App, work: Overla
 
 @pytest.mark.slow
 async def test_only_one_of_two_nodes_runs_a_fire(make_app: MakeApp) -> None:
-    """P3, S3."""
     seen: list[datetime] = []
     apps = [make_app(), make_app()]
     for app in apps:

@@ -1,4 +1,4 @@
-"""Declaring schedules: every kind of when, repeated declaration, and what is refused (P1, X1)."""
+"""Declaring schedules: every kind of when, repeated declaration, and what is refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,15 @@ async def test_the_view_shows_what_was_declared(app: dt.App) -> None:
     async def work(n: int) -> None: ...
 
     await app.open()
-    view = await app.schedule("nightly", work, dt.Cron("0 3 * * *"), payload={"n": 1}, overlap="skip", owner="ann", labels={"a": "b"})
+    view = await app.schedule(
+        "nightly",
+        work,
+        dt.Cron("0 3 * * *"),
+        payload={"n": 1},
+        overlap="skip",
+        owner="ann",
+        labels={"a": "b"},
+    )
     assert (view.name, view.version, view.task, view.payload) == ("nightly", 1, "work", {"n": 1})
     assert (view.queue, view.priority, view.overlap) == ("slow", 3, "skip")
     assert (view.paused, view.pause_note, view.runs, view.last_fire_time) == (False, None, 0, None)
@@ -68,7 +76,7 @@ async def test_declaring_the_same_again_changes_nothing(app: dt.App) -> None:
     assert await app.schedule("name", "work", dt.Every("1h"), **options) == first
 
 
-async def test_a_different_one_needs_replace(app: dt.App) -> None:
+async def test_different_schedule_of_the_same_name_needs_replace(app: dt.App) -> None:
     await app.open()
     first = await app.schedule("name", "work", dt.Every("1h"))
     with pytest.raises(dt.ScheduleExists, match="replace=True"):
@@ -80,13 +88,13 @@ async def test_a_different_one_needs_replace(app: dt.App) -> None:
     assert (changed.id, changed.version, changed.when) == (first.id, 2, dt.Every("2h"))
 
 
-async def test_replacing_what_is_not_there_creates_it(app: dt.App) -> None:
+async def test_replace_creates_a_missing_schedule(app: dt.App) -> None:
     await app.open()
     assert (await app.schedule("name", "work", dt.Every("1h"), replace=True)).version == 1
 
 
 @pytest.mark.slow
-async def test_one_that_is_over_may_be_declared_again(app: dt.App) -> None:
+async def test_ended_schedule_can_be_declared_again(app: dt.App) -> None:
     """A process that restarts after the instant declares the same as before: nothing to complain about."""
 
     @app.task("work")
@@ -144,14 +152,14 @@ async def test_wrong_options_are_refused_by_name(client: dt.App, options: dict[s
     assert await client.schedules() == []
 
 
-async def test_unknown_options_bring_a_suggestion(client: dt.App) -> None:
+async def test_unknown_option_error_suggests_a_known_one(client: dt.App) -> None:
     with pytest.raises(dt.UnknownOption, match="did you mean 'overlap'"):
         await client.schedule("name", "work", dt.Every("1h"), overlapp="skip")
-    with pytest.raises(dt.UnknownOption, match="known are payload, missed"):
+    with pytest.raises(dt.UnknownOption, match="known are payload, delivery"):
         await client.schedule("name", "work", dt.Every("1h"), zzz=1)
 
 
-async def test_the_payload_must_fit_the_task(client: dt.App) -> None:
+async def test_payload_must_match_the_task(client: dt.App) -> None:
     @client.task("work")
     async def work(customer: str) -> None: ...
 
@@ -162,13 +170,12 @@ async def test_the_payload_must_fit_the_task(client: dt.App) -> None:
 
 
 @pytest.mark.parametrize("when", ["0 * * * *", None, timedelta(hours=1), FAR])
-async def test_what_is_no_when_is_refused(client: dt.App, when: Any) -> None:
+async def test_invalid_when_is_refused(client: dt.App, when: Any) -> None:
     with pytest.raises(dt.InvalidInput, match="Cron, Every, At or RRule"):
         await client.schedule("name", "work", when)
 
 
-async def test_one_that_never_fires_is_refused(client: dt.App) -> None:
-    """E8."""
+async def test_schedule_that_never_fires_is_refused(client: dt.App) -> None:
     with pytest.raises(dt.NeverFires):
         dt.Cron(NEVER)
     with pytest.raises(dt.NeverFires):
@@ -176,11 +183,12 @@ async def test_one_that_never_fires_is_refused(client: dt.App) -> None:
     with pytest.raises(dt.NeverFires):
         await client.schedule("name", "work", dt.Every("1h"), end_at=datetime(2001, 1, 1, tzinfo=UTC))
     with pytest.raises(dt.NeverFires):
-        await client.schedule("name", "work", dt.Cron("0 0 1 1 *"), start_at=FAR, end_at=FAR + timedelta(hours=1))
+        await client.schedule(
+            "name", "work", dt.Cron("0 0 1 1 *"), start_at=FAR, end_at=FAR + timedelta(hours=1)
+        )
 
 
 def test_unknown_zones_and_unreadable_expressions_are_refused() -> None:
-    """E7."""
     with pytest.raises(dt.UnknownZone):
         dt.Cron("0 9 * * *", tz="Europe/Atlantis")
     for expression in ("", "0 9 * *", "61 * * * *", "every day"):
@@ -202,15 +210,16 @@ async def test_schedules_are_listed_by_name(app: dt.App) -> None:
     assert [view.name for view in await app.schedules(limit=1, after="a")] == ["b"]
 
 
-async def test_a_name_that_names_no_schedule(app: dt.App) -> None:
+async def test_unknown_schedule_name_is_refused(app: dt.App) -> None:
     await app.open()
     for verb in (app.get_schedule, app.pause, app.resume, app.trigger, app.remove):
         with pytest.raises(dt.ScheduleNotFound, match="nightly"):
             await verb("nightly")
 
 
-async def test_a_schedule_follows_its_task(app: dt.App) -> None:
-    """A new release gives the task another queue and a limit: the declaration that says nothing of them needs no replace."""
+async def test_redeclared_schedule_takes_new_task_defaults(app: dt.App) -> None:
+    """A new release gives the task another queue and a limit: the declaration that says nothing of them needs
+    no replace."""
     await app.open()
     before = dt.App(app.store)
     after = dt.App(app.store)
@@ -218,7 +227,14 @@ async def test_a_schedule_follows_its_task(app: dt.App) -> None:
     @before.task("follow")
     async def old(n: int) -> None: ...
 
-    @after.task("follow", queue="other", priority=7, limit=dt.Limit(1), version=2, upgrade=lambda version, payload: payload)
+    @after.task(
+        "follow",
+        queue="other",
+        priority=7,
+        limit=dt.Limit(1),
+        version=2,
+        upgrade=lambda version, payload: payload,
+    )
     async def new(n: int) -> None: ...
 
     await before.open()

@@ -1,4 +1,4 @@
-"""`app.run()` in a process of its own: the first signal ends it in order, the second at once (P10, G11)."""
+"""`app.run()` in its own process: the first signal lets jobs finish, the second ends it immediately."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def submitted(url: str) -> Iterator[dt.App]:
 
 
 def start(url: str) -> subprocess.Popen[str]:
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
     return process
@@ -65,7 +67,9 @@ def outcome(process: subprocess.Popen[str]) -> tuple[list[str], int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_first_signal_lets_running_jobs_finish(submitted: dt.App, url: str, number: signal.Signals) -> None:
+def test_the_first_signal_lets_running_jobs_finish(
+    submitted: dt.App, url: str, number: signal.Signals
+) -> None:
     job = submitted.sync.submit("slow", seconds=0.5)
     process = start(url)
     process.send_signal(number)

@@ -1,4 +1,4 @@
-"""Submitting: what is accepted is durable and exact, what is wrong is refused where it was written, naming field and remedy."""
+"""Submitting one job: options are stored exactly, and errors name the field and what to do."""
 
 from __future__ import annotations
 
@@ -29,21 +29,37 @@ def strict(client: dt.App) -> dt.Task[..., Any]:
     return strict
 
 
-async def test_what_was_asked_for_is_what_is_stored(app: dt.App) -> None:
+async def test_options_of_submit_are_stored(app: dt.App) -> None:
     await app.open()
     job = await app.submit(
-        "invoice.send", customer="Ünï", at=SOON, priority=8, queue="billing", unique_key="k", owner="ann", labels={"team": "a"}
+        "invoice.send",
+        customer="Ünï",
+        at=SOON,
+        priority=8,
+        queue="billing",
+        unique_key="k",
+        owner="ann",
+        labels={"team": "a"},
     )
     assert job.created
     await job.refresh()
-    assert (job.task, job.payload, job.queue, job.priority) == ("invoice.send", {"customer": "Ünï"}, "billing", 8)
+    assert (job.task, job.payload, job.queue, job.priority) == (
+        "invoice.send",
+        {"customer": "Ünï"},
+        "billing",
+        8,
+    )
     assert (job.fire_time, job.due_at, job.state, job.attempt) == (SOON, SOON, dt.State.PENDING, 0)
-    assert (job.labels, job.record.owner, job.started_at, job.finished_at) == ({"team": "a"}, "ann", None, None)
+    assert (job.labels, job.record.owner, job.started_at, job.finished_at) == (
+        {"team": "a"},
+        "ann",
+        None,
+        None,
+    )
     assert (await app.get_job(str(job.id))).id == job.id
 
 
 async def test_an_instant_is_the_same_in_every_offset(app: dt.App) -> None:
-    """E11."""
     await app.open()
     elsewhere = SOON.astimezone(timezone(timedelta(hours=5, minutes=30)))
     job = await (await app.submit("work", at=elsewhere)).refresh()
@@ -60,7 +76,6 @@ async def test_a_delay_counts_from_now(app: dt.App) -> None:
 
 
 async def test_an_instant_in_the_past_runs_now(app: dt.App) -> None:
-    """E14."""
 
     @app.task("work")
     async def work(ctx: dt.Context) -> str:
@@ -87,7 +102,7 @@ async def test_a_unique_key_is_held_by_one_live_job(app: dt.App) -> None:
     assert third.id != first.id
 
 
-async def test_defaults_of_the_task_hold_unless_the_call_says_otherwise(app: dt.App) -> None:
+async def test_call_options_take_precedence_over_task_defaults(app: dt.App) -> None:
     @app.task("work", queue="slow", priority=2)
     async def work() -> None: ...
 
@@ -98,7 +113,13 @@ async def test_defaults_of_the_task_hold_unless_the_call_says_otherwise(app: dt.
 
 
 async def test_every_json_value_comes_back_as_it_was(app: dt.App) -> None:
-    value = {"": None, "a": [1, -1.5, 1e308, True, "𝄞\n\\u0000"], "deep": nested(28), "big": 2**80, "empty": {}}
+    value = {
+        "": None,
+        "a": [1, -1.5, 1e308, True, "𝄞\n\\u0000"],
+        "deep": nested(28),
+        "big": 2**80,
+        "empty": {},
+    }
     await app.open()
     job = await (await app.submit("work", value=value)).refresh()
     assert job.payload == {"value": value}
@@ -162,7 +183,6 @@ async def test_wrong_options_are_refused_by_name(client: dt.App, options: dict[s
     ],
 )
 async def test_payloads_that_json_or_a_store_cannot_hold_are_refused(client: dt.App, value: Any) -> None:
-    """C18."""
     with pytest.raises(dt.InvalidPayload):
         await client.submit("work", value=value)
     assert await client.jobs() == []
@@ -182,7 +202,7 @@ async def test_a_payload_cannot_contain_itself(client: dt.App) -> None:
         await client.submit("work", value=circle)
 
 
-async def test_an_unknown_argument_brings_a_suggestion(strict: dt.Task[..., Any]) -> None:
+async def test_unknown_argument_error_suggests_a_known_one(strict: dt.Task[..., Any]) -> None:
     with pytest.raises(dt.UnknownOption, match="did you mean 'customer'") as refused:
         await strict.submit(custmer="c1", customer="c1")
     assert refused.value.field == "custmer"
@@ -190,7 +210,7 @@ async def test_an_unknown_argument_brings_a_suggestion(strict: dt.Task[..., Any]
         await strict.submit(customer="c1", zzz=1)
 
 
-async def test_a_mistyped_option_brings_a_suggestion(strict: dt.Task[..., Any]) -> None:
+async def test_mistyped_option_error_suggests_the_option(strict: dt.Task[..., Any]) -> None:
     with pytest.raises(dt.UnknownOption, match="did you mean 'priority'"):
         await strict.submit(customer="c1", prioritty=3)
 
@@ -203,7 +223,7 @@ async def test_a_missing_argument_is_named(client: dt.App, strict: dt.Task[..., 
 
 
 @pytest.mark.parametrize("task", [None, 3, print, ["a"]])
-async def test_what_is_no_task_is_refused(client: dt.App, task: Any) -> None:
+async def test_submitting_something_other_than_a_task_is_refused(client: dt.App, task: Any) -> None:
     with pytest.raises(dt.TaskNotFound, match=r"@app\.task"):
         await client.submit(task)
 
@@ -235,7 +255,6 @@ async def test_a_limit_must_be_a_count(client: dt.App, limit: Any) -> None:
 
 
 async def test_tenants_do_not_see_each_other(make_app: MakeApp) -> None:
-    """I16."""
     ours, theirs = make_app(tenant="ours"), make_app(tenant="theirs")
     await ours.open()
     await theirs.open()
@@ -249,6 +268,6 @@ async def test_tenants_do_not_see_each_other(make_app: MakeApp) -> None:
 
 
 @pytest.mark.parametrize("job_id", ["", "nonsense", None, 5, "01935c2e-7b3a-7000-8000-000000000000"])
-async def test_ids_that_name_no_job(client: dt.App, job_id: Any) -> None:
+async def test_unknown_job_ids_are_refused(client: dt.App, job_id: Any) -> None:
     with pytest.raises(dt.JobNotFound):
         await client.get_job(job_id)

@@ -12,22 +12,24 @@ import duetime as dt
 LATER = datetime(2031, 1, 1, tzinfo=UTC)
 
 
-async def test_all_are_stored_in_the_order_given(app: dt.App) -> None:
+async def test_jobs_are_stored_in_the_given_order(app: dt.App) -> None:
     await app.open()
-    handles = await app.submit_many([dt.NewJob("work", {"n": n}, delay="1h", priority=n % 10) for n in range(500)])
+    handles = await app.submit_many(
+        [dt.NewJob("work", {"n": n}, delay="1h", priority=n % 10) for n in range(500)]
+    )
     assert len({handle.id for handle in handles}) == 500
     for n in (0, 123, 499):
         job = await handles[n].refresh()
         assert (job.payload, job.priority) == ({"n": n}, n % 10)
 
 
-async def test_nothing_to_submit_is_fine(app: dt.App) -> None:
+async def test_empty_batch_stores_nothing(app: dt.App) -> None:
     await app.open()
     assert await app.submit_many([]) == []
     assert await app.submit_many(iter(())) == []
 
 
-async def test_they_run(app: dt.App) -> None:
+async def test_jobs_of_a_batch_run(app: dt.App) -> None:
     seen: set[int] = set()
 
     @app.task("work")
@@ -56,7 +58,7 @@ async def test_they_run(app: dt.App) -> None:
         dt.NewJob(None, {"n": 1}),
     ],
 )
-async def test_one_wrong_job_refuses_them_all(client: dt.App, wrong: dt.NewJob) -> None:
+async def test_one_invalid_job_refuses_the_batch(client: dt.App, wrong: dt.NewJob) -> None:
     @client.task("work")
     async def work(n: int) -> None: ...
 
@@ -65,7 +67,7 @@ async def test_one_wrong_job_refuses_them_all(client: dt.App, wrong: dt.NewJob) 
     assert await client.jobs() == []
 
 
-async def test_a_unique_key_taken_answers_with_its_holder(app: dt.App) -> None:
+async def test_taken_unique_key_returns_its_job(app: dt.App) -> None:
     await app.open()
     holder = await app.submit("work", unique_key="k", delay="1h")
     free, taken, again = await app.submit_many(
@@ -76,7 +78,7 @@ async def test_a_unique_key_taken_answers_with_its_holder(app: dt.App) -> None:
     assert len(await app.jobs()) == 2
 
 
-async def test_what_is_no_new_job_is_refused(client: dt.App) -> None:
+async def test_batch_item_that_is_not_a_new_job_is_refused(client: dt.App) -> None:
     wrong: list[Any] = [{"task": "work"}, "work", ("work",)]
     for job in wrong:
         with pytest.raises(dt.InvalidInput, match="NewJob"):

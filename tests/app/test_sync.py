@@ -1,4 +1,4 @@
-"""The blocking face: every call of the App, from threads, scripts and servers that fork (P1)."""
+"""The blocking face: every call of the App, from threads, scripts and servers that fork."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.sync import SyncApp, SyncJob
+from duetime.app.listing import JobQuery
+from duetime.app.services import Services
+from duetime.app.sync import SyncApp, SyncJob
 
 PROGRAM = """
 import os, sys
@@ -58,38 +60,37 @@ atexit.register(app.sync.close)  # as the adapter for Flask does
 app.sync.submit("work")
 print(len(app.sync.jobs()))
 """
-# Of the event loop, or for those who build on the app.
-ONLY_ASYNC = {
-    "run_async",
-    "moment",
-    "read_job",
-    "wait_for",
-    "draft_job",
-    "draft_jobs",
-    "find_key",
-    "note_key_use",
-    "apply_edit",
-    "plan_edit",
-    "declared_schedule",
-    "defaults_for",
-}
+# Of the event loop, or calls of handles.
+ONLY_ASYNC = {"run_async", "read_job", "wait_for"}
 
 
 def coroutines(kind: type) -> dict[str, Any]:
-    return {name: value for name, value in inspect.getmembers(kind, inspect.iscoroutinefunction) if not name.startswith("_")}
+    calls = inspect.getmembers(kind, lambda value: inspect.iscoroutinefunction(inspect.unwrap(value)))
+    return {name: call for name, call in calls if not name.startswith("_")}
 
 
 @pytest.mark.parametrize(("asynchronous", "blocking"), [(dt.App, SyncApp), (dt.JobHandle, SyncJob)])
-def test_every_call_has_its_blocking_twin(asynchronous: type, blocking: type) -> None:
+def test_every_call_has_a_blocking_twin_with_the_same_signature(asynchronous: type, blocking: type) -> None:
     calls = {name: call for name, call in coroutines(asynchronous).items() if name not in ONLY_ASYNC}
     assert len(calls) > 5
     for name, call in calls.items():
-        twin = inspect.signature(getattr(blocking, name)).parameters
-        free = any(parameter.kind is parameter.VAR_KEYWORD for parameter in twin.values())
-        assert free or list(twin) == list(inspect.signature(call).parameters), name
+        twin = inspect.signature(getattr(blocking, name))
+        assert list(twin.parameters) == list(inspect.signature(call).parameters), name
 
 
-async def test_jobs(app: dt.App) -> None:
+def test_every_service_has_blocking_calls() -> None:
+    app = dt.App("memory://")
+    services = vars(Services(app.context)).keys() - {"context", "event_feed"}
+    assert len(services) > 10
+    assert all(hasattr(app.sync, name) for name in services)
+    assert app.sync.queues() == app.sync.queues.counted() == []
+    assert app.sync.bulk.jobs("cancel", JobQuery()).done == 0
+    with pytest.raises(AttributeError, match="no call 'submitt'"):
+        app.sync.submitt("work")
+    app.sync.close()
+
+
+async def test_blocking_calls_of_jobs(app: dt.App) -> None:
     @app.task("add")
     async def add(left: int, right: int) -> int:
         return left + right
@@ -112,7 +113,7 @@ async def test_jobs(app: dt.App) -> None:
         assert await asyncio.to_thread(script) == [3, "succeeded", 7, "cancelled", 2, True]
 
 
-async def test_schedules(app: dt.App) -> None:
+async def test_blocking_calls_of_schedules(app: dt.App) -> None:
     def script() -> list[Any]:
         sync = app.sync
         sync.migrate()
@@ -132,7 +133,7 @@ async def test_schedules(app: dt.App) -> None:
     assert await asyncio.to_thread(script) == [1, "note", False, "name", ["name"], 0, []]
 
 
-async def test_dead_letters(app: dt.App) -> None:
+async def test_blocking_calls_of_dead_letters(app: dt.App) -> None:
     @app.task("fail", retry=dt.Retry(max_attempts=1))
     async def fail() -> None:
         raise ValueError
@@ -149,7 +150,7 @@ async def test_dead_letters(app: dt.App) -> None:
         assert await asyncio.to_thread(script) == ["dead", "discarded", "dead"]
 
 
-def test_refusals_are_raised_where_the_call_was_made() -> None:
+def test_errors_are_raised_in_the_calling_thread() -> None:
     app = dt.App("memory://")
     with pytest.raises(dt.InvalidInput, match="priority"):
         app.sync.submit("work", priority=10)
@@ -158,7 +159,7 @@ def test_refusals_are_raised_where_the_call_was_made() -> None:
     app.sync.close()
 
 
-def test_many_threads_may_begin_at_once(tmp_path: Path) -> None:
+def test_many_threads_can_make_the_first_call_together(tmp_path: Path) -> None:
     others = set(threading.enumerate())  # an earlier test's may still be on their way out
     app = dt.App(f"sqlite:///{tmp_path}/duetime.db")
     with ThreadPoolExecutor(8) as threads:
@@ -168,7 +169,7 @@ def test_many_threads_may_begin_at_once(tmp_path: Path) -> None:
     assert not any(thread.name.startswith("duetime") for thread in set(threading.enumerate()) - others)
 
 
-def test_closed_it_opens_itself_again() -> None:
+def test_closed_face_opens_itself_again() -> None:
     app = dt.App("memory://")
     app.sync.close()
     job = app.sync.submit("work", delay="1h")
@@ -178,7 +179,7 @@ def test_closed_it_opens_itself_again() -> None:
     app.sync.close()
 
 
-def test_a_handle_outlives_a_close() -> None:
+def test_handle_works_after_the_face_was_closed() -> None:
     app = dt.App("memory://")
     job = app.sync.submit("work", delay="1h")
     app.sync.close()
@@ -189,7 +190,7 @@ def test_a_handle_outlives_a_close() -> None:
     app.sync.close()
 
 
-def test_it_follows_to_another_store() -> None:
+def test_face_follows_the_app_to_another_store() -> None:
     app = dt.App("memory://")
     app.sync.submit("work", delay="1h")
     app.use_store("memory://")
@@ -197,19 +198,24 @@ def test_it_follows_to_another_store() -> None:
     app.sync.close()
 
 
-def test_observers_of_the_app_are_told_of_what_is_submitted_through_it() -> None:
+def test_observers_of_the_app_see_blocking_submits() -> None:
     given: list[Any] = []
     added: list[Any] = []
     app = dt.App("memory://", observers=[given.append])
     app.sync.open()
     app.observe(added.append)
     app.sync.submit("work")
-    assert [type(event).__name__ for event in given] == [type(event).__name__ for event in added] == ["JobsSubmitted"]
+    assert (
+        [type(event).__name__ for event in given]
+        == [type(event).__name__ for event in added]
+        == ["JobsSubmitted"]
+    )
     app.sync.close()
 
 
-def test_many_jobs_are_made_on_the_thread_of_the_caller() -> None:
-    """What a generator reads may belong to that thread: Django's connections do, and refuse to be used where an event loop runs."""
+def test_generator_of_jobs_runs_on_the_calling_thread() -> None:
+    """What a generator reads may belong to that thread: Django's connections do, and refuse to be used where
+    an event loop runs."""
     app = dt.App("memory://")
     seen: list[threading.Thread] = []
 
@@ -276,7 +282,6 @@ def test_a_call_that_comes_while_it_is_being_closed_gets_an_answer(monkeypatch: 
 
 @pytest.mark.slow
 def test_a_server_that_forks_may_use_it_before_and_after(tmp_path: Path) -> None:
-    """G10."""
     command = [sys.executable, "-c", PROGRAM, f"sqlite:///{tmp_path}/duetime.db"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split() == ["0", "[1,", "2,", "3]"], done.stderr
@@ -288,7 +293,7 @@ def test_a_fork_in_the_middle_of_another_threads_call_leaves_the_child_able_to_c
     assert done.stdout.split() == ["0"], done.stderr
 
 
-def test_it_can_be_closed_when_the_interpreter_ends(tmp_path: Path) -> None:
+def test_face_can_be_closed_at_interpreter_exit(tmp_path: Path) -> None:
     command = [sys.executable, "-c", EXITING, f"sqlite:///{tmp_path}/duetime.db"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == ("1\n", "")

@@ -1,4 +1,5 @@
-"""Registration: names, signatures and defaults are checked when the module is imported, not when the job runs (P1)."""
+"""Registration: names, signatures and defaults are checked when the module is imported, not when the job
+runs."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.engine.drafts import JOB_OPTIONS
+from duetime.engine.submit.build import JOB_OPTIONS
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ async def outcome(app: dt.App, task: dt.Task[..., Any], /, **arguments: Any) -> 
     return job.result
 
 
-def test_a_name_is_taken_once(app: dt.App) -> None:
+def test_task_name_can_be_registered_once(app: dt.App) -> None:
     @app.task("invoice.send")
     async def first() -> None: ...
 
@@ -44,7 +45,9 @@ def test_one_function_may_have_two_names(app: dt.App) -> None:
     assert sorted(app.tasks) == ["one", "two"]
 
 
-@pytest.mark.parametrize("name", ["", " padded", "padded ", "line\nbreak", "x" * 129, "*", "@http", None, 7, "nul\0"])
+@pytest.mark.parametrize(
+    "name", ["", " padded", "padded ", "line\nbreak", "x" * 129, "*", "@http", None, 7, "nul\0"]
+)
 def test_names_that_cannot_be_stored_or_told_apart_are_refused(app: dt.App, name: Any) -> None:
     with pytest.raises(dt.InvalidInput, match="name"):
         app.task(name)
@@ -64,7 +67,7 @@ def test_parameters_that_json_cannot_name_are_refused(app: dt.App) -> None:
     def positional(number: int, /) -> None: ...
 
     for number, function in enumerate((variable, positional)):
-        with pytest.raises(dt.InvalidInput, match="nameable"):
+        with pytest.raises(dt.InvalidInput, match="every parameter needs a name"):
             app.task(f"work{number}")(function)
 
 
@@ -102,15 +105,22 @@ def test_calling_a_task_calls_the_function(app: dt.App) -> None:
     assert repr(add) == "<Task add>"
 
 
-async def test_async_with_context(app: dt.App) -> None:
+async def test_async_task_with_context(app: dt.App) -> None:
     @app.task("work")
     async def work(ctx: dt.Context, number: int) -> list[Any]:
-        return [ctx.attempt, number, ctx.queue, ctx.schedule, ctx.payload, ctx.idempotency_key == str(ctx.job_id)]
+        return [
+            ctx.attempt,
+            number,
+            ctx.queue,
+            ctx.schedule,
+            ctx.payload,
+            ctx.idempotency_key == str(ctx.job_id),
+        ]
 
     assert await outcome(app, work, number=4) == [1, 4, "default", None, {"number": 4}, True]
 
 
-async def test_async_without_context(app: dt.App) -> None:
+async def test_async_task_without_context(app: dt.App) -> None:
     @app.task("work")
     async def work(number: int = 3) -> int:
         return number
@@ -126,7 +136,7 @@ async def test_plain_functions_run_in_threads(app: dt.App) -> None:
     assert await outcome(app, work, number=1) == [True, 1, 1]
 
 
-async def test_a_context_is_known_by_its_name_too(app: dt.App) -> None:
+async def test_context_parameter_is_recognised_by_its_name(app: dt.App) -> None:
     @app.task("work")
     def work(ctx):  # type: ignore[no-untyped-def]  # that is the case under test
         return ctx.attempt
@@ -158,14 +168,14 @@ async def test_an_async_function_behind_a_plain_decorator_is_awaited(app: dt.App
     assert await outcome(app, work, number=8) == 8
 
 
-async def test_arguments_by_place(app: dt.App) -> None:
+async def test_positional_arguments_of_submit(app: dt.App) -> None:
     @app.task("greet")
     async def greet(ctx: dt.Context, name: str, times: int = 1) -> None: ...
 
     await app.open()
     job = await (await greet.submit("ann", 2, delay="1h")).refresh()
     assert job.payload == {"name": "ann", "times": 2}
-    with pytest.raises(dt.InvalidInput, match="takes 2, and 3 were given"):
+    with pytest.raises(dt.InvalidInput, match="takes 2, but 3 were given"):
         await greet.submit("ann", 2, 3)
     with pytest.raises(dt.InvalidInput, match="name: is given twice"):
         await greet.submit("ann", name="bob")

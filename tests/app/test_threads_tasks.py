@@ -1,4 +1,4 @@
-"""Plain functions as tasks: interrupted by timeout, cancel and shutdown, and never the reason a worker stands still (E11)."""
+"""Plain functions as tasks: timeout, cancel and shutdown interrupt them, and they never block the worker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Busy:
 async def test_a_timeout_interrupts_and_the_next_attempt_does_not_run_beside_it(
     memory_app: dt.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duetime.app.app.Threads", partial(Threads, patience=60.0))  # none is to be left behind on a busy machine
+    monkeypatch.setattr(
+        "duetime.app.app.Threads", partial(Threads, interrupt_timeout=60.0)
+    )  # none is to be left behind on a busy machine
     running, most = 0, 0
 
     @memory_app.task("work", timeout="50ms", retry=dt.Retry(max_attempts=3, first_delay="1ms", jitter=False))
@@ -61,7 +63,7 @@ async def test_a_timeout_interrupts_and_the_next_attempt_does_not_run_beside_it(
         assert (running, most) == (0, 1)
 
 
-async def test_cancelling_interrupts(memory_app: dt.App) -> None:
+async def test_cancelling_interrupts_the_thread(memory_app: dt.App) -> None:
     busy = Busy()
     memory_app.task("work")(busy.work)
     async with memory_app.running():
@@ -110,7 +112,7 @@ async def test_threads_that_hang_do_not_use_up_the_slots(memory_app: dt.App) -> 
         release.set()
 
 
-async def test_the_context_s_calls_block_in_a_thread(app: dt.App) -> None:
+async def test_context_calls_block_in_a_thread(app: dt.App) -> None:
     @app.task("work")
     def work(ctx: dt.Context) -> list[Any]:
         ctx.sync.checkpoint({"page": 3})
@@ -151,7 +153,7 @@ def test_a_thread_that_hangs_does_not_keep_the_process_alive(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("call", ["checkpoint", "once"])
-async def test_a_call_that_nobody_could_await_is_refused(memory_app: dt.App, call: str) -> None:
+async def test_call_that_cannot_be_awaited_is_refused(memory_app: dt.App, call: str) -> None:
     """In a plain function the coroutine would be dropped, and the job succeed without a checkpoint."""
 
     @memory_app.task("plain", retry=dt.Retry(max_attempts=1))

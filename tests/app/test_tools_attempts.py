@@ -1,4 +1,5 @@
-"""What a task can say and have written down while it runs: verdicts, checkpoints, progress, marks, on every store (P5, P8, P9)."""
+"""What a task can do while it runs, on every store: snooze, retry later, cancel, checkpoints, progress,
+once-markers."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import duetime as dt
 from duetime import testing
 from duetime.errors import Fenced
 from duetime.model.attempt import Ending
-from duetime.model.verdict import Cancel, RetryAfter, Snooze
+from duetime.model.directives import Cancel, RetryAfter, Snooze
 from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually, soon
 
@@ -29,9 +30,10 @@ async def endings(app: dt.App, job: dt.JobHandle) -> list[Ending]:
     return [attempt.ending for attempt in await app.store.list_attempts(job.id)]
 
 
-# -- verdicts ---------------------------------------------------------------------------------------------------------
+# -- verdicts
+# ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("raised", [True, False])
-async def test_a_snoozed_job_comes_again_and_nothing_is_counted(app: dt.App, raised: bool) -> None:
+async def test_snooze_runs_the_job_again_without_counting(app: dt.App, raised: bool) -> None:
     @app.task("work", retry=dt.Retry(max_attempts=1))
     async def work(ctx: dt.Context) -> Any:
         if ctx.attempt < 4:
@@ -47,7 +49,7 @@ async def test_a_snoozed_job_comes_again_and_nothing_is_counted(app: dt.App, rai
         assert await endings(app, job) == [Ending.SNOOZED] * 3
 
 
-async def test_retry_after_waits_as_told_and_counts(app: dt.App) -> None:
+async def test_retry_after_waits_and_counts_as_failure(app: dt.App) -> None:
     @app.task("work", retry=dt.Retry(max_attempts=2, first_delay="1h"))
     async def work(ctx: dt.Context) -> Any:
         raise RetryAfter("20ms", "429")
@@ -56,14 +58,25 @@ async def test_retry_after_waits_as_told_and_counts(app: dt.App) -> None:
     assert (job.state, job.attempt, job.failures, job.error) == ("dead", 2, 2, "429")
 
 
-@pytest.mark.parametrize("verdict", [Cancel, partial(RetryAfter, "10ms"), partial(Snooze, "10ms")], ids=["cancel", "retry", "snooze"])
+@pytest.mark.parametrize(
+    "verdict",
+    [Cancel, partial(RetryAfter, "10ms"), partial(Snooze, "10ms")],
+    ids=["cancel", "retry", "snooze"],
+)
 @pytest.mark.parametrize(
     ("reason", "kept"),
-    [("no file \udcff.csv", "no file ?.csv"), ("nul \0 inside", "nul \ufffd inside"), (ValueError("gone"), "gone")],
+    [
+        ("no file \udcff.csv", "no file ?.csv"),
+        ("nul \0 inside", "nul \ufffd inside"),
+        (ValueError("gone"), "gone"),
+    ],
     ids=["surrogate", "nul", "error"],
 )
-async def test_a_reason_that_no_store_could_hold_is_made_storable(app: dt.App, verdict: Any, reason: Any, kept: str) -> None:
-    """Names of files come with such halves of characters. A settlement that cannot be written would hold up all others of its node."""
+async def test_a_reason_that_no_store_could_hold_is_made_storable(
+    app: dt.App, verdict: Any, reason: Any, kept: str
+) -> None:
+    """Names of files come with such halves of characters. A settlement that cannot be written would hold up
+    all others of its node."""
 
     @app.task("work", retry=dt.Retry(max_attempts=2))
     async def work(ctx: dt.Context) -> Any:
@@ -75,7 +88,7 @@ async def test_a_reason_that_no_store_could_hold_is_made_storable(app: dt.App, v
     assert endings == [kept]
 
 
-async def test_a_long_reason_is_cut(memory_app: dt.App) -> None:
+async def test_long_reason_is_truncated(memory_app: dt.App) -> None:
     @memory_app.task("work")
     async def work() -> Any:
         return Cancel("x" * 1_000_000 + " end")
@@ -106,9 +119,12 @@ async def test_a_plain_function_can_raise_a_verdict_from_deep_inside(app: dt.App
     assert (job.state, job.result) == ("succeeded", 2)
 
 
-# -- retries ----------------------------------------------------------------------------------------------------------
-async def test_what_is_not_worth_it_is_not_tried_again(memory_app: dt.App) -> None:
-    @memory_app.task("work", retry=dt.Retry(retry_on=[ConnectionError], give_up_on=[ConnectionRefusedError], delays=["0s"]))
+# -- retries
+# ----------------------------------------------------------------------------------------------------------
+async def test_errors_outside_retry_on_are_not_retried(memory_app: dt.App) -> None:
+    @memory_app.task(
+        "work", retry=dt.Retry(retry_on=[ConnectionError], give_up_on=[ConnectionRefusedError], delays=["0s"])
+    )
     async def work(ctx: dt.Context, kind: str) -> None:
         raise {"worth": ConnectionError, "not": ValueError, "never": ConnectionRefusedError}[kind](kind)
 
@@ -159,7 +175,8 @@ async def test_a_custom_delay_is_asked_with_what_went_wrong(memory_app: dt.App) 
     assert asked == [(1, "attempt 1"), (2, "attempt 2")]
 
 
-# -- checkpoints, progress, marks -------------------------------------------------------------------------------------
+# -- checkpoints, progress, marks
+# -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("plain", [True, False])
 async def test_the_next_attempt_goes_on_from_the_last_checkpoint(app: dt.App, plain: bool) -> None:
     done: list[int] = []
@@ -187,7 +204,7 @@ async def test_the_next_attempt_goes_on_from_the_last_checkpoint(app: dt.App, pl
 
 
 async def test_a_shutdown_keeps_the_checkpoint_and_is_not_the_task_s_failure(make_app: MakeApp) -> None:
-    """J5: interrupted by shutdown never counts."""
+    """Interrupted by shutdown never counts."""
 
     def declare(app: dt.App) -> tuple[dt.Task[..., Any], asyncio.Event]:
         begun = asyncio.Event()
@@ -239,7 +256,7 @@ async def test_progress_is_seen_while_it_runs_and_the_last_one_stays(app: dt.App
 
 
 @pytest.mark.parametrize("plain", [True, False])
-async def test_what_is_guarded_by_a_mark_happens_once(app: dt.App, plain: bool) -> None:
+async def test_once_marker_guards_against_repetition(app: dt.App, plain: bool) -> None:
     mails: list[int] = []
 
     def in_thread(ctx: dt.Context) -> None:
@@ -259,8 +276,8 @@ async def test_what_is_guarded_by_a_mark_happens_once(app: dt.App, plain: bool) 
 
 
 @pytest.mark.slow
-async def test_an_attempt_that_lost_its_job_hears_of_it_at_the_next_checkpoint(app: dt.App) -> None:
-    """I5: the store has given the job to somebody else meanwhile."""
+async def test_attempt_that_lost_its_job_is_fenced_at_the_next_checkpoint(app: dt.App) -> None:
+    """The store has given the job to another node in between."""
     begun, fenced = asyncio.Event(), asyncio.Event()
 
     @app.task("work")

@@ -1,4 +1,4 @@
-"""Floods, busy machines and tasks that block: nobody starves, and whose fault it is can be read (G1, P12)."""
+"""Floods, busy machines and tasks that block: no queue starves, and the log names the cause."""
 
 from __future__ import annotations
 
@@ -75,9 +75,11 @@ async def _at_least(started: list[int], count: int) -> bool:
     return len(started) >= count
 
 
-async def test_a_busy_machine_takes_nothing_until_it_is_not(memory_app: dt.App, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_node_claims_nothing_while_the_machine_is_busy(
+    memory_app: dt.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     load = 3.0
-    memory_app._clock.load = lambda: load
+    memory_app.clock.load = lambda: load
     ran = asyncio.Event()
 
     @memory_app.task("work")

@@ -1,4 +1,4 @@
-"""ctx.connection: what a task writes is committed together with its job's success, or not at all (D9)."""
+"""ctx.connection: what a task writes is committed together with its job's success, or not at all."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 import duetime as dt
 from duetime.errors import Conflict
+from duetime.model.directives import Cancel, RetryAfter, Snooze
 from duetime.model.events import AttemptsSettled, SettlementsRefused
-from duetime.model.verdict import Cancel, RetryAfter, Snooze
 from tests.app.conftest import MakeApp
 from tests.app.waiting import soon
 
@@ -84,14 +84,17 @@ async def entries_of(app: dt.App) -> list[str]:
         ("not json", "dead", []),
     ],
 )
-async def test_nothing_but_success_leaves_anything(ledger: dt.App, how: str, state: str, left: list[str]) -> None:
+async def test_only_success_commits_the_transaction(
+    ledger: dt.App, how: str, state: str, left: list[str]
+) -> None:
     job = await (await ledger.submit("write", how=how)).wait("60s")
     assert job.state == state, job.error
     assert await entries_of(ledger) == left
 
 
 async def test_an_error_that_was_swallowed_ends_in_a_known_state(ledger: dt.App) -> None:
-    """PostgreSQL refuses to commit after it, and the attempt has failed; SQLite undoes the statement alone."""
+    """PostgreSQL refuses to commit after it, and the attempt has failed; SQLite undoes the statement
+    alone."""
     job = await (await ledger.submit("write", how="breaks the transaction")).wait("60s")
     assert job.state == "succeeded", job.error
     assert await entries_of(ledger) == [f"breaks the transaction {job.attempt}"]
@@ -137,7 +140,7 @@ async def test_a_plain_function_writes_through_its_blocking_twin(ledger: dt.App)
 
 
 async def test_a_job_that_was_taken_away_cannot_commit(ledger: dt.App) -> None:
-    """I3, G4: the zombie finishes its work, and its writes are rolled back with its completion."""
+    """The zombie finishes its work, and its writes are rolled back with its completion."""
     begun, go_on = asyncio.Event(), asyncio.Event()
     nodes = []
 
@@ -207,7 +210,7 @@ async def test_the_settlement_written_twice_is_no_refusal(make_app: MakeApp) -> 
     assert any(isinstance(event, AttemptsSettled) for event in events)
 
 
-async def test_many_at_once(ledger: dt.App) -> None:
+async def test_many_transactions_run_concurrently(ledger: dt.App) -> None:
     jobs = await ledger.submit_many([dt.NewJob("write", {"how": "fails first"}) for _ in range(30)])
     for job in jobs:
         await job.wait("60s")
@@ -215,7 +218,7 @@ async def test_many_at_once(ledger: dt.App) -> None:
     assert await entries_of(ledger) == ["fails first 2"] * 30
 
 
-async def test_a_store_without_transactions_says_so(memory_app: dt.App) -> None:
+async def test_store_without_transactions_is_refused(memory_app: dt.App) -> None:
     @memory_app.task("write", retry=dt.Retry(max_attempts=1))
     async def write(ctx: dt.Context) -> None:
         await ctx.connection.execute("SELECT 1")
@@ -226,7 +229,7 @@ async def test_a_store_without_transactions_says_so(memory_app: dt.App) -> None:
     assert "sqlite:///" in (job.error or "")
 
 
-async def test_two_apps_on_one_store(make_app: MakeApp) -> None:
+async def test_two_apps_share_one_store_with_transactions(make_app: MakeApp) -> None:
     """Each node's tasks have connections of their own; what one commits the other sees."""
     one, other = make_app(), make_app()
 

@@ -1,4 +1,4 @@
-"""Typed arguments from end to end: refused where the mistake is made, and a payload that fits no more is dead at once and kept (P5)."""
+"""Typed arguments: errors at submission, and dead letters for payloads that no longer fit."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ class Customer(pydantic.BaseModel):
 MOMENT = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 
 
-async def test_values_arrive_as_what_they_were(app: dt.App) -> None:
+async def test_typed_arguments_arrive_with_their_types(app: dt.App) -> None:
     @app.task("invoice")
     async def invoice(id: UUID, lines: list[Line], customer: Customer, moment: datetime) -> dict[str, Any]:
         assert (type(lines[0]), type(customer), moment) == (Line, Customer, MOMENT)
         return {"total": sum(line.price * line.amount for line in lines), "to": customer}
 
     async with app.running():
-        job = await invoice.submit(id=UUID(int=1), lines=[Line(Decimal("2.50"), 2)], customer=Customer(name="Ada"), moment=MOMENT)
+        job = await invoice.submit(
+            id=UUID(int=1), lines=[Line(Decimal("2.50"), 2)], customer=Customer(name="Ada"), moment=MOMENT
+        )
         await job.wait("60s")
         assert job.state == "succeeded", job.error
         assert job.result == {"total": "5.00", "to": {"name": "Ada"}}
 
 
-async def test_every_way_in_checks(client: dt.App) -> None:
+async def test_every_way_of_submitting_checks_types(client: dt.App) -> None:
     @client.task("invoice")
     async def invoice(month: int, moment: datetime | None = None) -> None: ...
 
@@ -59,7 +61,7 @@ async def test_every_way_in_checks(client: dt.App) -> None:
     assert await client.jobs() == []
 
 
-async def test_a_payload_that_fits_no_more_is_dead_at_once_and_can_be_repaired(app: dt.App, make_app: MakeApp) -> None:
+async def test_payload_that_no_longer_fits_makes_a_dead_letter(app: dt.App, make_app: MakeApp) -> None:
     """The code changed between submit and run: no retries are wasted, the job is kept with a clear error."""
     old, ran = make_app(), []
 

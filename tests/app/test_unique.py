@@ -1,4 +1,4 @@
-"""Unique jobs: which calls mean the same job, and what becomes of the newcomer (P9)."""
+"""Unique jobs: which calls mean the same job, and what happens to the second one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.engine.identity import PLAIN_RULE, key_name
+from duetime.engine.submit.keys import PLAIN_RULE, unique_key
 from duetime.model.unique import Unique
 from tests.app.conftest import MakeApp
 from tests.app.waiting import soon
@@ -44,7 +44,7 @@ async def test_an_argument_left_out_is_the_same_as_its_default(app: dt.App) -> N
     assert (await report.submit(customer="c1", month="May", delay="1h")).id == first.id
 
 
-async def test_chosen_arguments_decide(app: dt.App) -> None:
+async def test_unique_by_selects_arguments(app: dt.App) -> None:
     report = report_task(app, unique=dt.Unique(by=["customer"]))
     await app.open()
     first = await report.submit(customer="c1", month="June", delay="1h")
@@ -58,7 +58,7 @@ async def test_another_task_with_the_same_arguments_is_another_job(app: dt.App) 
     assert (await app.submit("two", n=1, unique=True, delay="1h")).id != first.id
 
 
-async def test_a_call_may_opt_out_of_what_its_task_says(app: dt.App) -> None:
+async def test_call_can_opt_out_of_the_tasks_uniqueness(app: dt.App) -> None:
     report = report_task(app, unique=True)
     await app.open()
     first = await report.submit(customer="c1", delay="1h")
@@ -66,14 +66,14 @@ async def test_a_call_may_opt_out_of_what_its_task_says(app: dt.App) -> None:
     assert (free.id != first.id, free.created) == (True, True)
 
 
-async def test_true_means_as_the_task_says_if_it_says_anything(app: dt.App) -> None:
+async def test_unique_true_uses_the_tasks_uniqueness(app: dt.App) -> None:
     report = report_task(app, unique=dt.Unique(by=["customer"]))
     await app.open()
     first = await report.submit(customer="c1", month="June", delay="1h", unique=True)
     assert (await report.submit(customer="c1", month="July", delay="1h", unique=True)).id == first.id
 
 
-async def test_replace_cancels_the_one_that_waits(app: dt.App) -> None:
+async def test_replace_cancels_the_pending_job(app: dt.App) -> None:
     await app.open()
     first = await app.submit("work", unique_key="k", delay="1h", n=1)
     second = await app.submit("work", unique_key="k", delay="2h", n=2, on_conflict="replace")
@@ -83,7 +83,7 @@ async def test_replace_cancels_the_one_that_waits(app: dt.App) -> None:
     assert (await app.submit("work", unique_key="k", n=3)).id == second.id
 
 
-async def test_reschedule_moves_the_one_that_waits(app: dt.App) -> None:
+async def test_reschedule_moves_the_pending_job(app: dt.App) -> None:
     await app.open()
     first = await app.submit("work", unique_key="k", at=EARLY, n=1)
     second = await app.submit("work", unique_key="k", at=LATE, n=2, on_conflict=dt.OnConflict.RESCHEDULE)
@@ -93,7 +93,7 @@ async def test_reschedule_moves_the_one_that_waits(app: dt.App) -> None:
 
 
 @pytest.mark.parametrize("on_conflict", ["replace", "reschedule"])
-async def test_one_that_runs_is_never_touched(app: dt.App, on_conflict: str) -> None:
+async def test_running_job_is_never_replaced_or_rescheduled(app: dt.App, on_conflict: str) -> None:
     started, release = asyncio.Event(), asyncio.Event()
 
     @app.task("held", unique=dt.Unique(on_conflict=on_conflict))
@@ -122,13 +122,15 @@ async def test_a_job_that_is_over_counts_if_its_state_is_chosen(app: dt.App) -> 
     assert plain.created
 
 
-async def test_two_who_ask_at_once_get_one_job(make_app: MakeApp) -> None:
-    """R6: not even in two processes can both be first."""
+async def test_concurrent_submits_get_one_job(make_app: MakeApp) -> None:
+    """Not even in two processes can both be first."""
     apps = [make_app(), make_app()]
     for one in apps:
         await one.open()
     unique = dt.Unique(within="1h", on_conflict="skip")
-    jobs = await asyncio.gather(*(apps[n % 2].submit("work", n=1, unique=unique, delay="1h") for n in range(10)))
+    jobs = await asyncio.gather(
+        *(apps[n % 2].submit("work", n=1, unique=unique, delay="1h") for n in range(10))
+    )
     assert len({job.id for job in jobs}) == 1
     assert sorted(job.created for job in jobs) == [False] * 9 + [True]
 
@@ -163,7 +165,9 @@ async def test_in_bulk_other_rules_are_refused(client: dt.App) -> None:
         ({"unique": dt.Unique(by=["custmer"])}, "unique.by"),
     ],
 )
-async def test_what_makes_no_sense_is_refused_by_name(client: dt.App, options: dict[str, Any], field: str) -> None:
+async def test_invalid_unique_options_are_refused(
+    client: dt.App, options: dict[str, Any], field: str
+) -> None:
     report = report_task(client)
     with pytest.raises(dt.InvalidInput) as refused:
         await report.submit(customer="c1", **options)
@@ -173,7 +177,11 @@ async def test_what_makes_no_sense_is_refused_by_name(client: dt.App, options: d
 
 @pytest.mark.parametrize(
     ("unique", "text"),
-    [(dt.Unique(by=["custmer"]), r"unique\.by.*did you mean 'customer'"), ("customer", "not a Unique"), (1, "not a Unique")],
+    [
+        (dt.Unique(by=["custmer"]), r"unique\.by.*did you mean 'customer'"),
+        ("customer", "not a Unique"),
+        (1, "not a Unique"),
+    ],
 )
 def test_a_wrong_registration_is_refused_at_once(memory_app: dt.App, unique: Any, text: str) -> None:
     with pytest.raises(dt.InvalidInput, match=text):
@@ -181,17 +189,17 @@ def test_a_wrong_registration_is_refused_at_once(memory_app: dt.App, unique: Any
     assert memory_app.tasks == {}
 
 
-def test_keys_tell_arguments_apart_and_nothing_else() -> None:
+def test_unique_keys_distinguish_arguments_only() -> None:
     keys = [
-        key_name("t", None, {"a": 1, "b": {"x": 1, "y": 2}}),
-        key_name("t", None, {"b": {"y": 2, "x": 1}, "a": 1}),
-        key_name("t", None, {"a": "1", "b": {"x": 1, "y": 2}}),
-        key_name("t", ("a",), {"a": 1, "b": 2}),
-        key_name("t", ("a",), {"a": 1, "b": 3}),
-        key_name("t", ("a",), {"a": None}),
-        key_name("t", ("a",), {}),
-        key_name("t", None, {"a": "x" * 1000}),
-        key_name("t", None, {"a": "x" * 1001}),
+        unique_key("t", None, {"a": 1, "b": {"x": 1, "y": 2}}),
+        unique_key("t", None, {"b": {"y": 2, "x": 1}, "a": 1}),
+        unique_key("t", None, {"a": "1", "b": {"x": 1, "y": 2}}),
+        unique_key("t", ("a",), {"a": 1, "b": 2}),
+        unique_key("t", ("a",), {"a": 1, "b": 3}),
+        unique_key("t", ("a",), {"a": None}),
+        unique_key("t", ("a",), {}),
+        unique_key("t", None, {"a": "x" * 1000}),
+        unique_key("t", None, {"a": "x" * 1001}),
     ]
     assert keys[0] == keys[1]
     assert keys[3] == keys[4]
@@ -200,5 +208,5 @@ def test_keys_tell_arguments_apart_and_nothing_else() -> None:
     assert all(len(key) < 250 for key in keys)
 
 
-def test_what_stores_do_by_themselves_is_what_unique_means_by_default() -> None:
+def test_default_unique_rule_is_the_one_of_stores() -> None:
     assert Unique().rule == PLAIN_RULE

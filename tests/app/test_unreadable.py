@@ -1,4 +1,4 @@
-"""A stored schedule this machine cannot read: shown, paused with the reason, and in nobody's way (E7)."""
+"""A stored schedule this machine cannot read: shown, paused with the reason, and not blocking others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import duetime as dt
 from tests.app.waiting import eventually
 
 
-async def test_a_zone_that_has_vanished_pauses_its_schedule_only(tmp_path: Path) -> None:
+async def test_schedule_of_a_vanished_zone_is_paused_alone(tmp_path: Path) -> None:
     path = tmp_path / "duetime.db"
     app = dt.App(f"sqlite:///{path}")
     ran: list[str | None] = []
@@ -23,7 +23,9 @@ async def test_a_zone_that_has_vanished_pauses_its_schedule_only(tmp_path: Path)
     await app.schedule("bad", work, dt.Cron("* * * * * *", tz="Europe/Berlin"))
     await app.close()
     with sqlite3.connect(path) as file:
-        file.execute("UPDATE schedules SET fires_when = replace(fires_when, 'Europe/Berlin', 'Europe/Nowhere')")
+        file.execute(
+            "UPDATE schedules SET fires_when = replace(fires_when, 'Europe/Berlin', 'Europe/Nowhere')"
+        )
     file.close()
 
     async with app.running():

@@ -1,4 +1,4 @@
-"""Submitting within the caller's own transaction: the job is there when the caller commits, and never else (P12, D9)."""
+"""Submitting within the caller's transaction: the job exists if and when the caller commits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from duetime.model.job import JobDraft
 from duetime.stores.memory import MemoryStore
 
 
-class FakeGuest:
+class FakeTransaction:
     def __init__(self, blocking: bool, calls: list[tuple[str, list[UUID], threading.Thread]]) -> None:
         self.blocking = blocking
         self._calls = calls
@@ -44,10 +44,10 @@ class Hospitable(MemoryStore):
         super().__init__()
         self.calls: list[tuple[str, list[UUID], threading.Thread]] = []
 
-    def guest(self, connection: Any) -> Any:
+    def within(self, connection: Any) -> Any:
         if connection not in ("async", "blocking"):
             raise dt.InvalidInput("connection", f"{connection!r} is none of ours")
-        return FakeGuest(connection == "blocking", self.calls)
+        return FakeTransaction(connection == "blocking", self.calls)
 
 
 @pytest.mark.parametrize(("connection", "way"), [("async", "awaited"), ("blocking", "now")])
@@ -62,7 +62,7 @@ async def test_a_connection_takes_the_jobs_and_the_store_does_not(connection: st
     await app.close()
 
 
-def test_without_an_event_loop_the_callers_thread_does_it() -> None:
+def test_blocking_connection_is_used_on_the_calling_thread() -> None:
     store = Hospitable()
     app = dt.App(store)
     job = app.sync.submit("work", n=1, connection="blocking")
@@ -75,14 +75,14 @@ def test_without_an_event_loop_the_callers_thread_does_it() -> None:
     app.sync.close()
 
 
-async def test_a_connection_we_cannot_use_is_refused_before_anything_is_stored(client: dt.App) -> None:
+async def test_unusable_connection_is_refused_before_anything_is_stored(client: dt.App) -> None:
     with pytest.raises(dt.InvalidInput) as refused:
         await client.submit("work", connection=object())
     assert refused.value.field == "connection"
     assert await client.jobs() == []
 
 
-async def test_a_rule_of_its_own_needs_the_stores_own_transaction() -> None:
+async def test_uniqueness_rules_are_refused_within_a_transaction() -> None:
     store = Hospitable()
     app = dt.App(store)
     await app.open()
@@ -93,7 +93,7 @@ async def test_a_rule_of_its_own_needs_the_stores_own_transaction() -> None:
     await app.close()
 
 
-async def test_what_is_refused_is_refused_before_the_connection_is_touched() -> None:
+async def test_invalid_jobs_are_refused_before_the_connection_is_used() -> None:
     store = Hospitable()
     app = dt.App(store)
     await app.open()
@@ -103,7 +103,8 @@ async def test_what_is_refused_is_refused_before_the_connection_is_touched() -> 
     await app.close()
 
 
-# -- SQLite -----------------------------------------------------------------------------------------------------------
+# -- SQLite
+# -----------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "duetime.db"
@@ -118,7 +119,7 @@ def orders(file: Path) -> sqlite3.Connection:
     return connection
 
 
-def test_sqlite_commit_and_rollback(file: Path) -> None:
+def test_sqlite_jobs_follow_commit_and_rollback(file: Path) -> None:
     app = dt.App(f"sqlite:///{file}")
     with closing(orders(file)) as connection:
         connection.execute("INSERT INTO orders VALUES (1)")
@@ -148,7 +149,9 @@ async def test_sqlite_jobs_of_a_transaction_run_when_it_is_committed(tmp_path: P
     async with app.running():
         with closing(orders(path)) as connection:
             connection.execute("INSERT INTO orders VALUES (1)")
-            jobs = await app.submit_many([dt.NewJob("ship", {"order": n}) for n in (1, 2)], connection=connection)
+            jobs = await app.submit_many(
+                [dt.NewJob("ship", {"order": n}) for n in (1, 2)], connection=connection
+            )
             assert ran == []
             connection.commit()
         for job in jobs:
@@ -164,8 +167,9 @@ def test_sqlite_another_file_is_refused(file: Path, tmp_path: Path) -> None:
     app.sync.close()
 
 
-# -- PostgreSQL: one connection of each kind; the others are proved with the store ---------------------------------------
-def test_postgres_without_an_event_loop(migrated_url: str) -> None:
+# -- PostgreSQL: one connection of each kind; the others are proved with the store
+# ---------------------------------------
+def test_postgres_blocking_connection(migrated_url: str) -> None:
     app = dt.App(migrated_url)
     with psycopg.connect(migrated_url) as connection:
         lost = app.sync.submit("ship", order=1, connection=connection)
@@ -180,7 +184,7 @@ def test_postgres_without_an_event_loop(migrated_url: str) -> None:
     app.sync.close()
 
 
-async def test_postgres_with_await(migrated_url: str) -> None:
+async def test_postgres_async_connection(migrated_url: str) -> None:
     app = dt.App(migrated_url)
     ran: list[int] = []
 
@@ -195,7 +199,9 @@ async def test_postgres_with_await(migrated_url: str) -> None:
         await ship.submit(order=1, connection=connection)
         await undone.rollback()
         async with connection.transaction():
-            jobs = await app.submit_many([dt.NewJob("ship", {"order": n}) for n in (2, 3)], connection=connection)
+            jobs = await app.submit_many(
+                [dt.NewJob("ship", {"order": n}) for n in (2, 3)], connection=connection
+            )
         for job in jobs:
             await job.wait("60s", raise_on_failure=True)
     await connection.close()

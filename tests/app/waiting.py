@@ -1,4 +1,4 @@
-"""Waiting for a condition, with a deadline: tests never sleep for a length of time and hope."""
+"""Waiting for a condition with a deadline, instead of sleeping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line in a folder of its own, with nothing set in the environment."""
+"""The command line in a temporary folder, with no settings in the environment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Duetime = Callable[..., Ran]
 
 @pytest.fixture(scope="session", autouse=True)
 def commands_made_once() -> Iterator[None]:
-    """As in the program. Typer's runner would make all of them anew for every line, which takes most lines longer than they do."""
+    """Typer's runner builds all commands for every command line, which takes longer than most of them run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(testing, "_get_command", cache(get_command))
         yield
@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def duetime(folder: Path) -> Duetime:
-    """Run a command in this process; on duetime.db of the folder unless the arguments say otherwise."""
+    """Run a command in this process, by default on duetime.db in the folder."""
     runner = CliRunner()
 
     def run(*arguments: str, stdin: str | None = None) -> Ran:

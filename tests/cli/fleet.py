@@ -1,4 +1,4 @@
-"""A store with a past: jobs that a worker has run."""
+"""A store with history: jobs that a worker has run."""
 
 from __future__ import annotations
 

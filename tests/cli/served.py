@@ -1,4 +1,4 @@
-"""The service in a thread of its own, on a store of the test's."""
+"""The service in its own thread, on a store of the test."""
 
 from __future__ import annotations
 

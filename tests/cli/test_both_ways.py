@@ -22,7 +22,7 @@ MISSING = "01935c2e-7b3a-7000-8000-000000000000"
 
 @dataclass(slots=True)
 class Side:
-    """One of the two places, and the ids things have there."""
+    """One of the two backends, and the ids on it by name."""
 
     run: Duetime
     before: list[str]
@@ -34,35 +34,42 @@ class Side:
 
 
 def split(line: str) -> list[str]:
-    """At blanks, except within quotes."""
+    """At spaces, except within quotes."""
     return [quoted or plain for quoted, plain in re.findall(r"'([^']*)'|(\S+)", line)]
 
 
 def alike(text: str) -> str:
-    """Without what differs by nature: ids become their order of appearance, and instants of this day are blanked out."""
+    """Without necessary differences: ids become numbers in order of appearance, and instants become <at>."""
     seen: dict[str, str] = {}
     text = UUID.sub(lambda found: seen.setdefault(found[0], f"<id {len(seen)}>"), text)
     text = LAPSE.sub("<lapse>", RELATIVE.sub("<far>", INSTANT.sub("<at>", text)))
-    return re.sub(" +", " ", text)  # how wide a column is
+    return re.sub(" +", " ", text)  # column widths differ
 
 
 @pytest.fixture
 def sides(duetime: Duetime, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Side, Side]]:
-    monkeypatch.setattr("duetime.cli.local._user", lambda: None)  # a service in local mode does not know who asks
+    monkeypatch.setattr(
+        "duetime.cli.store_backend.user_name", lambda: None
+    )  # a service in local mode does not know the user
     stores = [f"sqlite:///{folder / name}.db" for name in ("local", "remote")]
     pasts = [make_past(store) for store in stores]
     with served(stores[1]) as url:
         pair = Side(duetime, ["--store", stores[0]]), Side(duetime, ["--server", url])
         for side, past in zip(pair, pasts, strict=True):
-            side.known |= {"good": past.succeeded, **{f"dead{number}": job_id for number, job_id in enumerate(past.dead)}}
+            side.known |= {
+                "good": past.succeeded,
+                **{f"dead{number}": job_id for number, job_id in enumerate(past.dead)},
+            }
         yield pair
 
 
-# A line that begins with "name = " keeps the first word of what it says under this name. Times lie far from now, intervals are long
-# and steps wide, so that they compare though one side comes after the other.
+# A backslash continues a line. A line that begins with "name = " keeps the first word of its output under
+# this name. Times are far from now and intervals are long, so that the outputs are equal although one side runs
+# after the other.
 SCRIPTS = {
     "jobs": """
-        first = job submit send --payload {"n":1} --at 2099-01-01T09:00:00+01:00 --priority 8 --queue mail --owner anna --label a=b
+        first = job submit send --payload {"n":1} --at 2099-01-01T09:00:00+01:00 --priority 8 \\
+            --queue mail --owner anna --label a=b
         job show {first} --json
         job show {first}
         why {first}
@@ -79,9 +86,9 @@ SCRIPTS = {
         job list --target @http
         job list --state dead
         job list --limit 2
-        job move {first} --at 2099-02-01T00:00:00Z --priority 9
-        job move {first}
-        job move {good} --delay 1h
+        job reschedule {first} --at 2099-02-01T00:00:00Z --priority 9
+        job reschedule {first}
+        job reschedule {good} --delay 1h
         job run {call}
         job cancel {first} --reason 'wrong month'
         job show {first} --json
@@ -96,7 +103,7 @@ SCRIPTS = {
         job cancel {MISSING}
         job run {MISSING}
         why {MISSING}
-        why nobody
+        why missing
         job list --state odd
         job submit send --priority 11
         job submit send --delay soon
@@ -108,23 +115,23 @@ SCRIPTS = {
         job submit ftp://agent.example/
         job submit send --payload {{
         job retry {MISSING}
-        schedule show nobody
-        schedule pause nobody
-        schedule trigger nobody
-        schedule remove nobody
-        schedule preview nobody
-        schedule versions nobody
-        schedule restore nobody 1
-        schedule plan nobody --every 90d
-        schedule edit nobody --every 90d
+        schedule show missing
+        schedule pause missing
+        schedule trigger missing
+        schedule remove missing
+        schedule preview missing
+        schedule versions missing
+        schedule restore missing 1
+        schedule plan missing --every 90d
+        schedule edit missing --every 90d
         schedule add s t --cron '0 0 30 2 *'
         schedule add s t --cron '61 * * * *'
         schedule add s t --every 90d --overlap maybe
         schedule add s t --every 90d --queue @x
         schedule add s t --every 90d --jitter x
         schedule add @s t --every 90d
-        schedule backfill nobody --from 2026-01-01T00:00:00Z --to 2026-01-02T00:00:00Z --yes
-        queue limit mail --most 0
+        schedule backfill missing --from 2026-01-01T00:00:00Z --to 2026-01-02T00:00:00Z --yes
+        queue limit mail --max-running 0
         queue limit mail --rate often
         queue pause @mail
         dead retry {MISSING}
@@ -134,15 +141,20 @@ SCRIPTS = {
         events --types odd --count 1
     """,
     "schedules": """
-        schedule add nightly report --cron '30 2 * * *' --tz Europe/Berlin --payload {"a":1} --overlap skip --missed all --within 6h
-        schedule add nightly report --cron '30 2 * * *' --tz Europe/Berlin --payload {"a":1} --overlap skip --missed all --within 6h --json
+        schedule add nightly report --cron '30 2 * * *' --tz Europe/Berlin --payload {"a":1} \\
+            --overlap skip --missed all --within 6h
+        schedule add nightly report --cron '30 2 * * *' --tz Europe/Berlin --payload {"a":1} \\
+            --overlap skip --missed all --within 6h --json
         schedule add nightly report --every 90d
         schedule add nightly report --every 90d --replace --owner anna --label team=blue --json
-        schedule add ping https://agent.example/ping --method GET --cron '0 9 1 1 *' --jitter 5s --max-runs 3 --queue slow --priority 2
-        schedule add a/b report --cron '0 9 1 1 *' --start-at 2090-01-01T00:00:00Z --end-at 2095-01-01T00:00:00Z
+        schedule add ping https://agent.example/ping --method GET --cron '0 9 1 1 *' --jitter 5s \\
+            --max-runs 3 --queue slow --priority 2
+        schedule add a/b report --cron '0 9 1 1 *' --start-at 2090-01-01T00:00:00Z \\
+            --end-at 2095-01-01T00:00:00Z
         schedule list
         schedule list --json
-        schedule list --owner anna --active --text NIGHT --label team=blue --target report --queue default --json
+        schedule list --owner anna --active --text NIGHT --label team=blue --target report \\
+            --queue default --json
         schedule list --paused
         schedule list --after a/b --limit 1 --json
         schedule show a/b --json
@@ -168,7 +180,8 @@ SCRIPTS = {
         job show {job} --json
         schedule backfill nightly --from 2026-01-01T00:00:00Z --to 2026-01-04T00:00:00Z
         schedule backfill nightly --from 2026-01-01T00:00:00Z --to 2026-01-04T00:00:00Z --yes --json
-        schedule backfill nightly --from 2026-02-01T00:00:00Z --to 2026-02-09T00:00:00Z --yes --limit 2 --rate 1/1h
+        schedule backfill nightly --from 2026-02-01T00:00:00Z --to 2026-02-09T00:00:00Z --yes --limit 2 \\
+            --rate 1/1h
         schedule remove a/b ping
         schedule remove nightly --yes
         schedule list
@@ -184,7 +197,7 @@ SCRIPTS = {
         schedule list
         schedule resume --all --text t --yes --json
         schedule trigger --all --owner anna --yes
-        schedule remove --all --owner nobody --yes
+        schedule remove --all --owner missing --yes
         schedule remove --all --owner anna --yes
         job submit send --at 2099-01-01T09:00:00Z --queue mail
         job submit send --at 2099-01-01T09:00:00Z --queue mail
@@ -212,7 +225,7 @@ SCRIPTS = {
         queue list --json
         queue pause mail --note 'server moves'
         queue pause mail --json
-        queue limit mail --most 5 --rate 100/1m
+        queue limit mail --max-running 5 --rate 100/1m
         queue limit mail --none --json
         queue resume mail
         node list
@@ -225,8 +238,8 @@ SCRIPTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_commands_say_the_same_on_a_store_and_over_http(name: str, sides: tuple[Side, Side]) -> None:
-    for written in SCRIPTS[name].strip().splitlines():
+def test_commands_print_the_same_on_a_store_and_over_http(name: str, sides: tuple[Side, Side]) -> None:
+    for written in SCRIPTS[name].replace("\\\n", "").strip().splitlines():
         keep, equals, line = written.strip().rpartition(" = ")
         here, there = (side.do(line) for side in sides)
         assert alike(here.out) == alike(there.out), f"{line}\n{here}\n{there}"

@@ -1,4 +1,4 @@
-"""`duetime demo`: something to look at, with a service running here and without; and gone again."""
+"""`duetime demo`: sample schedules, with and without a running service, and their removal."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def port(monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
 
 
 def schedules(duetime: Duetime) -> list[dict[str, Any]]:
-    """As they were declared: what has fired and what comes next changes by itself."""
+    """Without the fields that change as schedules fire."""
     listed: list[dict[str, Any]] = duetime("schedule", "list", "--json").json
     return [{name: value for name, value in one.items() if name not in MOVING} for one in listed]
 
 
-def test_without_a_service_it_says_what_to_start(duetime: Duetime, port: int) -> None:
+def test_demo_without_a_service_says_what_to_start(duetime: Duetime, port: int) -> None:
     ran = duetime("demo")
     assert ran.status == 0, ran.err
     assert f"duetime serve --port {port}" in ran.out
@@ -47,21 +47,21 @@ def test_without_a_service_it_says_what_to_start(duetime: Duetime, port: int) ->
     assert waiting["schedule"] == "demo.broken"
 
 
-def test_doing_it_twice_changes_nothing(duetime: Duetime, port: int) -> None:
+def test_demo_twice_changes_nothing(duetime: Duetime, port: int) -> None:
     duetime("demo")
     before = schedules(duetime), duetime("job", "list", "--json").json
     assert duetime("demo").status == 0
     assert (schedules(duetime), duetime("job", "list", "--json").json) == before
 
 
-def test_an_example_follows_the_service_to_another_port(duetime: Duetime, port: int) -> None:
+def test_demo_updates_the_port_of_its_schedules(duetime: Duetime, port: int) -> None:
     duetime("demo")
     other = str(free_port())
     assert duetime("demo", "--port", other).status == 0
     assert all(f":{other}/" in json.dumps(one) for one in schedules(duetime))
 
 
-def test_all_of_it_is_taken_away(duetime: Duetime, port: int) -> None:
+def test_demo_remove_removes_all_samples(duetime: Duetime, port: int) -> None:
     duetime("schedule", "add", "mine", "report.build", "--every", "1h")
     duetime("demo")
     ran = duetime("demo", "--remove")
@@ -71,19 +71,19 @@ def test_all_of_it_is_taken_away(duetime: Duetime, port: int) -> None:
     assert duetime("demo", "--remove").status == 0
 
 
-def test_without_a_port_there_is_nothing_to_call(duetime: Duetime, folder: Path) -> None:
+def test_demo_needs_a_fixed_port(duetime: Duetime, folder: Path) -> None:
     ran = duetime("demo", "--port", "0")
     assert (ran.status, "--port 8080" in ran.err) == (2, True)
 
 
-def test_a_service_that_was_named_must_be_there(duetime: Duetime, port: int) -> None:
+def test_demo_fails_if_the_named_service_is_unreachable(duetime: Duetime, port: int) -> None:
     ran = duetime("--server", f"http://127.0.0.1:{port}", "demo")
     assert (ran.status, "service_unreachable" in ran.err) == (1, True)
 
 
 @pytest.fixture
 def stranger(port: int) -> Iterator[None]:
-    """Another program where the service should be."""
+    """Another program at the port of the service."""
 
     class Refusing(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -101,9 +101,9 @@ def stranger(port: int) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("stranger")
-def test_what_is_no_service_in_local_mode_is_told(duetime: Duetime) -> None:
+def test_demo_refuses_an_address_without_a_local_service(duetime: Duetime) -> None:
     ran = duetime("demo")
-    assert (ran.status, "no Duetime service in local mode" in ran.err) == (2, True)
+    assert (ran.status, "is not a Duetime service in local mode" in ran.err) == (2, True)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def service(port: int, folder: Path) -> Iterator[Client]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_within_a_minute_work_is_seen_being_done(duetime: Duetime, service: Client, port: int) -> None:
+def test_demo_jobs_run_within_a_minute(duetime: Duetime, service: Client, port: int) -> None:
     ran = duetime("--server", f"http://127.0.0.1:{port}", "demo")
     assert ran.status == 0, ran.err
     assert "duetime serve" not in ran.out
@@ -148,7 +148,7 @@ def looked_at(service: Client) -> set[str]:
     return found
 
 
-def test_the_echo_agent_answers_as_its_path_says(service: Client, port: int) -> None:
+def test_echo_agent_answers_as_its_path_says(service: Client, port: int) -> None:
     def ask(path: str, **headers: str) -> tuple[int, dict[str, Any]]:
         request = Request(f"http://127.0.0.1:{port}/demo/echo{path}", b'{"n": 1}', headers)
         try:
@@ -164,13 +164,20 @@ def test_the_echo_agent_answers_as_its_path_says(service: Client, port: int) -> 
     unlucky, lucky = ({"Duetime-Job-Id": str(UUID(int=number)), "Duetime-Attempt": "1"} for number in (3, 4))
     assert (ask("/flaky", **unlucky)[0], ask("/flaky", **lucky)[0]) == (503, 200)
     assert ask("/flaky", **{**unlucky, "Duetime-Attempt": "2"})[0] == 200
-    assert (ask("/flaky", **{"Duetime-Job-Id": "x"})[0], ask("/later", **{"Duetime-Job-Id": "x"})[0]) == (200, 202)
+    assert (ask("/flaky", **{"Duetime-Job-Id": "x"})[0], ask("/later", **{"Duetime-Job-Id": "x"})[0]) == (
+        200,
+        202,
+    )
 
 
 @pytest.mark.slow
-def test_the_echo_agent_reports_for_who_has_the_token_only(service: Client, port: int) -> None:
+def test_echo_agent_reports_only_with_the_token(service: Client, port: int) -> None:
     target = {"url": f"http://127.0.0.1:{port}/demo/echo/later/1", "async": True}
     job = service.submit(target, timeout="60s")
-    forged = Request(f"http://127.0.0.1:{port}/demo/echo/later/0", b"", {"Duetime-Job-Id": str(job.id), "Duetime-Report-Token": "1.x"})
+    forged = Request(
+        f"http://127.0.0.1:{port}/demo/echo/later/0",
+        b"",
+        {"Duetime-Job-Id": str(job.id), "Duetime-Report-Token": "1.x"},
+    )
     urlopen(forged).close()
     assert service.wait_for(job.id, timeout="60s").result == {"pages": 1}

@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from duetime.app import App
 from duetime.cli.failure import status_of
-from duetime.errors import ConfigError, InvalidInput, NeverFires, PayloadTooLarge, ScheduleNotFound, StoreUnavailable
+from duetime.cli.store_backend import StoreBackend
+from duetime.errors import (
+    ConfigError,
+    InvalidInput,
+    NeverFires,
+    PayloadTooLarge,
+    ScheduleNotFound,
+    StoreUnavailable,
+)
 from duetime.version import VERSION
 from tests.cli.conftest import Duetime
 
@@ -24,27 +31,31 @@ from tests.cli.conftest import Duetime
         (StoreUnavailable("m"), 1),
     ],
 )
-def test_status(problem: InvalidInput, status: int) -> None:
+def test_exit_status_of_each_kind_of_error(problem: InvalidInput, status: int) -> None:
     assert status_of(problem) == status
 
 
-def test_version(duetime: Duetime) -> None:
+def test_version_flag_prints_the_version(duetime: Duetime) -> None:
     assert duetime("--version").out == f"duetime {VERSION}\n"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["jub"], "No such command 'jub'. Did you mean 'job'? See `duetime --help` [usage]"),
         (["job", "shw"], "No such command 'shw'. Did you mean 'show'? See `duetime job --help` [usage]"),
         (["job", "show"], "Missing argument"),
         (["--colour"], "No such option: --colour"),
         (["job", "list", "--colour"], "No such option: --colour"),
-        (["job", "list", "--server", "http://x"], "--server stands before the command: write `duetime --server ... job list ...` [usage]"),
-        (["--json", "job", "list"], "--json stands after the command: write `duetime ... --json` [usage]"),
+        (
+            ["job", "list", "--server", "http://x"],
+            "--server goes before the command: write `duetime --server ... job list ...` [usage]",
+        ),
+        (["--json", "job", "list"], "--json goes after the command: write `duetime ... --json` [usage]"),
         (
             ["job", "submit", "charge", '{"customer": "c1"}'],
-            "what a task is called with stands behind --payload: write `duetime job submit TASK --payload '{...}'` [usage]",
+            "the task's arguments go after --payload: write `duetime job submit TASK --payload '{...}'` "
+            "[usage]",
         ),
         (["job", "list", "--limit", "10001"], "Invalid value for '--limit'"),
         (["--store", "ftp://x", "job", "list"], "[store_unknown]"),
@@ -52,14 +63,14 @@ def test_version(duetime: Duetime) -> None:
         (["--config", "nowhere.toml", "job", "list"], "nowhere.toml: cannot be read"),
     ],
 )
-def test_wrong_use_is_one_line_and_status_2(duetime: Duetime, arguments: list[str], told: str) -> None:
+def test_wrong_use_is_one_line_and_status_2(duetime: Duetime, arguments: list[str], message: str) -> None:
     done = duetime(*arguments)
     assert (done.status, done.out) == (2, "")
-    assert told in done.err
+    assert message in done.err
     assert done.err.count("\n") == 1
 
 
-def test_a_question_nobody_answers_tells_of_the_option(duetime: Duetime) -> None:
+def test_unanswered_question_names_the_yes_flag(duetime: Duetime) -> None:
     duetime("schedule", "add", "nightly", "report.build", "--every", "1d")
     done = duetime("schedule", "remove", "nightly")
     assert done.status == 1
@@ -83,14 +94,16 @@ def test_help_names_arguments_as_manuals_do(duetime: Duetime, command: list[str]
 
 
 @pytest.mark.parametrize("group", [[], ["job"], ["schedule"], ["dead"], ["node"]])
-def test_a_group_alone_shows_its_help(duetime: Duetime, group: list[str]) -> None:
+def test_group_without_command_shows_its_help(duetime: Duetime, group: list[str]) -> None:
     done = duetime(*group)
     assert (done.status, "Commands:" in done.out) == (2, True)
     assert duetime(*group, "--help").status == 0
 
 
-@pytest.mark.parametrize("command", [["job", "list"], ["schedule", "list"], ["dead", "list"], ["node", "list"], ["simulate"]])
-def test_reading_creates_no_file(duetime: Duetime, folder: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    "command", [["job", "list"], ["schedule", "list"], ["dead", "list"], ["node", "list"], ["simulate"]]
+)
+def test_reading_commands_create_no_file(duetime: Duetime, folder: Path, command: list[str]) -> None:
     done = duetime(*command)
     assert (done.status, "there is no file" in done.err) == (2, True)
     assert list(folder.iterdir()) == []
@@ -102,44 +115,52 @@ def test_migrate_creates_and_then_has_nothing_to_do(duetime: Duetime) -> None:
     assert duetime("job", "list").out == "no jobs\n"
 
 
-@pytest.mark.parametrize("arguments", [["--store", "sqlite:///x.db", "migrate"], ["migrate", "--store", "sqlite:///x.db"]])
-def test_the_store_may_stand_before_and_after_the_command(duetime: Duetime, folder: Path, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["--store", "sqlite:///x.db", "migrate"], ["migrate", "--store", "sqlite:///x.db"]]
+)
+def test_store_flag_works_before_and_after_the_command(
+    duetime: Duetime, folder: Path, arguments: list[str]
+) -> None:
     assert duetime(*arguments).status == 0
     assert (folder / "x.db").exists()
     assert not (folder / "duetime.db").exists()
 
 
-def test_a_file_that_is_no_database_is_told_in_one_line(duetime: Duetime, folder: Path) -> None:
+def test_file_that_is_not_a_database_is_one_line_of_error(duetime: Duetime, folder: Path) -> None:
     (folder / "duetime.db").write_text("hello " * 1000)
     done = duetime("job", "list")
     assert (done.status, done.err.count("\n")) == (1, 1)
 
 
 def raising(problem: BaseException) -> object:
-    async def job_page(self: App, *arguments: object) -> object:
+    async def jobs(self: StoreBackend, **filters: object) -> object:
         raise problem
 
-    return job_page
+    return jobs
 
 
-def test_a_fault_of_ours_is_one_line_and_with_debug_a_traceback(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_one_line_and_with_debug_a_traceback(
+    duetime: Duetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     duetime("migrate")
-    monkeypatch.setattr(App, "job_page", raising(RuntimeError("oh\x1b no")))
+    monkeypatch.setattr(StoreBackend, "jobs", raising(RuntimeError("oh\x1b no")))
     quiet, loud = duetime("job", "list"), duetime("--debug", "job", "list")
-    assert quiet.err == "error: unexpected RuntimeError: oh\\x1b no; run it with `duetime --debug` to see where [internal]\n"
+    assert quiet.err == (
+        "error: unexpected RuntimeError: oh\\x1b no; run it with `duetime --debug` to see where [internal]\n"
+    )
     assert (quiet.status, loud.status) == (1, 1)
     assert "Traceback (most recent call last)" in loud.err
 
 
 def test_ctrl_c_is_quiet(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
     duetime("migrate")
-    monkeypatch.setattr(App, "job_page", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(StoreBackend, "jobs", raising(KeyboardInterrupt()))
     done = duetime("job", "list")
     assert (done.status, done.out, done.err) == (130, "", "")
 
 
-def test_an_outage_is_status_1(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_store_exits_with_status_1(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
     duetime("migrate")
-    monkeypatch.setattr(App, "job_page", raising(StoreUnavailable("the store is away: try again")))
+    monkeypatch.setattr(StoreBackend, "jobs", raising(StoreUnavailable("the store is away: try again")))
     done = duetime("job", "list")
     assert (done.status, done.err) == (1, "error: the store is away: try again [store_unavailable]\n")

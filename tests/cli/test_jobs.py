@@ -14,17 +14,21 @@ from tests.cli.conftest import Duetime
 from tests.cli.fleet import Past
 
 SUMMARY = [
-    "id", "state", "target", "schedule", "fire_time", "due_at", "queue", "priority", "attempt", "failures", "node", "owner", "labels",
-    "unique_key", "retry_of", "cancel_requested", "created_at", "claimed_at", "started_at", "finished_at", "error", "disposition",
+    "id", "state", "target", "schedule", "fire_time", "due_at", "queue", "priority", "attempt", "failures",
+    "node", "owner", "labels",
+    "unique_key", "retry_of", "cancel_requested", "created_at", "claimed_at", "started_at", "finished_at",
+    "error", "disposition",
 ]  # fmt: skip
 OWN = ["payload", "timeout", "retry", "delivery", "losses", "checkpoint", "progress", "result", "attempts"]
 DETAILS = [*SUMMARY, *OWN, "why"]
 
 
-def test_submit_keeps_every_option(duetime: Duetime) -> None:
+def test_submit_stores_every_option(duetime: Duetime) -> None:
     done = duetime(
-        "job", "submit", "send", "--payload", '{"n": 1}', "--at", "2099-01-01T09:00:00+01:00", "--priority", "8", "--queue", "mail",
-        "--unique-key", "k1", "--timeout", "5m", "--max-attempts", "3", "--owner", "anna", "--label", "a=b", "--label", "c=d=e",
+        "job", "submit", "send", "--payload", '{"n": 1}', "--at", "2099-01-01T09:00:00+01:00", "--priority",
+        "8", "--queue", "mail",
+        "--unique-key", "k1", "--timeout", "5m", "--max-attempts", "3", "--owner", "anna", "--label", "a=b",
+        "--label", "c=d=e",
     )  # fmt: skip
     assert done.status == 0, done.err
     job = duetime("job", "show", done.out.strip(), "--json").json
@@ -35,7 +39,7 @@ def test_submit_keeps_every_option(duetime: Duetime) -> None:
     assert (job["timeout"], job["retry"]["max_attempts"]) == ("5m", 3)
 
 
-def test_a_taken_unique_key_gives_the_job_that_holds_it(duetime: Duetime) -> None:
+def test_submit_with_taken_unique_key_returns_the_job_that_holds_it(duetime: Duetime) -> None:
     first = duetime("job", "submit", "send", "--unique-key", "k", "--delay", "1h")
     second = duetime("job", "submit", "send", "--unique-key", "k", "--delay", "1h")
     assert second.status == 0
@@ -44,54 +48,73 @@ def test_a_taken_unique_key_gives_the_job_that_holds_it(duetime: Duetime) -> Non
 
 
 @pytest.mark.parametrize(
-    ("way", "conflict", "same", "told"),
+    ("way", "conflict", "same", "message"),
     [
         ("skip", "skipped", True, "this is the job that holds it"),
-        ("replace", "replaced", False, "takes its place"),
-        ("reschedule", "rescheduled", True, "was moved to the time asked for"),
+        ("replace", "replaced", False, "replaced by this one"),
+        ("reschedule", "rescheduled", True, "was rescheduled"),
     ],
 )
-def test_what_happens_on_a_conflict_is_chosen_and_told(duetime: Duetime, way: str, conflict: str, same: bool, told: str) -> None:
+def test_submit_reports_the_result_of_a_conflict(
+    duetime: Duetime, way: str, conflict: str, same: bool, message: str
+) -> None:
     first = duetime("job", "submit", "send", "--unique-key", "k", "--delay", "1h").out.strip()
-    again = ("job", "submit", "send", "--unique-key", "k", "--at", "2099-01-01T00:00:00Z", "--on-conflict", way)
+    again = (
+        "job",
+        "submit",
+        "send",
+        "--unique-key",
+        "k",
+        "--at",
+        "2099-01-01T00:00:00Z",
+        "--on-conflict",
+        way,
+    )
     second = duetime(*again, "--json")
     assert second.status == 0, second.err
-    assert (second.json["conflict"], second.json["created"], second.json["id"] == first) == (conflict, not same, same)
+    assert (second.json["conflict"], second.json["created"], second.json["id"] == first) == (
+        conflict,
+        not same,
+        same,
+    )
     assert (second.json["due_at"] == "2099-01-01T00:00:00Z") is (way != "skip")
-    assert told in duetime(*again).err
+    assert message in duetime(*again).err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--unique-key", "k", "--on-conflict", "panic"], "'panic' is not one of skip, replace, reschedule"),
         (["--on-conflict", "replace"], "on_conflict: "),
-        (["--unique-key", "k", "--on-conflict", "skip", "--payload", "[1]"], "payload: a task takes named arguments: give an object"),
+        (
+            ["--unique-key", "k", "--on-conflict", "skip", "--payload", "[1]"],
+            "payload: a task takes named arguments: give an object",
+        ),
     ],
 )
-def test_conflicts_that_cannot_be_decided_are_refused(duetime: Duetime, arguments: list[str], told: str) -> None:
+def test_invalid_conflict_policies_are_refused(duetime: Duetime, arguments: list[str], message: str) -> None:
     done = duetime("job", "submit", "send", *arguments)
-    assert (done.status, told in done.err) == (2, True), done.err
+    assert (done.status, message in done.err) == (2, True), done.err
 
 
-def test_a_payload_with_names_of_options_stays_a_payload(duetime: Duetime) -> None:
+def test_payload_keys_named_like_options_stay_in_the_payload(duetime: Duetime) -> None:
     done = duetime("job", "submit", "send", "--payload", '{"queue": "theirs"}', "--queue", "ours", "--json")
     assert (done.json["payload"], done.json["queue"]) == ({"queue": "theirs"}, "ours")
 
 
-def test_move_changes_time_and_priority_of_a_waiting_job(duetime: Duetime, past: Past) -> None:
+def test_reschedule_changes_time_and_priority_of_a_pending_job(duetime: Duetime, past: Past) -> None:
     job_id = duetime("job", "submit", "send", "--delay", "1h").out.strip()
-    moved = duetime("job", "move", job_id, "--at", "2099-01-01T00:00:00Z", "--priority", "9")
+    moved = duetime("job", "reschedule", job_id, "--at", "2099-01-01T00:00:00Z", "--priority", "9")
     assert (moved.status, "with priority 9" in moved.out) == (0, True), moved.err
     job = duetime("job", "show", job_id, "--json").json
     assert (job["due_at"], job["priority"]) == ("2099-01-01T00:00:00Z", 9)
     assert job["why"] == "waits: it is due at 2099-01-01 00:00 UTC"
-    assert duetime("job", "move", job_id).status == 2
-    assert duetime("job", "move", job_id, "--delay", "1h", "--at", "2099-01-01T00:00:00Z").status == 2
-    assert duetime("job", "move", past.succeeded, "--delay", "1h").status == 1
+    assert duetime("job", "reschedule", job_id).status == 2
+    assert duetime("job", "reschedule", job_id, "--delay", "1h", "--at", "2099-01-01T00:00:00Z").status == 2
+    assert duetime("job", "reschedule", past.succeeded, "--delay", "1h").status == 1
 
 
-def test_payload_from_file_and_stdin(duetime: Duetime, folder: Path) -> None:
+def test_payload_is_read_from_file_and_stdin(duetime: Duetime, folder: Path) -> None:
     (folder / "p.json").write_text('{"from": "file"}')
     from_file = duetime("job", "submit", "send", "--payload", "@p.json", "--json")
     from_stdin = duetime("job", "submit", "send", "--payload", "-", "--json", stdin='{"from": "stdin"}')
@@ -100,7 +123,7 @@ def test_payload_from_file_and_stdin(duetime: Duetime, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--payload", "{"], "payload: is not JSON"),
         (["--payload", "NaN"], "payload: NaN is not a JSON number"),
@@ -119,20 +142,20 @@ def test_payload_from_file_and_stdin(duetime: Duetime, folder: Path) -> None:
         (["--no-such-option"], "No such option"),
     ],
 )
-def test_bad_submissions_are_usage_errors(duetime: Duetime, arguments: list[str], told: str) -> None:
+def test_invalid_submissions_are_usage_errors(duetime: Duetime, arguments: list[str], message: str) -> None:
     done = duetime("job", "submit", "send", *arguments)
     assert done.status == 2
     assert done.err.startswith("error: ")
-    assert told in done.err
+    assert message in done.err
     assert done.err.count("\n") == 1
     assert done.out == ""
 
 
-def test_a_bad_task_name_is_refused(duetime: Duetime) -> None:
+def test_invalid_task_name_is_refused(duetime: Duetime) -> None:
     assert duetime("job", "submit", "@http").status == 2
 
 
-def test_list_filters_and_has_stable_fields(duetime: Duetime, past: Past) -> None:
+def test_job_list_filters_and_has_stable_fields(duetime: Duetime, past: Past) -> None:
     jobs = duetime("job", "list", "--json").json
     assert [list(job) for job in jobs] == [SUMMARY] * 4
     assert {job["id"] for job in duetime("job", "list", "--state", "dead", "--json").json} == set(past.dead)
@@ -141,7 +164,9 @@ def test_list_filters_and_has_stable_fields(duetime: Duetime, past: Past) -> Non
     assert duetime("job", "list", "--queue", "other").out == "no jobs\n"
 
 
-def test_the_table_shows_full_ids_and_the_offset(duetime: Duetime, past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_table_shows_full_ids_and_the_utc_offset(
+    duetime: Duetime, past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "40")  # piped output must not depend on it
     shown = duetime("job", "list").out
     assert all(job_id in shown for job_id in [past.succeeded, *past.dead])
@@ -149,8 +174,7 @@ def test_the_table_shows_full_ids_and_the_offset(duetime: Duetime, past: Past, m
     assert "ago)" in shown or "(now)" in shown
 
 
-def test_show_has_payload_progress_result_and_attempts_and_escapes_control_characters(duetime: Duetime, past: Past) -> None:
-    """S46"""
+def test_job_show_has_all_details_and_escapes_control_characters(duetime: Duetime, past: Past) -> None:
     good, bad = duetime("job", "show", past.succeeded), duetime("job", "show", past.dead[0])
     assert '{"name": "w\u00f6rld"}' in good.out
     assert '{"hello": "w\u00f6rld"}' in good.out
@@ -164,10 +188,17 @@ def test_show_has_payload_progress_result_and_attempts_and_escapes_control_chara
     assert (raw.json["checkpoint"], raw.json["progress"]["done"]) == ({"page": 3}, 3)
     assert '{"page": 3}' in bad.out
     assert "3 of 10 (30 %): pages" in bad.out
-    assert list(raw.json["attempts"][0]) == ["attempt", "ending", "node", "started_at", "finished_at", "error"]
+    assert list(raw.json["attempts"][0]) == [
+        "attempt",
+        "ending",
+        "node",
+        "started_at",
+        "finished_at",
+        "error",
+    ]
 
 
-def test_cancel_once(duetime: Duetime) -> None:
+def test_job_can_be_cancelled_only_once(duetime: Duetime) -> None:
     job_id = duetime("job", "submit", "send", "--delay", "1h").out.strip()
     assert duetime("job", "cancel", job_id, "--reason", "wrong month").status == 0
     assert duetime("job", "show", job_id, "--json").json["error"] == "wrong month"
@@ -184,7 +215,7 @@ def test_unknown_jobs_are_not_found(duetime: Duetime, verb: str, job_id: str) ->
     assert "[job_not_found]" in done.err
 
 
-def test_retry_only_dead_letters(duetime: Duetime, past: Past) -> None:
+def test_only_dead_letters_can_be_retried(duetime: Duetime, past: Past) -> None:
     assert duetime("job", "retry", past.succeeded).status == 1
     new = duetime("job", "retry", past.dead[0]).out.strip()
     assert duetime("job", "show", new, "--json").json["retry_of"] == past.dead[0]
@@ -192,14 +223,16 @@ def test_retry_only_dead_letters(duetime: Duetime, past: Past) -> None:
 
 
 @pytest.mark.parametrize("group", ["job", "dead"])
-def test_a_dead_letter_is_retried_with_a_mended_payload(duetime: Duetime, past: Past, folder: Path, group: str) -> None:
-    (folder / "mended.json").write_text('{"n": 2}')
-    new = duetime(group, "retry", past.dead[0], "--payload", "@mended.json").out.split()[-1]
+def test_dead_letter_is_retried_with_a_new_payload(
+    duetime: Duetime, past: Past, folder: Path, group: str
+) -> None:
+    (folder / "corrected.json").write_text('{"n": 2}')
+    new = duetime(group, "retry", past.dead[0], "--payload", "@corrected.json").out.split()[-1]
     job = duetime("job", "show", new, "--json").json
     assert (job["payload"], job["retry_of"]) == ({"n": 2}, past.dead[0])
 
 
-def test_only_one_dead_letter_can_be_mended_at_once(duetime: Duetime, past: Past) -> None:
+def test_new_payload_needs_a_single_dead_letter(duetime: Duetime, past: Past) -> None:
     assert duetime("dead", "retry", "--all", "--payload", "{}").status == 2
     assert duetime("dead", "retry", *past.dead, "--payload", "{}").status == 2
     assert duetime("dead", "retry", past.dead[0], "--payload", "{").status == 2
@@ -210,34 +243,42 @@ def test_dead_letters_are_listed_retried_and_discarded(duetime: Duetime, past: P
     assert {job["id"] for job in duetime("dead", "list", "--json").json} == set(past.dead)
     assert "ValueError: bad \\x1b[31mluck" in duetime("dead", "list").out
     mixed = duetime("dead", "discard", past.dead[0], past.succeeded)
-    assert (mixed.status, f"{past.dead[0]} discarded" in mixed.out, "[job_finished]" in mixed.err) == (1, True, True)
+    assert (mixed.status, f"{past.dead[0]} discarded" in mixed.out, "[job_finished]" in mixed.err) == (
+        1,
+        True,
+        True,
+    )
     assert {job["id"] for job in duetime("dead", "list", "--json").json} == set(past.dead[1:])
     assert duetime("dead", "retry", "--all", "--yes").out == "2 dead letters retried\n"
     assert duetime("dead", "list").out == "no dead letters\n"
 
 
-def test_discarding_all_asks_first(duetime: Duetime, past: Past) -> None:
+def test_discard_all_asks_first(duetime: Duetime, past: Past) -> None:
     assert duetime("dead", "discard", "--all", stdin="n\n").status == 1
     assert len(duetime("dead", "list", "--json").json) == 3
     assert duetime("dead", "discard", "--all", "--yes").status == 0
     assert duetime("dead", "list", "--json").json == []
 
 
-@pytest.mark.parametrize("arguments", [["retry"], ["retry", "--all", "x"], ["discard"], ["list", "--limit", "0"]])
-def test_dead_needs_ids_or_all(duetime: Duetime, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["retry"], ["retry", "--all", "x"], ["discard"], ["list", "--limit", "0"]]
+)
+def test_dead_commands_need_ids_or_all(duetime: Duetime, arguments: list[str]) -> None:
     assert duetime("dead", *arguments).status == 2
 
 
-def test_a_job_that_waits_for_a_report_is_listed_at_its_own_time(duetime: Duetime, folder: Path) -> None:
-    """And not at the time by which the report has to come, which `job show` tells."""
+def test_job_waiting_for_a_report_is_listed_at_its_fire_time(duetime: Duetime, folder: Path) -> None:
+    """Not at the deadline of the report, which `job show` has."""
 
     async def hand_over_two() -> None:
         store = SqliteStore(folder / "duetime.db")
         await store.open()
         await store.migrate()
         node, now = await joined(store), await store.time()
-        reported, _ = [await handed_over(store, node, draft(now, tenant="default"), now + HOUR) for _ in range(2)]
-        assert await store.settle([success(reported, now)]) == []
+        reported, _ = [
+            await handed_over(store, node, draft(now, tenant="default"), now + HOUR) for _ in range(2)
+        ]
+        assert (await store.settle([success(reported, now)])).refused == []
         await store.close()
 
     asyncio.run(hand_over_two())

@@ -1,4 +1,4 @@
-"""`duetime key`: the first key is made here, straight on the store."""
+"""`duetime key`: the first key is created on the store itself."""
 
 from __future__ import annotations
 
@@ -10,18 +10,30 @@ import duetime as dt
 from tests.cli.conftest import Duetime
 
 
-def test_the_key_alone_goes_to_stdout_and_the_store_has_only_its_digest(duetime: Duetime, folder: Path) -> None:
-    """S3: so that `KEY=$(duetime key create ...)` works; what else there is to say is said on stderr."""
+def test_key_create_prints_only_the_key_and_stores_its_digest(duetime: Duetime, folder: Path) -> None:
+    """So that `KEY=$(duetime key create ...)` works; the rest goes to stderr."""
     made = duetime("key", "create", "ops", "--scopes", "admin")
     assert made.status == 0, made.err
     assert re.fullmatch(r"dt_[0-9a-z]{10}_[0-9A-Za-z]{43}\n", made.out)
     assert "not shown again" in made.err
     assert "may read, submit, manage, admin for tenant default until it is revoked" in made.err
-    assert not any(made.out.strip()[14:].encode() in path.read_bytes() for path in folder.iterdir() if path.is_file())
+    assert not any(
+        made.out.strip()[14:].encode() in path.read_bytes() for path in folder.iterdir() if path.is_file()
+    )
 
 
-def test_create_list_and_revoke(duetime: Duetime) -> None:
-    options = ("--scopes", "read,manage", "--tenant", "acme", "--expires-in", "90d", "--rate", "50/1s", "--json")
+def test_key_create_list_and_revoke(duetime: Duetime) -> None:
+    options = (
+        "--scopes",
+        "read,manage",
+        "--tenant",
+        "acme",
+        "--expires-in",
+        "90d",
+        "--rate",
+        "50/1s",
+        "--json",
+    )
     made = duetime("key", "create", "billing", *options).json
     assert (made["scopes"], made["tenant"], made["rate"]) == (["read", "submit", "manage"], "acme", "50/1s")
     text = made.pop("key")
@@ -32,47 +44,55 @@ def test_create_list_and_revoke(duetime: Duetime) -> None:
     assert re.search(rf"{made['prefix']} +billing +acme +read,submit,manage +active ", table)
     assert text[14:] not in table
     assert duetime("key", "revoke", made["prefix"]).out == f"{made['prefix']} (billing of acme) is revoked\n"
-    assert duetime("key", "revoke", text, "--json").json["revoked_at"] is not None, "a whole key is taken for its prefix"
+    assert duetime("key", "revoke", text, "--json").json["revoked_at"] is not None, (
+        "a whole key is taken for its prefix"
+    )
     assert " revoked " in duetime("key", "list", "--tenant", "acme").out
 
 
-def test_what_is_wrong_is_told_and_makes_nothing(duetime: Duetime) -> None:
-    for options, told, status in (
-        (["create", "a", "--scopes", "root"], "scopes: 'root' is not one of read, submit, manage, admin [input_invalid]", 2),
+def test_invalid_key_options_create_nothing(duetime: Duetime) -> None:
+    for options, message, status in (
+        (
+            ["create", "a", "--scopes", "root"],
+            "scopes: 'root' is not one of read, submit, manage, admin [input_invalid]",
+            2,
+        ),
         (["create", "a", "--scopes", ","], "scopes: must name at least one", 2),
         (["create", ""], "name:", 2),
         (["create", "a", "--expires-in", "soon"], "expires_in:", 2),
-        (["create", "a", "--rate", "fast"], "rate: 'fast' is no rate", 2),
+        (["create", "a", "--rate", "fast"], "rate: 'fast' is not a rate", 2),
         (["create", "a", "--tenant", "@x"], "tenant:", 2),
     ):
         done = duetime("key", *options)
-        assert (done.status, told in done.err) == (status, True), done.err
-    assert duetime("key", "list").out == "no keys: make one with `duetime key create NAME --scopes admin`\n"
+        assert (done.status, message in done.err) == (status, True), done.err
+    assert duetime("key", "list").out == "no keys: create one with `duetime key create NAME --scopes admin`\n"
     gone = duetime("key", "revoke", "0000000000")
-    assert (gone.status, "there is no key '0000000000'" in gone.err, "[key_not_found]" in gone.err) == (1, True, True)
+    assert (gone.status, "key '0000000000'" in gone.err, "[key_not_found]" in gone.err) == (1, True, True)
 
 
-def test_a_key_in_place_of_a_prefix_is_not_repeated(duetime: Duetime) -> None:
-    """S38: whoever pastes a whole key reads only its prefix in the answer."""
+def test_revoke_with_a_whole_key_does_not_print_it(duetime: Duetime) -> None:
+    """The answer names only the prefix."""
     duetime("key", "create", "a")
     done = duetime("key", "revoke", "dt_0123456789_" + "s" * 43)
     assert (done.status, "sssss" in done.err) == (1, False)
 
 
-def test_keys_have_their_blocking_twins(folder: Path) -> None:
+def test_sync_app_has_the_calls_for_keys(folder: Path) -> None:
     app = dt.App("sqlite:///duetime.db")
-    made = app.sync.create_key("a", ["read"], expires_in="1d")
+    made = app.sync.keys.create("a", ["read"], expires_in="1d")
     listed = app.sync.keys()
     assert [key.prefix for key in listed] == [made.key.prefix]
-    assert app.sync.revoke_key(made.key.prefix).revoked_at is not None
+    assert app.sync.keys.revoke(made.key.prefix).revoked_at is not None
     app.sync.close()
 
 
-def test_keys_by_the_hundred_are_all_listed(duetime: Duetime, folder: Path) -> None:
+def test_key_list_shows_more_than_one_page(duetime: Duetime, folder: Path) -> None:
     async def make() -> None:
         app = dt.App("sqlite:///duetime.db")
         await app.open()
-        await asyncio.gather(*(app.for_tenant(f"t{number % 7}").create_key(f"k{number}") for number in range(1_100)))
+        await asyncio.gather(
+            *(app.for_tenant(f"t{number % 7}").keys.create(f"k{number}") for number in range(1_100))
+        )
         await app.close()
 
     asyncio.run(make())

@@ -1,4 +1,4 @@
-"""Finding the user's App: module:app, a module, a package."""
+"""Find the user's App: module:app, a module, a package."""
 
 from __future__ import annotations
 
@@ -26,26 +26,36 @@ def own_modules(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 def write(**files: str) -> None:
     for name, content in files.items():
-        path = Path(f"{name.replace('__', '/', 1)}.py" if not name.endswith("__init__") else f"{name.removesuffix('__init__')}/__init__.py")
+        path = Path(
+            f"{name.replace('__', '/', 1)}.py"
+            if not name.endswith("__init__")
+            else f"{name.removesuffix('__init__')}/__init__.py"
+        )
         path.parent.mkdir(exist_ok=True)
         path.write_text(content)
 
 
-@pytest.mark.parametrize("reference", ["plain:app", "plain", "shop.app:app", "shop.app", "shop.tasks", "shop", "shop.app:holder.app"])
-def test_each_way_to_name_it(reference: str) -> None:
+@pytest.mark.parametrize(
+    "reference",
+    ["plain:app", "plain", "shop.app:app", "shop.app", "shop.tasks", "shop", "shop.app:holder.app"],
+)
+def test_app_is_found_by_each_kind_of_reference(reference: str) -> None:
     write(
-        plain=f"{APP}same = app\n", shop__init__="", shop__app=f"{APP}class holder:\n    app = app\n", shop__tasks=TASK.format("shop.app")
+        plain=f"{APP}same = app\n",
+        shop__init__="",
+        shop__app=f"{APP}class holder:\n    app = app\n",
+        shop__tasks=TASK.format("shop.app"),
     )
     assert load_app(reference).store.capabilities.durable is False
 
 
-def test_a_package_brings_its_tasks() -> None:
+def test_package_reference_imports_its_tasks() -> None:
     write(shop__init__="", shop__app=APP, shop__tasks=TASK.format("shop.app"))
     assert list(load_app("shop").tasks) == ["t"]
 
 
 @pytest.mark.parametrize(
-    ("reference", "told"),
+    ("reference", "message"),
     [
         ("empty", "there is no App in empty "),
         ("bare", "there is no App in bare, bare.tasks "),
@@ -57,8 +67,14 @@ def test_a_package_brings_its_tasks() -> None:
         ("wrong", "importing wrong failed: SyntaxError"),
     ],
 )
-def test_clear_errors(reference: str, told: str) -> None:
-    write(empty="", bare__init__="", bare__tasks="", two=f"{APP}second = dt.App('memory://')\n", wrong="def broken(:\n")
+def test_wrong_app_reference_has_a_clear_error(reference: str, message: str) -> None:
+    write(
+        empty="",
+        bare__init__="",
+        bare__tasks="",
+        two=f"{APP}second = dt.App('memory://')\n",
+        wrong="def broken(:\n",
+    )
     with pytest.raises(ConfigError) as refused:
         load_app(reference)
-    assert told in refused.value.message
+    assert message in refused.value.message

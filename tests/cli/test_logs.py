@@ -1,4 +1,4 @@
-"""What a real `duetime serve` logs: JSON with the ids one looks for, nothing secret (S38, S45); for people on a terminal."""
+"""The log of a real `duetime serve`: JSON with ids and without secrets; coloured text on a terminal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from duetime.cli.logs import JsonLines, Origin, TextLines, configure, without_secrets
+from duetime.cli.logs import JsonLines, NodeIdFilter, TextLines, configure, without_secrets
 from duetime.model.events import NodeJoined
 from duetime.model.lease import NodeId
-from tests.cli.node import COMMAND, Node
+from tests.cli.node import COMMAND, Node, python_path
 from tests.servers.service import Service
 
 KEY = "dt_0123456789_" + "C4n4ry" * 8
@@ -46,7 +46,9 @@ def wait_for(found: Callable[[], Any]) -> Any:
 
 def ask(address: str, path: str, body: Any = None, **headers: str) -> int:
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"{address}{path}", data, {"content-type": "application/json", **headers})
+    request = urllib.request.Request(
+        f"{address}{path}", data, {"content-type": "application/json", **headers}
+    )
     try:
         with urllib.request.urlopen(request) as answer:
             return int(answer.status)
@@ -59,35 +61,66 @@ def records(service: Service) -> list[dict[str, Any]]:
     return [json.loads(line) for line in service.output.splitlines() if line.startswith('{"at"')]
 
 
-def test_a_service_logs_json_with_the_ids_and_without_secrets(tmp_path: Path) -> None:
+def test_service_logs_json_with_ids_and_without_secrets(tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text(TASKS)
     store = f"sqlite:///{tmp_path / 'd.db'}"
     with Service(
-        store, tmp_path / "log", "--app", "tasks:app", "--log-level", "debug", environment={"PYTHONPATH": str(tmp_path)}
+        store,
+        tmp_path / "log",
+        "--app",
+        "tasks:app",
+        "--log-level",
+        "debug",
+        environment={"PYTHONPATH": python_path(tmp_path)},
     ) as service:
-        job = {"target": {"type": "task", "name": "fails"}, "payload": {"secret": CANARY}, "labels": {"l": CANARY}}
+        job = {
+            "target": {"type": "task", "name": "fails"},
+            "payload": {"secret": CANARY},
+            "labels": {"l": CANARY},
+        }
         asked = {"Authorization": f"Bearer {KEY}", "X-Request-Id": "mine-1", "Idempotency-Key": CANARY}
         assert ask(service.address, "/api/v1/jobs", job, **asked) == 201
-        when = {"name": "nightly", "when": {"every": "1h"}, "target": {"type": "task", "name": "fails"}, "payload": {"secret": CANARY}}
+        when = {
+            "name": "nightly",
+            "when": {"every": "1h"},
+            "target": {"type": "task", "name": "fails"},
+            "payload": {"secret": CANARY},
+        }
         assert ask(service.address, "/api/v1/schedules", when) == 201
         assert ask(service.address, "/api/v1/schedules/nightly/trigger", {}) == 201
         assert ask(service.address, f"/api/v1/jobs?cursor={CANARY}") == 400
-        dead = wait_for(lambda: [one for one in records(service) if "dead letter" in one["message"] and one.get("schedule") == "nightly"])
+        dead = wait_for(
+            lambda: [
+                one
+                for one in records(service)
+                if "dead letter" in one["message"] and one.get("schedule") == "nightly"
+            ]
+        )
         wait_for(lambda: len([one for one in records(service) if "dead letter" in one["message"]]) == 2)
     found = records(service)
-    assert {"at", "level", "logger", "message", "node", "job_id", "target", "attempt", "schedule"} == set(dead[0])
-    assert (dead[0]["level"], dead[0]["target"], dead[0]["attempt"], dead[0]["node"]) == ("error", "fails", 2, 1)
+    assert {"at", "level", "logger", "message", "node", "job_id", "target", "attempt", "schedule"} == set(
+        dead[0]
+    )
+    assert (dead[0]["level"], dead[0]["target"], dead[0]["attempt"], dead[0]["node"]) == (
+        "error",
+        "fails",
+        2,
+        1,
+    )
     [request] = [one for one in found if one.get("request_id") == "mine-1"]
     assert (request["status"], request["level"]) == (201, "debug")
     own = [one for one in found if one["message"] == "about to fail" and one.get("schedule") == "nightly"]
-    assert {(one["job_id"], one["attempt"]) for one in own} == {(dead[0]["job_id"], 1), (dead[0]["job_id"], 2)}
+    assert {(one["job_id"], one["attempt"]) for one in own} == {
+        (dead[0]["job_id"], 1),
+        (dead[0]["job_id"], 2),
+    }
     assert [one["status"] for one in found if one.get("request_id") and one["level"] == "info"] == [400]
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", one["at"]) for one in found)
     assert CANARY not in service.output
     assert "\x1b" not in service.output
 
 
-def test_on_a_terminal_it_is_for_people(tmp_path: Path) -> None:
+def test_log_on_a_terminal_is_coloured_text(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     command = [COMMAND, "serve", "--port", "0", "--store", f"sqlite:///{tmp_path / 'd.db'}"]
@@ -104,7 +137,7 @@ def test_on_a_terminal_it_is_for_people(tmp_path: Path) -> None:
         os.close(ours)
 
 
-def test_what_is_piped_is_json_unless_text_is_asked_for(tmp_path: Path) -> None:
+def test_log_into_a_pipe_is_json_unless_text_is_chosen(tmp_path: Path) -> None:
     node = Node(tmp_path, "serve", "--log-format", "text")
     try:
         node.until("stop")
@@ -123,19 +156,22 @@ def test_what_is_piped_is_json_unless_text_is_asked_for(tmp_path: Path) -> None:
         ("authorization: basic dXNlcjpwYXNz", "authorization: basic ***"),
         ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw bad", "whsec_*** bad"),
         ("postgresql://me:pass@db/x and https://a:b@c/d", "postgresql://me:***@db/x and https://a:***@c/d"),
-        ("https://example.org:8080/a@b and 12:30 me@x.org", "https://example.org:8080/a@b and 12:30 me@x.org"),
+        (
+            "https://example.org:8080/a@b and 12:30 me@x.org",
+            "https://example.org:8080/a@b and 12:30 me@x.org",
+        ),
         ("the bearer of bad news", "the bearer of bad news"),
     ],
 )
-def test_what_looks_like_a_secret_is_blotted_out(text: str, shown: str) -> None:
+def test_secrets_are_masked_in_logs(text: str, shown: str) -> None:
     assert without_secrets(text) == shown
     record = logging.LogRecord("duetime", logging.INFO, "x", 1, "%s", (text,), None)
     assert shown in TextLines().format(record)
     assert json.loads(JsonLines().format(record))["message"] == shown
 
 
-def test_the_node_is_on_every_record_once_it_has_joined() -> None:
-    origin = Origin()
+def test_log_records_have_the_node_id_once_it_has_joined() -> None:
+    origin = NodeIdFilter()
     record = logging.LogRecord("other", logging.INFO, "x", 1, "hello", (), None)
     assert origin.filter(record)
     assert "node" not in json.loads(JsonLines().format(record))
@@ -144,7 +180,7 @@ def test_the_node_is_on_every_record_once_it_has_joined() -> None:
     assert json.loads(JsonLines().format(record))["node"] == 7
 
 
-def test_colours_are_left_out_where_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_turns_log_colours_off(monkeypatch: pytest.MonkeyPatch) -> None:
     record = logging.LogRecord("duetime", logging.ERROR, "x", 1, "hello", (), None)
     assert "\x1b[31m" in TextLines(coloured=True).format(record)
     assert "\x1b" not in TextLines().format(record)

@@ -1,4 +1,4 @@
-"""What reaches the terminal: nothing that acts, nothing cut off, colours only where they are wanted."""
+"""Output on a terminal: no control characters, nothing cut off, colours only on a terminal."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from duetime.cli.escape import visible, visible_lines
+from duetime.cli.format import local, record_fields, relative, visible, visible_lines
 from duetime.cli.logs import JsonLines, TextLines
-from duetime.cli.moments import local, relative
-from duetime.cli.output import Field, make_console, show_record, show_table
-from duetime.cli.shown import shown_fields
+from duetime.cli.output import make_console, show_record, show_table
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ID = "01935c2e-7b3a-7000-8000-000000000000"
 
 
 @given(st.text())
-def test_nothing_that_is_not_printable_passes(text: str) -> None:
-    """S46"""
+def test_escaped_text_is_printable(text: str) -> None:
     assert visible(text).isprintable()
     assert all(line.isprintable() for line in visible_lines(text).split("\n"))
 
@@ -39,26 +36,30 @@ def test_nothing_that_is_not_printable_passes(text: str) -> None:
         ("\x9b31m", "\\x9b31m"),
     ],
 )
-def test_what_acts_is_shown_as_an_escape(text: str, shown: str) -> None:
-    """S46"""
+def test_control_characters_are_shown_as_escapes(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
 def printed(width: int, **more: object) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, highlight=False, markup=False, emoji=False, **more)  # type: ignore[arg-type]
-    show_table(("ID", "STATE", "TASK"), [(ID, "dead", "a-task-with-a-long-name[red]"), (ID, "running", "b")], "none", console)
+    show_table(
+        ("ID", "STATE", "TASK"),
+        [(ID, "dead", "a-task-with-a-long-name[red]"), (ID, "running", "b")],
+        "none",
+        console,
+    )
     return out.getvalue()
 
 
-def test_a_wide_terminal_gets_a_table() -> None:
+def test_wide_terminal_gets_a_table() -> None:
     assert [line.split() for line in printed(100).splitlines()] == [
         ["ID", "STATE", "TASK"], [ID, "dead", "a-task-with-a-long-name[red]"], [ID, "running", "b"],
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [20, 40, 60])
-def test_a_narrow_terminal_gets_records_and_full_ids(width: int) -> None:
+def test_narrow_terminal_gets_records_and_full_ids(width: int) -> None:
     shown = printed(width)
     assert shown.count(ID) == 2
     assert "a-task-with-a-long-name[red]" in shown
@@ -66,9 +67,14 @@ def test_a_narrow_terminal_gets_records_and_full_ids(width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 140])
-def test_values_with_blanks_are_not_cut_off_either(width: int) -> None:
+def test_values_with_spaces_are_not_cut_off(width: int) -> None:
     out = io.StringIO()
-    row = (ID, "dead", "2030-01-01 09:00:00+00:00 (5 s ago)", "ValueError: there is no customer with this number")
+    row = (
+        ID,
+        "dead",
+        "2030-01-01 09:00:00+00:00 (5 s ago)",
+        "ValueError: there is no customer with this number",
+    )
     console = Console(file=out, width=width, highlight=False, markup=False, emoji=False)
     show_table(("ID", "STATE", "DIED", "REASON"), [row], "none", console)
     assert [value for value in row if value not in out.getvalue()] == []
@@ -84,14 +90,14 @@ def test_colours_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[31m" not in printed(100, force_terminal=True)
 
 
-def test_a_pipe_has_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_into_a_pipe_has_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     assert make_console().width > 10_000
 
 
-def test_values_of_many_lines_are_indented() -> None:
+def test_multi_line_values_are_indented() -> None:
     out = io.StringIO()
-    show_record([Field("error", "one\n  two\x07"), Field("id", ID)], Console(file=out, width=200))
+    show_record([("error", "one\n  two\x07"), ("id", ID)], Console(file=out, width=200))
     assert out.getvalue() == f"error  one\n         two\\x07\nid     {ID}\n"
 
 
@@ -106,7 +112,7 @@ def test_values_of_many_lines_are_indented() -> None:
         (timedelta(hours=-3, minutes=-59), "3 h ago"),
     ],
 )
-def test_relative(distance: timedelta, shown: str) -> None:
+def test_relative_time_uses_the_largest_unit(distance: timedelta, shown: str) -> None:
     assert relative(NOW + distance, NOW) == shown
 
 
@@ -119,11 +125,11 @@ def test_relative(distance: timedelta, shown: str) -> None:
         ({"other": 1}, '{"other": 1}'),
     ],
 )
-def test_progress_is_shown_in_words(progress: dict[str, object], shown: str) -> None:
-    assert dict(shown_fields({"progress": progress}))["progress"] == shown
+def test_progress_is_shown_as_text(progress: dict[str, object], shown: str) -> None:
+    assert dict(record_fields({"progress": progress}))["progress"] == shown
 
 
-def test_instants_carry_their_offset() -> None:
+def test_local_time_has_its_utc_offset() -> None:
     assert local(NOW, timezone(timedelta(hours=5, minutes=30))) == "2030-01-01 17:30:00+05:30"
 
 
@@ -133,19 +139,19 @@ def record(message: str, **fields: object) -> logging.LogRecord:
     return made
 
 
-def test_log_lines_are_single_lines() -> None:
-    """S45"""
+def test_log_records_are_single_lines() -> None:
     text = TextLines().format(record("job\nfailed \x1b[1m", job_id="j", attempt=2))
     assert text.endswith(" WARNING duetime.task: job\\nfailed \\x1b[1m job_id=j attempt=2")
     line = JsonLines().format(record("job\nfailed \x9b", job_id="j"))
     assert line.isascii()
     assert "\n" not in line
     assert json.loads(line) == {
-        "at": "2030-01-01T12:00:00.000Z", "level": "warning", "logger": "duetime.task", "message": "job\nfailed \x9b", "job_id": "j",
+        "at": "2030-01-01T12:00:00.000Z", "level": "warning", "logger": "duetime.task",
+        "message": "job\nfailed \x9b", "job_id": "j",
     }  # fmt: skip
 
 
-def test_log_lines_carry_tracebacks() -> None:
+def test_log_records_have_tracebacks() -> None:
     try:
         raise ValueError("\x1bbad")
     except ValueError as problem:

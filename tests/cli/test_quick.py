@@ -1,4 +1,4 @@
-"""Start-up: help and completion import nothing heavy; completion offers what is there."""
+"""Start-up: `duetime --help` imports nothing heavy; completion offers stored names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typer import testing
 from typer.main import get_command
 
 import duetime.cli
+from duetime.cli.program import COMMANDS, load_command
 from tests.cli.conftest import Duetime
 
 PACKAGE = Path(duetime.cli.__file__).parents[1]
-# The package's own names are left out, so that what is measured is the command line.
+# Without the package's own `__init__`, so that only the imports of the command line are seen.
 HELP = f"""
 import sys, types
 package = types.ModuleType("duetime")
@@ -34,17 +35,22 @@ def test_help_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
     imported = set(done.stdout.rpartition("imported:")[2].split())
     assert "duetime.cli.program" in imported
-    assert imported.isdisjoint({"rich", "rich.console", "asyncio", "sqlite3", "msgspec", "zoneinfo", "duetime.app", "duetime.store"})
+    assert not [name for name in imported if name.startswith("duetime.cli.commands.")]
+    assert imported.isdisjoint(
+        {"rich", "rich.console", "asyncio", "sqlite3", "msgspec", "zoneinfo", "duetime.app", "duetime.store"}
+    )
 
 
-def test_the_package_can_be_run() -> None:
-    done = subprocess.run([sys.executable, "-m", "duetime", "job", "lis"], capture_output=True, text=True, check=False)
+def test_package_can_be_run_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "duetime", "job", "lis"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert "Did you mean 'list'? See `python -m duetime job --help`" in done.stderr
 
 
-def test_completion_offers_what_is_there(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What bash is offered when TAB is pressed after these words."""
+def test_completion_offers_stored_names(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What bash offers after these words and TAB."""
 
     def complete(words: str) -> list[str]:
         monkeypatch.setenv("_DUETIME_COMPLETE", "complete_bash")
@@ -72,9 +78,19 @@ def test_completion_offers_what_is_there(duetime: Duetime, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_completion_script_is_made(duetime: Duetime, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_script_is_printed(duetime: Duetime, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
-    monkeypatch.setattr(testing, "_get_command", get_command)  # the variable counts when commands are made
+    monkeypatch.setattr(testing, "_get_command", get_command)  # the variable is read when commands are built
     done = duetime("--show-completion", shell)
     assert done.status == 0, done.err
     assert "_DUETIME_COMPLETE" in done.out
+
+
+def test_each_command_loads_and_has_the_help_of_the_overview() -> None:
+    for name, text in COMMANDS.items():
+        command = load_command(name)
+        assert command.name == name
+        assert command.help
+        assert text == command.help or not hasattr(command, "commands"), (
+            f"{name}: the group's help and the overview differ"
+        )

@@ -1,4 +1,4 @@
-"""`duetime worker --reload`: what counts as a change, and a worker that outlives mistakes in the code it runs."""
+"""`duetime worker --reload`: what counts as a change, and a worker that survives errors in its code."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from duetime.cli import sources
-from duetime.cli.sources import changes, snapshot, source_folders
+from duetime.cli import files
+from duetime.cli.files import changed_files, snapshot, source_folders
 from duetime.errors import ConfigError
 from tests.cli.conftest import Duetime
 from tests.cli.node import Node
@@ -43,13 +43,13 @@ def tell(duetime: Duetime) -> str:
     return str(done.json["result"])
 
 
-def test_a_change_starts_it_anew_and_a_mistake_is_waited_out(worker: Node, duetime: Duetime) -> None:
+def test_reload_restarts_on_a_change_and_survives_a_syntax_error(worker: Node, duetime: Duetime) -> None:
     said = worker.until("stop")
     assert "watching " in said
     assert "roles   worker\n" in said
     assert tell(duetime) == "one"
     Path("tasks.py").write_text("def broken(:\n")
-    assert "changed: tasks.py; starting anew" in worker.until("waiting for a change")
+    assert "changed: tasks.py; restarting" in worker.until("waiting for a change")
     Path("tasks.py").write_text(TASKS.format("two"))
     worker.until("stop")
     assert tell(duetime) == "two", "not what a file of bytecode remembered"
@@ -60,33 +60,42 @@ def test_a_change_starts_it_anew_and_a_mistake_is_waited_out(worker: Node, dueti
     assert {node["state"] for node in nodes} == {"dead"}, "all have left in good order"
 
 
-def test_a_worker_needs_an_app(duetime: Duetime) -> None:
+def test_worker_needs_an_app(duetime: Duetime) -> None:
     done = duetime("worker")
     assert (done.status, "a worker needs the tasks of your program" in done.err) == (2, True)
 
 
-def test_written_new_and_gone_files_are_changes() -> None:
-    assert changes({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "d": 1}) == ["b", "c", "d"]
-    assert changes({"a": 1}, {"a": 1}) == []
+def test_changed_files_are_those_written_added_or_deleted() -> None:
+    assert changed_files({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "d": 1}) == ["b", "c", "d"]
+    assert changed_files({"a": 1}, {"a": 1}) == []
 
 
-def test_only_the_programs_own_sources_are_watched(folder: Path) -> None:
+def test_reload_watches_only_the_users_sources(folder: Path) -> None:
     for name in ("a.py", "shop/tasks.py", "duetime.toml"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
-    for name in ("shop/notes.txt", ".git/hook.py", "shop/__pycache__/a.py", "env/pyvenv.cfg", "env/lib/b.py", "node_modules/c.py"):
+    for name in (
+        "shop/notes.txt",
+        ".git/hook.py",
+        "shop/__pycache__/a.py",
+        "env/pyvenv.cfg",
+        "env/lib/b.py",
+        "node_modules/c.py",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     found = {str(Path(path).relative_to(folder)) for path in snapshot([folder])}
     assert found == {"a.py", "shop/tasks.py", "duetime.toml"}
 
 
-def test_folders_that_modules_come_from_are_watched_once(
+def test_reload_watches_nested_folders_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = tmp_path_factory.mktemp("library")
     (folder / "inner").mkdir()
-    monkeypatch.setattr(sys, "path", [*sys.path, str(folder / "inner"), str(other), str(other), "no/such/folder"])
+    monkeypatch.setattr(
+        sys, "path", [*sys.path, str(folder / "inner"), str(other), str(other), "no/such/folder"]
+    )
     found = source_folders()
     assert folder in found
     assert found.count(other) == 1
@@ -94,8 +103,8 @@ def test_folders_that_modules_come_from_are_watched_once(
     assert not any("site-packages" in one.parts or one.name == "bin" for one in found)
 
 
-def test_too_many_files_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MOST_FILES", 2)
+def test_reload_refuses_too_many_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_FILES", 2)
     for number in range(3):
         (folder / f"m{number}.py").touch()
     with pytest.raises(ConfigError, match="more than 2 source files"):

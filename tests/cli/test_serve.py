@@ -1,4 +1,4 @@
-"""`duetime serve` as a process of its own."""
+"""`duetime serve` in its own process."""
 
 from __future__ import annotations
 
@@ -53,11 +53,13 @@ def serve(folder: Path) -> Iterator[Callable[..., Node]]:
         node.kill()
 
 
-def test_a_job_submitted_elsewhere_is_done_and_sigterm_ends_it_with_0(serve: Callable[..., Node], duetime: Duetime) -> None:
-    """J5, S20: files of the folder must not stand in for modules of Python's or of ours, also not those imported late."""
+def test_serve_runs_a_job_and_exits_with_0_on_sigterm(serve: Callable[..., Node], duetime: Duetime) -> None:
+    """Files of the folder must not replace modules of Python or of Duetime, also not those imported late."""
     for name in ("json", "sqlite3", "uvloop", "msgspec"):
         Path(f"{name}.py").write_text("raise SystemExit('planted')")
-    node = serve("--app", "tasks:app", "--store", "sqlite:///shared.db", "--log-format", "json", "--grace", "5s")
+    node = serve(
+        "--app", "tasks:app", "--store", "sqlite:///shared.db", "--log-format", "json", "--grace", "5s"
+    )
     said = node.until("stop")
     assert "store   sqlite:///shared.db" in said
     assert "roles   api, planner, worker" in said
@@ -78,7 +80,7 @@ def test_a_job_submitted_elsewhere_is_done_and_sigterm_ends_it_with_0(serve: Cal
     ).items()
 
 
-def test_a_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Node], duetime: Duetime) -> None:
+def test_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Node], duetime: Duetime) -> None:
     node = serve("--app", "tasks:app", "--grace", "10m")
     assert "store   that of tasks:app" in node.until("stop")
     own = ("--store", "sqlite:///own.db")
@@ -87,14 +89,14 @@ def test_a_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Nod
     node.process.send_signal(signal.SIGINT)
     assert node.process.stderr is not None
     stopping = next(line for line in node.process.stderr if "stopping" in line)
-    assert "1 jobs run and have 10m to finish" in stopping
+    assert "1 running jobs have 10m to finish" in stopping
     node.process.send_signal(signal.SIGINT)
     assert node.process.wait(timeout=60) == 0
     assert duetime(*own, "job", "show", job_id, "--json").json["state"] == "pending"
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--app", "nowhere:app"], "app: no module 'nowhere'"),
         (["--app", "tasks:other"], "has no 'other'"),
@@ -107,10 +109,13 @@ def test_a_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Nod
         (["--store", "sqlite:///no/such/x.db"], "does not exist"),
     ],
 )
-def test_a_wrong_start_is_refused_in_one_line(duetime: Duetime, options: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """J7"""
+def test_serve_with_wrong_settings_is_one_line_of_error(
+    duetime: Duetime, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("duetime.cli.logs.configure", lambda level, form: None)  # this process logs through pytest
+    monkeypatch.setattr(
+        "duetime.cli.logs.configure", lambda level, form: None
+    )  # this process logs through pytest
     for name in ("tasks", "broken", "needy"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     Path("tasks.py").write_text(TASKS)
@@ -119,12 +124,12 @@ def test_a_wrong_start_is_refused_in_one_line(duetime: Duetime, options: list[st
     done = duetime("serve", "--port", "0", *options)  # 8080 may be taken
     for name in ("tasks", "broken", "needy"):
         sys.modules.pop(name, None)
-    assert (done.status, told in done.err) == (2, True), done.err
+    assert (done.status, message in done.err) == (2, True), done.err
     assert done.err.count("\n") == 1
 
 
 @pytest.mark.postgres
-def test_postgres_without_a_schema_names_the_command(duetime: Duetime, postgres_url: str) -> None:
+def test_postgres_without_schema_names_the_migrate_command(duetime: Duetime, postgres_url: str) -> None:
     done = duetime("--store", postgres_url, "job", "list")
     assert (done.status, "duetime migrate" in done.err) == (1, True), done.err
     assert duetime("--store", postgres_url, "migrate").status == 0

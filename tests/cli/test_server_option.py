@@ -1,4 +1,4 @@
-"""`duetime --server`: which place a command goes to, how its key gets there, and what it says when that fails."""
+"""`duetime --server`: whether a command uses it, the API key, and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from duetime.cli.session import key_of, reaches_server
+from duetime.cli.backend import key_of, uses_server
 from duetime.config import load
 from tests.cli.conftest import Duetime
 from tests.cli.node import COMMAND
@@ -40,25 +40,33 @@ def url(folder: Path, duetime: Duetime) -> Iterator[str]:
         ({"app": "a:b"}, {"DUETIME_SERVER": SERVER}, False),
     ],
 )
-def test_what_is_written_closer_to_the_command_wins(flags: dict[str, str], environment: dict[str, str], there: bool) -> None:
-    assert reaches_server(load(flags, environment)) is there
+def test_command_line_wins_over_a_server_from_the_environment(
+    flags: dict[str, str], environment: dict[str, str], there: bool
+) -> None:
+    assert uses_server(load(flags, environment)) is there
 
 
 @pytest.mark.parametrize("other", [["--store", "memory://"], ["--app", "a:b"]])
-def test_two_places_are_refused(duetime: Duetime, other: list[str]) -> None:
+def test_server_and_store_together_are_refused(duetime: Duetime, other: list[str]) -> None:
     done = duetime("--server", SERVER, *other, "job", "list")
-    assert (done.status, "two different places" in done.err) == (2, True)
+    assert (done.status, "use either --server or" in done.err) == (2, True)
 
 
-@pytest.mark.parametrize("command", [["serve"], ["migrate"], ["doctor"], ["simulate"], ["key", "list"], ["worker", "tasks:app"]])
-def test_what_needs_the_store_itself_says_so(duetime: Duetime, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duetime.cli.logs.configure", lambda *settings: None)  # it would go on logging to what this test reads
+@pytest.mark.parametrize(
+    "command", [["serve"], ["migrate"], ["doctor"], ["simulate"], ["key", "list"], ["worker", "tasks:app"]]
+)
+def test_commands_that_need_the_store_refuse_server(
+    duetime: Duetime, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "duetime.cli.logs.configure", lambda *settings: None
+    )  # it would go on logging to the output of this test
     done = duetime("--server", SERVER, *command)
     assert done.status in (1, 2)
     assert "works on the store itself" in done.err + done.out
 
 
-def test_a_server_of_the_environment_does_not_hinder_what_needs_the_store(
+def test_server_from_the_environment_does_not_affect_store_commands(
     duetime: Duetime, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DUETIME_SERVER", SERVER)
@@ -74,13 +82,17 @@ def test_commands_reach_the_server_and_touch_no_file_here(
     assert not (folder / "duetime.db").exists()
 
 
-def test_a_key_from_each_place_opens_the_door(duetime: Duetime, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_api_key_is_accepted_from_each_source(
+    duetime: Duetime, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = f"sqlite:///{folder}/kept.db"
     key = duetime("--store", store, "key", "create", "me", "--scopes", "read").out.strip()
     (folder / "key").write_text(f"{key}\n")
     with served(store, auth="keys") as address:
         assert duetime("--server", address, "--key", key, "job", "list").out == "no jobs\n"
-        assert duetime("--server", address, "--key-file", str(folder / "key"), "job", "list").out == "no jobs\n"
+        assert (
+            duetime("--server", address, "--key-file", str(folder / "key"), "job", "list").out == "no jobs\n"
+        )
         refused = duetime("--server", address, "--key", key, "job", "submit", "send")
         assert (refused.status, "[scope_missing]" in refused.err) == (1, True)
         assert duetime("--server", address, "job", "list").status == 1
@@ -91,28 +103,31 @@ def test_a_key_from_each_place_opens_the_door(duetime: Duetime, folder: Path, mo
         assert key[-8:-4] not in wrong.err
 
 
-def test_the_key_itself_goes_before_its_file(folder: Path) -> None:
+def test_api_key_wins_over_key_file(folder: Path) -> None:
     (folder / "key").write_text("from-file")
     assert key_of(load({"key_file": str(folder / "key")}, {})) == "from-file"
     assert key_of(load({"key_file": str(folder / "key"), "key": "k"}, {})) == "k"
     assert key_of(load({}, {})) is None
 
 
-def test_a_key_file_that_cannot_be_read(duetime: Duetime) -> None:
+def test_unreadable_key_file_is_refused(duetime: Duetime) -> None:
     done = duetime("--server", SERVER, "--key-file", "nowhere", "job", "list")
     assert (done.status, "key_file: nowhere cannot be read" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("server", "status", "told"), [(SERVER, 1, "[service_unreachable]"), ("nonsense", 2, "server: "), ("ftp://x", 2, "server: ")]
+    ("server", "status", "message"),
+    [(SERVER, 1, "[service_unreachable]"), ("nonsense", 2, "server: "), ("ftp://x", 2, "server: ")],
 )
-def test_a_server_that_is_not_there(duetime: Duetime, server: str, status: int, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duetime.remote.talk.FIRST_PAUSE", 0.001)
+def test_unreachable_or_invalid_server_is_one_line_of_error(
+    duetime: Duetime, server: str, status: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duetime.remote.request.FIRST_RETRY_DELAY", 0.001)
     done = duetime("--server", server, "job", "list")
-    assert (done.status, told in done.err, done.err.count("\n")) == (status, True, 1)
+    assert (done.status, message in done.err, done.err.count("\n")) == (status, True, 1)
 
 
-def test_completion_asks_the_server(duetime: Duetime, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_uses_the_server(duetime: Duetime, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DUETIME_SERVER", url)
     duetime("schedule", "add", "nightly", "report.build", "--every", "1h")
 
@@ -132,12 +147,14 @@ def test_completion_asks_the_server(duetime: Duetime, url: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("over_http", [False, True])
-def test_events_are_followed(duetime: Duetime, url: str, folder: Path, over_http: bool) -> None:
+def test_events_are_printed_as_they_happen(duetime: Duetime, url: str, folder: Path, over_http: bool) -> None:
     place = ["--server", url] if over_http else ["--store", f"sqlite:///{folder}/there.db"]
     words = [COMMAND, *place, "events", "--types", "schedule", "--count", "2", "--json"]
-    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+    with subprocess.Popen(
+        words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as following:
         number, deadline = 0, time.monotonic() + 60
-        while following.poll() is None and time.monotonic() < deadline:  # it takes a while to begin to listen
+        while following.poll() is None and time.monotonic() < deadline:  # until it is subscribed
             duetime("--server", url, "schedule", "add", f"s{number}", "t", "--every", "1h")
             number += 1
         out, err = following.communicate(timeout=30)
@@ -147,13 +164,23 @@ def test_events_are_followed(duetime: Duetime, url: str, folder: Path, over_http
     assert all(event["kind"] in ("schedule", "reset") for event in events)
 
 
-def test_a_closed_pipe_is_no_error(duetime: Duetime, folder: Path) -> None:
-    """As in `duetime job list | head -1`: whoever reads has seen enough."""
+def test_closed_pipe_is_not_an_error(duetime: Duetime, folder: Path) -> None:
+    """As in `duetime job list | head -1`: the reader has seen enough."""
     for _ in range(3):
         duetime("job", "submit", "send", "--payload", json.dumps({"text": "x" * 60_000}))
-    script = f"import subprocess, sys; sys.exit(subprocess.run({[COMMAND, 'job', 'list', '--json', '--limit', '1000']!r}).returncode)"
+    script = (
+        "import subprocess, sys; "
+        f"sys.exit(subprocess.run({[COMMAND, 'job', 'list', '--json', '--limit', '1000']!r}).returncode)"
+    )
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-c", script], cwd=folder, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")

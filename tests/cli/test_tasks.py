@@ -1,4 +1,4 @@
-"""`duetime task`, and what `duetime job submit` says of names that no worker knows."""
+"""`duetime task`, and the hint of `duetime job submit` about unknown tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Duetime
-from tests.cli.node import Node
+from tests.cli.node import Node, python_path
 
 SHOP = '''
 import duetime
@@ -30,32 +30,38 @@ def shop(folder: Path) -> Path:
     return folder
 
 
-def test_there_are_none(duetime: Duetime) -> None:
+def test_task_list_without_tasks(duetime: Duetime) -> None:
     duetime("migrate")
-    assert duetime("task", "list").out == "no tasks: `duetime --app module:app serve` runs yours\n"
+    assert duetime("task", "list").out == "no tasks: run yours with `duetime --app module:app serve`\n"
     assert duetime("task", "list", "--json").json == []
 
 
-def test_those_of_an_app(duetime: Duetime, shop: Path) -> None:
+def test_task_list_shows_tasks_of_an_app(duetime: Duetime, shop: Path) -> None:
     listed = duetime("--app", "shop_of_tasks:app", "task", "list")
-    assert (listed.status, listed.out.split("\n")[1].split(maxsplit=2)) == (0, ["invoice.send", "billing", "Send an invoice."]), listed.err
+    assert (listed.status, listed.out.split("\n")[1].split(maxsplit=2)) == (
+        0,
+        ["invoice.send", "billing", "Send an invoice."],
+    ), listed.err
 
 
-def test_those_of_a_worker_that_lives(duetime: Duetime, shop: Path) -> None:
-    """Its name is offered after TAB, and one that was mistyped is told when its job is submitted."""
+def test_task_list_shows_tasks_of_a_running_worker(duetime: Duetime, shop: Path) -> None:
+    """Completion offers its name, and submitting a mistyped name suggests it."""
     duetime("migrate")
     early = duetime("job", "submit", "invoice.send", "--delay", "1h")
-    assert early.err == "no worker runs a task 'invoice.send' at present: the job waits until one does\n"
-    node = Node(shop, "--app", "shop_of_tasks:app", "serve", PYTHONPATH=str(shop))
+    assert early.err == "no running worker knows the task 'invoice.send': the job waits until one does\n"
+    node = Node(shop, "--app", "shop_of_tasks:app", "serve", PYTHONPATH=python_path(shop))
     try:
         node.until("stop")
-        while (found := duetime("task", "list", "--json").json) == []:  # it says so in its own time
+        while (
+            found := duetime("task", "list", "--json").json
+        ) == []:  # the worker publishes its tasks after its start
             pass
         assert [one["name"] for one in found] == ["invoice.send"]
         wrong = duetime("job", "submit", "invoice.sent", "--delay", "1h")
         assert (wrong.status, len(wrong.out.split())) == (0, 1)
         assert wrong.err == (
-            "no worker runs a task 'invoice.sent' at present: the job waits until one does; did you mean 'invoice.send'?\n"
+            "no running worker knows the task 'invoice.sent': the job waits until one does; did you "
+            "mean 'invoice.send'?\n"
         )
         assert duetime("job", "submit", "invoice.send", "--wait").err == ""
     finally:
@@ -63,5 +69,5 @@ def test_those_of_a_worker_that_lives(duetime: Duetime, shop: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("https://agent.example/run",), ("send", "--json")])
-def test_nothing_is_said_where_it_has_no_meaning_or_a_program_reads(duetime: Duetime, words: tuple[str, ...]) -> None:
+def test_unknown_task_is_not_reported_for_urls_and_json(duetime: Duetime, words: tuple[str, ...]) -> None:
     assert duetime("job", "submit", *words, "--delay", "1h").err == ""

@@ -1,52 +1,54 @@
-"""`duetime job submit --wait`: the job is known before it has ended, and whoever waits is told for what."""
+"""`duetime job submit --wait`: the id is printed before the job ends, and a long wait says what it waits
+for."""
 
 from __future__ import annotations
 
 import signal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from duetime.cli import submit
+from duetime.cli.commands import job_submit
 from duetime.errors import WaitTimeout
-from duetime.remote.results import Why
+from duetime.model.views import WhyView
 from tests.cli.conftest import Duetime
 from tests.cli.node import Node
 
 
 class Slow:
-    """A job that is not over at the first look."""
+    """A job that has not ended at the first call."""
 
     def __init__(self) -> None:
         self.asked: list[str | None] = []
 
-    async def wait_for(self, job_id: str, timeout: str | None = None) -> str:
+    async def wait_for(self, job_id: UUID, timeout: str | None = None) -> str:
         self.asked.append(timeout)
         if timeout is not None:
             raise WaitTimeout("still pending")
         return "the job"
 
-    async def why_job(self, job_id: str) -> Why:
-        return Why(code="no_worker", why="waits: no worker is alive", remedy="start one")
+    async def why_job(self, job_id: UUID) -> WhyView:
+        return WhyView(code="no_worker", why="waits: no worker is alive", remedy="start one")
 
 
-async def test_after_a_while_it_says_what_the_job_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
-    access: Any = Slow()
-    found: object = await submit._ended(access, "some id")
+async def test_long_wait_says_what_the_job_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
+    backend: Any = Slow()
+    found: object = await job_submit.wait_for_end(backend, UUID(int=1))
     assert found == "the job"
-    assert access.asked == [submit.PATIENCE, None]
+    assert backend.asked == [job_submit.QUIET_WAIT, None]
     assert capsys.readouterr() == ("", "so far: waits: no worker is alive -> start one\n")
 
 
 @pytest.mark.slow
-def test_a_wait_that_is_broken_off_leaves_the_id_and_the_job(folder: Path, duetime: Duetime) -> None:
-    waiting = Node(folder, "job", "submit", "nobody.knows.it", "--wait")
+def test_interrupted_wait_leaves_the_id_and_the_job(folder: Path, duetime: Duetime) -> None:
+    waiting = Node(folder, "job", "submit", "unknown.task", "--wait")
     try:
         job_id = waiting.until("-").strip()
-        status, told = waiting.end(signal.SIGINT)
+        status, err = waiting.end(signal.SIGINT)
     finally:
         waiting.kill()
     assert status == 130
-    assert told.endswith(f"no longer waiting; the job is stored and goes on: `duetime job show {job_id}`\n")
+    assert err.endswith(f"no longer waiting; the job is stored and goes on: `duetime job show {job_id}`\n")
     assert duetime("job", "show", job_id, "--json").json["state"] == "pending"

@@ -1,9 +1,10 @@
-"""A page of the documentation and its code blocks, and how each kind of block is carried out.
+"""A page of the documentation and its code blocks, and how each kind of block is run.
 
-Python blocks of a page run in order in one namespace; `await` is allowed at top level. A block whose first line is `# name.py` or
-`# folder/name.py` (or `.toml`, `.ini`) is a file: it is written into the page's folder, from where the other blocks can import it. Shell
-blocks run line by line. A block that cannot run stands below the comment `<!-- not run: reason -->`. A `curl` must be answered with 2xx, or
-with the status that a comment at its end names.
+Python blocks of a page run in order in one namespace; `await` is allowed at top level. A block whose first
+line is `# name.py` or `# folder/name.py` (or `.toml`, `.ini`) is a file: it is written into the page's
+folder, from where the other blocks can import it. Shell blocks run line by line. A block that cannot run
+stands below the comment `<!-- not run: reason -->`. A `curl` must be answered with 2xx, or with the status
+that a comment at its end names.
 """
 
 from __future__ import annotations
@@ -33,11 +34,14 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 SERVER_URL = "postgresql://scheduler@db.example.org/duetime"
 FILE_LINE = re.compile(r"# ((?:\w+/)*[\w.]+\.(?:py|toml|ini))$")
-PORTS = ("8080", "8081")  # of the services on a page; each is given a free one
+PORTS = ("8080", "8081")  # of the services on a page; each gets a free one
 KEPT = re.compile(r"(?P<name>\w+)=\$\((?P<command>.*?)(?: \| jq -r \.(?P<field>\w+))?\)$")
 STATUS = re.compile(r"# (\d{3})$")
-MODULE = "page"  # by this name what a page defines is found, as if it were a module
-BLOCK = re.compile(r"(?P<mark><!-- not run: (?P<reason>[^>]+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+MODULE = "page"  # the module that holds the names of a page
+BLOCK = re.compile(
+    r"(?P<mark><!-- not run: (?P<reason>[^>]+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 DEADLINE = 60.0
 
 
@@ -64,7 +68,7 @@ def blocks(page: Path) -> list[Block]:
 
 @dataclass
 class Reader:
-    """Somebody who does what a page says, in a folder of their own."""
+    """Does what a page says, in its own folder."""
 
     page: Path
     folder: Path
@@ -89,7 +93,8 @@ class Reader:
 
     @contextmanager
     def _importable(self) -> Iterator[None]:
-        """The page itself, and the files in its folder; until the end of the page, as the next one has others of the same names."""
+        """The page itself and the files in its folder, until the end of the page: the next page uses the
+        same names."""
         sys.path.insert(0, str(self.folder))
         sys.modules[MODULE] = self.module
         try:
@@ -103,7 +108,9 @@ class Reader:
     async def _do(self, block: Block) -> None:
         text = block.text.replace(SERVER_URL, self.server_url or SERVER_URL)
         for port, own in self.ports.items():
-            text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{own}").replace(f"--port {port}", f"--port {own}")
+            text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{own}").replace(
+                f"--port {port}", f"--port {own}"
+            )
         if block.file is not None:
             file = self.folder / block.file
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -114,10 +121,18 @@ class Reader:
             for command in text.replace("\\\n", " ").splitlines():
                 self._run_command(command, block.line)
         else:
-            assert block.language in ("text", "sql"), f"{self.page}:{block.line}: what is a {block.language!r} block?"
+            assert block.language in ("text", "sql"), (
+                f"{self.page}:{block.line}: what is a {block.language!r} block?"
+            )
 
     async def _run_python(self, text: str, line: int) -> None:
-        code = compile("\n" * line + text, str(self.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        code = compile(
+            "\n" * line + text,
+            str(self.page),
+            "exec",
+            flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+            dont_inherit=True,
+        )
         answer = eval(code, self.names)
         if inspect.iscoroutine(answer):
             await answer
@@ -127,7 +142,9 @@ class Reader:
         if kept is not None:
             words = shlex.split(kept["command"])
             answer = self._curl(kept["command"], line) if words[0] == "curl" else self._finish(words, line)
-            self.environment[kept["name"]] = str(json.loads(answer)[kept["field"]]) if kept["field"] else answer.strip()
+            self.environment[kept["name"]] = (
+                str(json.loads(answer)[kept["field"]]) if kept["field"] else answer.strip()
+            )
             return
         words = shlex.split(command, comments=True)
         match words:
@@ -139,7 +156,9 @@ class Reader:
             case ["curl", *_]:
                 self._curl(command, line)
             case ["make", target, *_]:
-                assert f"\n{target}:" in (ROOT / "Makefile").read_text(), f"{self.page}:{line}: no target {target}"
+                assert f"\n{target}:" in (ROOT / "Makefile").read_text(), (
+                    f"{self.page}:{line}: no target {target}"
+                )
             case ["pip", "install", *packages]:
                 assert all(_installable(package) for package in packages), f"{self.page}:{line}: {command}"
             case ["duetime" | "python" | "flask", *_] if {"serve", "worker", "duetime_worker"} & set(words):
@@ -147,7 +166,7 @@ class Reader:
             case ["duetime" | "python" | "flask" | "pytest", *_]:
                 self._finish(words, line)
             case _:
-                raise AssertionError(f"{self.page}:{line}: nobody knows how to try `{command}`")
+                raise AssertionError(f"{self.page}:{line}: the test cannot run `{command}`")
 
     def _curl(self, command: str, line: int) -> str:
         """The few options we use, as one request."""
@@ -167,7 +186,9 @@ class Reader:
                 case "-s":
                     pass
                 case _:
-                    assert word.startswith("http://127.0.0.1:"), f"{self.page}:{line}: nobody knows how to try `{command}`"
+                    assert word.startswith("http://127.0.0.1:"), (
+                        f"{self.page}:{line}: the test cannot run `{command}`"
+                    )
                     address = word
         status, answer = _ask(Request(address, data, headers, method=method))
         wanted = [int(expected[1])] if expected else range(200, 300)
@@ -177,16 +198,24 @@ class Reader:
     def _finish(self, words: list[str], line: int) -> str:
         command = [str(BIN / words[0]), *words[1:]]
         variables = {"DUETIME_PORT": str(self.ports["8080"]), **self._variables()}
-        done = subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.returncode == 0, f"{self.page}:{line}: {' '.join(words)}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def _serve(self, words: list[str]) -> None:
         log = self.folder / f"serve{len(self.serving)}.log"
-        # "On another machine" is this one here, and so is the page being tried beside this: each needs a port of its own.
+        # "Another machine" is this one, and other pages are tested at the same time: each needs its own port.
         variables = {"DUETIME_PORT": "0" if self.serving else str(self.ports["8080"]), **self._variables()}
         with log.open("wb") as output:
-            process = subprocess.Popen([str(BIN / words[0]), *words[1:]], cwd=self.folder, env=variables, stdout=output, stderr=output)
+            process = subprocess.Popen(
+                [str(BIN / words[0]), *words[1:]],
+                cwd=self.folder,
+                env=variables,
+                stdout=output,
+                stderr=output,
+            )
         self.serving.append(process)
         end = time.monotonic() + DEADLINE
         while "joined" not in log.read_text() or ("serve" in words and "Ctrl-C" not in log.read_text()):
@@ -200,7 +229,10 @@ class Reader:
         assert [process.wait(DEADLINE) for process in self.serving] == [0] * len(self.serving)
 
     def _variables(self) -> dict[str, str]:
-        return {**{name: value for name, value in os.environ.items() if not name.startswith("DUETIME_")}, **self.environment}
+        return {
+            **{name: value for name, value in os.environ.items() if not name.startswith("DUETIME_")},
+            **self.environment,
+        }
 
 
 def _ask(request: Request) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""The reader of pages notices what is wrong on them: otherwise the other tests here would prove nothing."""
+"""The reader of pages fails on wrong pages; otherwise the other tests here would prove nothing."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ async def read(folder: Path, *parts: str) -> Reader:
         "```\nno language\n```",
     ],
 )
-async def test_a_wrong_block_is_noticed(tmp_path: Path, block: str) -> None:
+async def test_wrong_block_fails(tmp_path: Path, block: str) -> None:
     with pytest.raises(AssertionError):
         await read(tmp_path, "# A page", "", block)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("comment", ["", "  # 404"])
-async def test_an_answer_that_is_not_the_one_a_page_promises_is_noticed(tmp_path: Path, comment: str) -> None:
+async def test_unexpected_answer_fails(tmp_path: Path, comment: str) -> None:
     asked = f"curl http://127.0.0.1:8080/api/v1/schedules/missing{comment}"
     parts = ["```sh\nduetime serve", "curl -s http://127.0.0.1:8080/healthz", f"{asked}\n```"]
     if comment:
@@ -49,41 +49,48 @@ async def test_an_answer_that_is_not_the_one_a_page_promises_is_noticed(tmp_path
 
 
 @pytest.mark.slow
-async def test_a_page_may_keep_what_was_answered(tmp_path: Path) -> None:
+async def test_page_can_keep_an_answer_in_a_variable(tmp_path: Path) -> None:
     kept = "VERSION=$(curl -s http://127.0.0.1:8080/healthz | jq -r .version)"
     reader = await read(tmp_path, "```sh\nduetime serve", kept, "NAME=$(duetime --version)\n```")
     assert reader.environment["NAME"] == f"duetime {reader.environment['VERSION']}"
 
 
-async def test_blocks_share_names_and_may_await(tmp_path: Path) -> None:
+async def test_blocks_share_names_and_can_await(tmp_path: Path) -> None:
     reader = await read(
-        tmp_path, "```python\nimport asyncio\nfirst = 1\n```", "", "```python\nsecond = first + await asyncio.sleep(0, 1)\n```"
+        tmp_path,
+        "```python\nimport asyncio\nfirst = 1\n```",
+        "",
+        "```python\nsecond = first + await asyncio.sleep(0, 1)\n```",
     )
     assert reader.names["second"] == 2
 
 
-async def test_a_named_block_is_a_file(tmp_path: Path) -> None:
+async def test_named_block_is_written_to_a_file(tmp_path: Path) -> None:
     await read(tmp_path, "```python\n# tasks.py\nnumber = 1\n```")
     assert (tmp_path / "tasks.py").read_text() == "# tasks.py\nnumber = 1\n"
 
 
-async def test_a_file_in_a_folder_can_be_imported_until_the_page_ends(tmp_path: Path) -> None:
+async def test_file_of_a_page_is_importable_until_the_page_ends(tmp_path: Path) -> None:
     reader = await read(
-        tmp_path, "```python\n# shop_of_page/tasks.py\nnumber = 1\n```", "", "```python\nfrom shop_of_page.tasks import number\n```"
+        tmp_path,
+        "```python\n# shop_of_page/tasks.py\nnumber = 1\n```",
+        "",
+        "```python\nfrom shop_of_page.tasks import number\n```",
     )
     assert reader.names["number"] == 1
     assert str(tmp_path) not in sys.path
     assert not {"page", "shop_of_page.tasks"} & sys.modules.keys()
 
 
-async def test_what_a_page_defines_is_found_by_its_module(tmp_path: Path) -> None:
-    """As dataclasses and type hints do."""
+async def test_names_of_a_page_are_found_in_its_module(tmp_path: Path) -> None:
+    """Dataclasses and type hints rely on it."""
     text = (
-        "from dataclasses import dataclass\nimport sys\n@dataclass\nclass Line:\n    sku: 'str'\nkind = sys.modules[Line.__module__].Line"
+        "from dataclasses import dataclass\nimport sys\n@dataclass\nclass Line:\n    sku: 'str'\nkind = "
+        "sys.modules[Line.__module__].Line"
     )
     reader = await read(tmp_path, f"```python\n{text}\n```")
     assert reader.names["kind"] is reader.names["Line"]
 
 
-async def test_a_marked_block_is_left_out(tmp_path: Path) -> None:
+async def test_marked_block_is_not_run(tmp_path: Path) -> None:
     await read(tmp_path, "<!-- not run: it is wrong on purpose -->", "```python\nassert 1 == 2\n```")

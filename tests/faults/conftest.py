@@ -1,4 +1,4 @@
-"""Fleets on stores that keep what they accepted."""
+"""Fleets on durable stores."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fleet import Fleet
+from tests.faults.tool_fleet import ToolFleet
 from tests.servers.postgres import PostgresServer
 
 _numbers = itertools.count(1)
@@ -16,7 +17,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def durable_server() -> Iterator[PostgresServer]:
-    """Syncs to disk: these tests crash it."""
+    """Syncs to disk, because these tests crash it."""
     with PostgresServer(durable=True) as server:
         yield server
 
@@ -32,4 +33,10 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def fleet(store_url: str, tmp_path: Path) -> AsyncIterator[Fleet]:
     async with Fleet(store_url, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def tools(store_url: str, tmp_path: Path) -> AsyncIterator[ToolFleet]:
+    async with ToolFleet(store_url, tmp_path) as made:
         yield made

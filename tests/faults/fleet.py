@@ -1,4 +1,4 @@
-"""A fleet under test: worker processes, a client in the test itself, and what the outside world saw."""
+"""Worker processes under test, an app in the test process as client, and the record of what the tasks did."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from typing import Any, Self
 import duetime as dt
 from tests.faults.worker import build
 
-PATIENCE = 60.0
-# A store tells of a killed process at once, so nobody waits for this; and nobody is taken for dead because the machine stood still.
+TIMEOUT = 60.0  # seconds
+# Stores report a killed process immediately, so no test waits for this lease to end.
 LEASE = "30s"
-SHORT_LEASE = "2s"  # of those that are to lose it
-EARLY = 0.002  # seconds; the recorder and the store read the same clock
+SHORT_LEASE = "2s"  # for nodes that must lose it
+CLOCK_ERROR = 0.002  # seconds; the recorder and the store read the same clock
 
 
 class Fleet:
+    worker_module = "tests.faults.worker"
+
     def __init__(self, store: str, folder: Path, lease: str = LEASE) -> None:
         self.store = store
         self.folder = folder
@@ -51,7 +53,14 @@ class Fleet:
     def spawn(
         self, failpoints: str = "", store: str | None = None, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.faults.worker", store or self.store, str(self.record), self.lease]
+        command = [
+            sys.executable,
+            "-m",
+            self.worker_module,
+            store or self.store,
+            str(self.record),
+            self.lease,
+        ]
         variables = {**os.environ, "DUETIME_FAILPOINTS": failpoints, **(environment or {})}
         with self._log(len(self.workers)).open("wb") as log:
             worker = subprocess.Popen(command, env=variables, stdout=log, stderr=subprocess.STDOUT)
@@ -59,7 +68,8 @@ class Fleet:
         return worker
 
     async def pause(self, worker: subprocess.Popen[bytes]) -> None:
-        """Stop it, though not within a write: who is stopped holding an SQLite file's only write lock stops everybody."""
+        """Stop a worker, but not while it holds the write lock of an SQLite file, which would stop all
+        workers."""
         while True:
             worker.send_signal(signal.SIGSTOP)
             if await asyncio.to_thread(self._writable):
@@ -68,29 +78,52 @@ class Fleet:
             await asyncio.sleep(0.02)
 
     async def joined(self, count: int) -> None:
-        """Until so many nodes live."""
+        """Wait until this many nodes are alive."""
 
         async def enough() -> bool:
             return sum(not node.dead for node in await self.app.nodes()) >= count
 
         await self.until(enough, f"{count} nodes to join")
 
-    async def until(self, holds: Callable[[], Awaitable[bool]], what: str, patience: float = PATIENCE) -> None:
+    async def until(self, holds: Callable[[], Awaitable[bool]], what: str, timeout: float = TIMEOUT) -> None:
+        """Poll the condition; fail with the logs of all workers when the time is up."""
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 while not await self._holds(holds):
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"waited {patience} s in vain for {what}\n{self.logs()}") from None
+            raise AssertionError(f"waited {timeout} s for {what}\n{self.logs()}") from None
+
+    async def recorded(self, kind: str, count: int) -> None:
+        """Wait until the tasks have recorded this many events of a kind."""
+
+        async def enough() -> bool:
+            return len(self.seen(kind)) >= count
+
+        await self.until(enough, f"{count} times {kind!r}")
 
     async def finished(self, jobs: list[dt.JobHandle]) -> None:
-        """Until all of them are final."""
+        """Wait until all jobs are final."""
         for job in jobs:
 
             async def final(job: dt.JobHandle = job) -> bool:
                 return (await job.refresh()).state.final
 
             await self.until(final, f"{job} to finish")
+
+    async def queues_are_empty(self) -> bool:
+        queues = await self.app.store.queues(counted=True)
+        return not any(queue.counts is not None and any(queue.counts) for queue in queues)
+
+    async def fires(self, schedule: str) -> list[dt.JobHandle]:
+        """Pause the schedule and wait for its jobs; they are in the order of their fire times."""
+        await self.app.pause(schedule)
+
+        async def all_final() -> bool:
+            return all(fire.state.final for fire in await self.app.jobs(schedule=schedule, limit=500))
+
+        await self.until(all_final, "every fire to finish")
+        return sorted(await self.app.jobs(schedule=schedule, limit=500), key=lambda fire: fire.fire_time)
 
     def seen(self, kind: str) -> list[dict[str, Any]]:
         lines = self.record.read_bytes().splitlines()
@@ -102,15 +135,18 @@ class Fleet:
             found[event["job"]].append(event)
         return found
 
-    def check_promises(self) -> None:
-        """Whatever happened: nothing early, and an attempt number has one holder."""
-        early = [event for event in self.seen("start") if event["at"] < event["due"] - EARLY]
+    def check_starts(self) -> None:
+        """After any fault: no job started early, and each attempt started once."""
+        early = [event for event in self.seen("start") if event["at"] < event["due"] - CLOCK_ERROR]
         assert not early, f"started early: {early}"
         held = Counter((event["job"], event["attempt"]) for event in self.seen("start"))
-        assert max(held.values(), default=0) <= 1, f"two starts under one attempt number: {held.most_common(3)}"
+        assert max(held.values(), default=0) <= 1, f"an attempt started twice: {held.most_common(3)}"
 
     def logs(self) -> str:
-        return "\n".join(f"--- worker {number}\n{self._log(number).read_text()[-1500:]}" for number in range(len(self.workers)))
+        return "\n".join(
+            f"--- worker {number}\n{self._log(number).read_text()[-1500:]}"
+            for number in range(len(self.workers))
+        )
 
     def _log(self, number: int) -> Path:
         return self.folder / f"worker-{number}.log"

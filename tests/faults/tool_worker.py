@@ -1,4 +1,4 @@
-"""A node whose tasks keep checkpoints and write through their own connection, as a process of its own.
+"""A worker process with tasks that save checkpoints, have limits, or write through `ctx.connection`.
 
 python -m tests.faults.tool_worker STORE RECORD LEASE
 """
@@ -24,11 +24,18 @@ def build(store: str, record_path: str) -> dt.App:
     file = os.open(record_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def record(kind: str, ctx: dt.Context, **more: Any) -> None:
-        line = {"kind": kind, "job": str(ctx.job_id), "attempt": ctx.attempt, "pid": os.getpid(), "at": time.time(), **more}
+        line = {
+            "kind": kind,
+            "job": str(ctx.job_id),
+            "attempt": ctx.attempt,
+            "pid": os.getpid(),
+            "at": time.time(),
+            **more,
+        }
         os.write(file, json.dumps({**line, "due": ctx.fire_time.timestamp()}).encode() + b"\n")
 
-    @app.task("walk")
-    async def walk(ctx: dt.Context, steps: int) -> int:
+    @app.task("steps")
+    async def run_steps(ctx: dt.Context, steps: int) -> int:
         first = ctx.last_checkpoint or 0
         record("start", ctx, step=first)
         for step in range(first, steps):

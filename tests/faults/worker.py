@@ -1,4 +1,4 @@
-"""A node of the fault tests, as a process of its own. Tasks tell the outside world, an append-only file, what they do.
+"""A worker process of the fault tests. Its tasks record what they do in an append-only file.
 
 python -m tests.faults.worker STORE RECORD LEASE
 """
@@ -17,7 +17,7 @@ import duetime as dt
 
 
 def recorder(path: str) -> Callable[..., None]:
-    """One write per line: O_APPEND makes the lines of many processes whole."""
+    """Writes each line with one call: with O_APPEND, lines of several processes do not mix."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def record(kind: str, ctx: dt.Context) -> None:
@@ -43,13 +43,13 @@ def build(store: str, record_path: str) -> dt.App:
         record("start", ctx)
         await asyncio.sleep(seconds)
         if ctx.attempt <= fails:
-            raise RuntimeError("as told")
+            raise RuntimeError("planned failure")
         record("effect", ctx)
         return ctx.attempt
 
     @app.task("linger")
     async def linger(ctx: dt.Context) -> int:
-        """The first attempt lasts until somebody ends it, however long that takes."""
+        """The first attempt never ends by itself."""
         record("start", ctx)
         if ctx.attempt == 1:
             await asyncio.Event().wait()
@@ -71,7 +71,8 @@ def build(store: str, record_path: str) -> dt.App:
 
 
 def skew_wall_clock(seconds: float) -> None:
-    """This process believes it is another time of day. The monotonic clock and the recorder's time.time() stay right."""
+    """Shift the wall clock of this process. The monotonic clock and the recorder's time.time() stay
+    correct."""
     real = time.time_ns
     time.time_ns = lambda: real() + int(seconds * 1e9)
 

@@ -22,11 +22,24 @@ SQLITE = "django.db.backends.sqlite3"
     ("database", "url"),
     [
         ({"ENGINE": POSTGRES, "NAME": "shop"}, "postgresql:///shop"),
-        ({"ENGINE": POSTGRES, "NAME": "shop", "USER": "anna", "HOST": "db", "PORT": 5433}, "postgresql://anna@db:5433/shop"),
-        ({"ENGINE": POSTGRES, "NAME": "a/b", "USER": "a@b", "PASSWORD": "p:/?"}, "postgresql://a%40b:p%3A%2F%3F@/a%2Fb"),
-        ({"ENGINE": POSTGRES, "NAME": "s", "HOST": "/run/pg", "PORT": ""}, "postgresql:///s?host=%2Frun%2Fpg"),
         (
-            {"ENGINE": "django.contrib.gis.db.backends.postgis", "NAME": "s", "OPTIONS": {"sslmode": "require", "pool": True}},
+            {"ENGINE": POSTGRES, "NAME": "shop", "USER": "anna", "HOST": "db", "PORT": 5433},
+            "postgresql://anna@db:5433/shop",
+        ),
+        (
+            {"ENGINE": POSTGRES, "NAME": "a/b", "USER": "a@b", "PASSWORD": "p:/?"},
+            "postgresql://a%40b:p%3A%2F%3F@/a%2Fb",
+        ),
+        (
+            {"ENGINE": POSTGRES, "NAME": "s", "HOST": "/run/pg", "PORT": ""},
+            "postgresql:///s?host=%2Frun%2Fpg",
+        ),
+        (
+            {
+                "ENGINE": "django.contrib.gis.db.backends.postgis",
+                "NAME": "s",
+                "OPTIONS": {"sslmode": "require", "pool": True},
+            },
             "postgresql:///s?sslmode=require",
         ),
         ({"ENGINE": SQLITE, "NAME": "/data/a b.db"}, "sqlite:////data/a%20b.db"),
@@ -43,7 +56,7 @@ def test_each_database_has_its_url(database: dict[str, Any], url: str) -> None:
         ({"ENGINE": "django.db.backends.mysql", "NAME": "x"}, "cannot be kept in a mysql database"),
     ],
 )
-def test_what_cannot_keep_jobs_is_refused(database: dict[str, Any], told: str) -> None:
+def test_database_that_cannot_keep_jobs_is_rejected(database: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         database_url(database)
 
@@ -68,5 +81,8 @@ def test_the_store_knows_every_option_that_is_passed_on() -> None:
 
 
 def test_a_project_on_sqlite_needs_no_driver() -> None:
-    code = "import sys; sys.modules['asyncpg'] = sys.modules['psycopg'] = None; import duetime.frameworks.django.apps"
+    code = (
+        "import sys; sys.modules['asyncpg'] = sys.modules['psycopg'] = None; "
+        "import duetime.frameworks.django.apps"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

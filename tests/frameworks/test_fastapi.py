@@ -64,7 +64,10 @@ def test_without_a_worker_it_only_submits(app: dt.App) -> None:
     for _ in range(2):  # a web application may live twice, as in tests
         with TestClient(web) as client:
             job_id = client.post("/greetings/anna").json()
-            assert client.get(f"/greetings/{job_id}?wait=false").json() == {"state": "pending", "result": None}
+            assert client.get(f"/greetings/{job_id}?wait=false").json() == {
+                "state": "pending",
+                "result": None,
+            }
 
 
 def test_a_lifespan_of_ones_own_lives_inside_it(app: dt.App) -> None:

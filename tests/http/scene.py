@@ -1,4 +1,5 @@
-"""What calls are tested with: raw servers that say exactly what they are told to, names that resolve as a test wants, and one attempt."""
+"""What calls are tested with: raw servers that say exactly what they are told to, names that resolve as a
+test wants, and one attempt."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from uuid import UUID
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from duetime.clock import Clock
-from duetime.engine.perform import Slot, perform
+from duetime.engine.run.perform import Slot, perform
 from duetime.invokers.http.handler import HttpHandler
 from duetime.invokers.http.secrets import SecretBox
 from duetime.model.addresses import Egress
@@ -32,7 +33,8 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Sink:
-    """A server that keeps the raw bytes of every request and does as `serve` says; by default it answers each with `answer`."""
+    """A server that keeps the raw bytes of every request and does as `serve` says; by default it answers each
+    with `answer`."""
 
     def __init__(self, answer: bytes = OK, serve: Serve | None = None) -> None:
         self.answer = answer
@@ -63,7 +65,9 @@ class Sink:
 
 async def read_request(reader: asyncio.StreamReader) -> bytes:
     head = await reader.readuntil(b"\r\n\r\n")
-    length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+    length = next(
+        (int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0
+    )
     return head + await reader.readexactly(length)
 
 
@@ -96,14 +100,19 @@ class Names(AbstractResolver):
         self._answers = {name.replace("_", "."): list(given) for name, given in answers.items()}
         self.asked: list[str] = []
 
-    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC) -> list[ResolveResult]:
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
         self.asked.append(host)
         if host not in self._answers:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         given = self._answers[host]
         addresses = given.pop(0) if len(given) > 1 else given[0]
         kinds = [(text, socket.AF_INET6 if ":" in text else socket.AF_INET) for text in addresses]
-        return [ResolveResult(hostname=host, host=text, port=port, family=kind, proto=0, flags=0) for text, kind in kinds]
+        return [
+            ResolveResult(hostname=host, host=text, port=port, family=kind, proto=0, flags=0)
+            for text, kind in kinds
+        ]
 
     async def close(self) -> None:
         return
@@ -129,7 +138,26 @@ class StillClock:
 def job(target: dict[str, Any], payload: bytes = b"{}", **fields: Any) -> Claimed:
     tenant = fields.get("tenant", "default")
     spec = SecretBox(RING).seal_target(HttpTarget.from_json(target), tenant).to_spec()
-    plain = Claimed(UUID(int=7), 1, "@http", payload, NOW, "default", 5, NOW, 0, 0, False, None, None, None, None, spec, None, "default")
+    plain = Claimed(
+        UUID(int=7),
+        1,
+        "@http",
+        payload,
+        NOW,
+        "default",
+        5,
+        NOW,
+        0,
+        0,
+        False,
+        None,
+        None,
+        None,
+        None,
+        spec,
+        None,
+        "default",
+    )
     return plain._replace(**fields)
 
 

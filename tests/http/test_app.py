@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import duetime as dt
-from duetime.app.operations import NewTarget
+from duetime.engine.submit.submission import JobRequest
 from duetime.invokers.http.echo import EchoAgent
 from duetime.invokers.http.handler import HttpHandler
 from duetime.model.codec import decode
@@ -21,16 +21,20 @@ async def run(target: dict[str, Any], **options: Any) -> tuple[Job, EchoAgent]:
     async with EchoAgent() as agent, app.running():
         where = agent.url + target["url"] if target["url"].startswith("/") else target["url"]
         spec = HttpTarget.from_json({**target, "url": where}).to_spec()
-        made = await app.submit_target(NewTarget(dt.NewJob(HTTP, payload={"a": 1}, **options), spec))
+        made = await app.jobs.submit_request(JobRequest(dt.NewJob(HTTP, payload={"a": 1}, **options), spec))
         await (await app.get_job(made.id)).wait(timeout="60s")
         return await app.read_job(made.id), agent
 
 
-async def test_called_and_kept() -> None:
+async def test_call_succeeds_and_its_response_is_kept() -> None:
     done, agent = await run({"url": "/run"})
     [call] = agent.calls
     assert (done.state, decode(done.result or b"")["status"]) == (State.SUCCEEDED, 200)
-    assert (call.body, call.header("Idempotency-Key"), call.header("Duetime-Attempt")) == (b'{"a":1}', str(done.id), "1")
+    assert (call.body, call.header("Idempotency-Key"), call.header("Duetime-Attempt")) == (
+        b'{"a":1}',
+        str(done.id),
+        "1",
+    )
 
 
 async def test_tried_again_under_the_same_key_then_dead_with_the_answer() -> None:
@@ -40,12 +44,16 @@ async def test_tried_again_under_the_same_key_then_dead_with_the_answer() -> Non
     assert len({call.header("Idempotency-Key") for call in agent.calls}) == 1
 
 
-async def test_dead_at_once() -> None:
+async def test_give_up_makes_a_dead_letter() -> None:
     done, agent = await run({"url": "/status/404"})
     assert (done.state, done.attempt, len(agent.calls)) == (State.DEAD, 1, 1)
     assert decode(done.result or b"")["status"] == 404
 
 
-async def test_not_allowed() -> None:
+async def test_forbidden_address_is_rejected() -> None:
     done, agent = await run({"url": "http://169.254.169.254/latest/meta-data/"})
-    assert (done.state, done.error, len(agent.calls)) == (State.DEAD, "target not allowed (target_not_allowed)", 0)
+    assert (done.state, done.error, len(agent.calls)) == (
+        State.DEAD,
+        "target not allowed (target_not_allowed)",
+        0,
+    )

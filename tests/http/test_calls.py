@@ -17,7 +17,7 @@ from duetime.model.codec import encode
 from duetime.model.instant import SECOND, to_datetime
 from duetime.model.job import State
 from duetime.model.keyring import KeyRing
-from duetime.model.signing import endpoint_secrets, spoken_for, write_secret
+from duetime.model.signing import endpoint_secrets, verify_report_token, write_secret
 from tests.http.scene import NOW, RING, Sink, attempt, calling, job, result, serving
 
 JOB_ID = "00000000-0000-0000-0000-000000000007"
@@ -25,13 +25,20 @@ JOB_ID = "00000000-0000-0000-0000-000000000007"
 
 def lines(request: bytes) -> dict[str, str]:
     head = request.partition(b"\r\n\r\n")[0].decode("ascii")
-    return {name.lower(): value for name, _, value in (line.partition(": ") for line in head.split("\r\n")[1:])}
+    return {
+        name.lower(): value for name, _, value in (line.partition(": ") for line in head.split("\r\n")[1:])
+    }
 
 
-async def test_what_a_target_receives() -> None:
+async def test_target_receives_the_payload_and_the_job_headers() -> None:
     async with serving(Sink()) as sink, calling() as handler:
-        target = {"url": sink.url(path="/a/b?c=%20d"), "headers": {"X-Team": "billing", "content-type": "application/vnd.x+json"}}
-        done = await attempt(handler, job(target, b'{"b": 1,"a":"\xc3\xa4"}', schedule="n\u00e4chtlich, 2", attempt=3))
+        target = {
+            "url": sink.url(path="/a/b?c=%20d"),
+            "headers": {"X-Team": "billing", "content-type": "application/vnd.x+json"},
+        }
+        done = await attempt(
+            handler, job(target, b'{"b": 1,"a":"\xc3\xa4"}', schedule="n\u00e4chtlich, 2", attempt=3)
+        )
     [request] = sink.requests
     sent = lines(request)
     assert request.startswith(b"POST /a/b?c=%20d HTTP/1.1\r\n")
@@ -46,9 +53,11 @@ async def test_what_a_target_receives() -> None:
 
 
 async def test_signed_over_the_very_bytes_that_were_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S34, S35: each endpoint by its own secret, the same id on every attempt."""
+    """Each endpoint by its own secret, the same id on every attempt."""
     monkeypatch.setattr("standardwebhooks.webhooks.datetime", _Frozen)
-    ring = KeyRing((*RING.keys, *KeyRing.parse(["old:" + "b2xkb2xkb2xkb2xkb2xkb2xkb2xkb2xkb2xkb2xkb2xkbw=="]).keys))
+    ring = KeyRing(
+        (*RING.keys, *KeyRing.parse(["old:" + "b2xkb2xkb2xkb2xkb2xkb2xkb2xkb2xkb2xkb2xkb2xkbw=="]).keys)
+    )
     async with serving(Sink()) as sink, calling(ring=ring) as handler:
         for number in (1, 2):
             await attempt(handler, job({"url": sink.url()}, b'{"b": 1,  "a": 2}', attempt=number))
@@ -70,7 +79,7 @@ async def test_signed_with_the_target_s_own_secret(monkeypatch: pytest.MonkeyPat
 
 
 async def test_the_same_target_is_signed_by_each_tenant_s_own_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S10, S34: what is prepared for one tenant is never used for another."""
+    """What is prepared for one tenant is never used for another."""
     monkeypatch.setattr("standardwebhooks.webhooks.datetime", _Frozen)
     async with serving(Sink()) as sink, calling() as handler:
         for tenant in ("acme", "other"):
@@ -97,7 +106,9 @@ async def test_without_a_key_nothing_is_signed() -> None:
         ({"method": "PATCH"}, b"[]", "application/json", b"[]"),
     ],
 )
-async def test_bodies(target: dict[str, Any], payload: bytes, kind: str | None, body: bytes) -> None:
+async def test_body_and_method_must_match(
+    target: dict[str, Any], payload: bytes, kind: str | None, body: bytes
+) -> None:
     async with serving(Sink()) as sink, calling() as handler:
         await attempt(handler, job({"url": sink.url(), **target}, payload))
     assert sink.requests[0].partition(b"\r\n\r\n")[2] == body
@@ -121,21 +132,27 @@ async def test_connections_are_used_again() -> None:
         assert sink.connections <= 10
 
 
-# -- outcomes ---------------------------------------------------------------------------------------------------------
+# -- outcomes
+# ---------------------------------------------------------------------------------------------------------
 def answer(status: int, *headers: str, body: str = "why") -> bytes:
     head = "\r\n".join([f"HTTP/1.1 {status} Reason", f"Content-Length: {len(body)}", *headers])
     return f"{head}\r\n\r\n{body}".encode()
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
-async def test_success(status: int) -> None:
+async def test_success_codes_decide(status: int) -> None:
     async with serving(Sink(answer(status, body=""))) as sink, calling() as handler:
         done = await attempt(handler, job({"url": sink.url()}))
-    assert (done.state, done.ending, result(done)["status"], done.error) == (State.SUCCEEDED, Ending.SUCCEEDED, status, None)
+    assert (done.state, done.ending, result(done)["status"], done.error) == (
+        State.SUCCEEDED,
+        Ending.SUCCEEDED,
+        status,
+        None,
+    )
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])
-async def test_worth_another_attempt(status: int) -> None:
+async def test_temporary_failure_is_retried(status: int) -> None:
     async with serving(Sink(answer(status))) as sink, calling() as handler:
         done = await attempt(handler, job({"url": sink.url(path="/run?token=canary")}))
         last = await attempt(handler, job({"url": sink.url()}, failures=4))
@@ -149,7 +166,10 @@ async def test_worth_another_attempt(status: int) -> None:
 
 @pytest.mark.parametrize("status", [300, 301, 302, 304, 307, 400, 401, 403, 404, 409, 410, 422, 499])
 async def test_dead_at_once_with_the_answer_kept(status: int) -> None:
-    async with serving(Sink(answer(status, body="" if status == 304 else "why"))) as sink, calling() as handler:
+    async with (
+        serving(Sink(answer(status, body="" if status == 304 else "why"))) as sink,
+        calling() as handler,
+    ):
         done = await attempt(handler, job({"url": sink.url()}))
     assert (done.state, done.ending, done.failures) == (State.DEAD, Ending.FAILED, 1)
     assert result(done)["status"] == status
@@ -181,13 +201,17 @@ async def test_success_is_what_the_target_says() -> None:
 async def test_retry_after(status: int, header: str, policies: dict[str, Any] | None, wait: int) -> None:
     """Honoured up to the policy's max_delay; nonsense is as if nothing was said."""
     async with serving(Sink(answer(status, f"Retry-After: {header}"))) as sink, calling() as handler:
-        done = await attempt(handler, job({"url": sink.url()}, policies=None if policies is None else encode(policies)))
+        done = await attempt(
+            handler, job({"url": sink.url()}, policies=None if policies is None else encode(policies))
+        )
     assert (done.state, (done.due_at - NOW) / SECOND) == (State.PENDING, wait)
 
 
 async def test_no_retry_beyond_the_job_s_age() -> None:
     async with serving(Sink(answer(503, "Retry-After: 100"))) as sink, calling() as handler:
-        done = await attempt(handler, job({"url": sink.url()}, policies=encode({"retry": {"max_age": "30s"}})))
+        done = await attempt(
+            handler, job({"url": sink.url()}, policies=encode({"retry": {"max_age": "30s"}}))
+        )
     assert done.state is State.DEAD
     assert result(done)["status"] == 503
 
@@ -195,9 +219,9 @@ async def test_no_retry_beyond_the_job_s_age() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", "closed before an answer came"),
+        (b"", "closed before a response came"),
         (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "is not HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", "the answer broke off"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", "the response broke off"),
         (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 20_000 + b"\r\n\r\n", "too large"),
         (b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: 1\r\n" % n for n in range(1_000)) + b"\r\n", "too large"),
     ],
@@ -215,41 +239,63 @@ async def test_no_answer_is_tried_again(raw: bytes, said: str) -> None:
     assert "canary" not in (done.error or "")
 
 
-async def test_nobody_there() -> None:
+async def test_unreachable_target_is_retried() -> None:
     async with serving(Sink()) as sink:
         pass
     async with calling() as handler:
         done = await attempt(handler, job({"url": sink.url()}))
-    assert (done.state, done.error) == (State.PENDING, f"no answer from POST {sink.url()}: cannot connect (connection refused)")
+    assert (done.state, done.error) == (
+        State.PENDING,
+        f"no response from POST {sink.url()}: cannot connect (connection refused)",
+    )
 
 
 @pytest.mark.parametrize(
-    "spec", [None, b"{}", b"[]", b"not json", b'{"url":"ftp://x/"}', b'{"url":"http://x/","secret_headers":{"A":"***"}}']
+    "spec",
+    [
+        None,
+        b"{}",
+        b"[]",
+        b"not json",
+        b'{"url":"ftp://x/"}',
+        b'{"url":"http://x/","secret_headers":{"A":"***"}}',
+    ],
 )
-async def test_a_target_nobody_can_read_is_dead_at_once(spec: bytes | None) -> None:
+async def test_unreadable_target_becomes_a_dead_letter_immediately(spec: bytes | None) -> None:
     async with calling() as handler:
         done = await attempt(handler, job({"url": "http://x/"})._replace(target_spec=spec))
     assert done.state is State.DEAD
-    assert "cannot be read" in (done.error or "")
+    assert "is invalid" in (done.error or "")
 
 
 async def test_a_payload_that_is_no_text_is_dead_at_once() -> None:
     async with calling() as handler:
         done = await attempt(handler, job({"url": "http://x/", "body": "raw"}, b"{}"))
-    assert (done.state, done.error) == (State.DEAD, 'payload: must be text, because the target\'s body is "raw"')
+    assert (done.state, done.error) == (
+        State.DEAD,
+        'payload: must be text, because the target\'s body is "raw"',
+    )
 
 
-# -- reporting later --------------------------------------------------------------------------------------------------
-async def test_handed_over() -> None:
+# -- reporting later
+# --------------------------------------------------------------------------------------------------
+async def test_accepted_call_is_handed_over() -> None:
     async with serving(Sink(answer(202))) as sink, calling(public_url="https://due.example/") as handler:
-        done = await attempt(handler, job({"url": sink.url(), "async": True}, attempt=4, policies=encode({"timeout": "10m"})))
+        done = await attempt(
+            handler, job({"url": sink.url(), "async": True}, attempt=4, policies=encode({"timeout": "10m"}))
+        )
         plain = await attempt(handler, job({"url": sink.url(), "async": True}))
-    assert (done.state, done.ending, done.due_at - NOW, done.failures) == (State.RUNNING, Ending.HANDED_OVER, 600 * SECOND, 0)
+    assert (done.state, done.ending, done.due_at - NOW, done.failures) == (
+        State.RUNNING,
+        Ending.HANDED_OVER,
+        600 * SECOND,
+        0,
+    )
     assert (done.result, done.error) == (None, None)
     assert plain.due_at - NOW == 3_600 * SECOND
     sent = lines(sink.requests[0])
     assert sent["duetime-report-url"] == f"https://due.example/api/v1/jobs/{JOB_ID}"
-    assert spoken_for(RING, UUID(JOB_ID), sent["duetime-report-token"]) == ("default", 4)
+    assert verify_report_token(RING, UUID(JOB_ID), sent["duetime-report-token"]) == ("default", 4)
 
 
 async def test_202_is_a_success_like_any_other_when_nothing_is_said_of_reports() -> None:
@@ -262,15 +308,24 @@ async def test_202_is_a_success_like_any_other_when_nothing_is_said_of_reports()
     assert "duetime-report-token" not in lines(sink.requests[0])
 
 
-# -- the echo agent ---------------------------------------------------------------------------------------------------
-async def test_the_echo_agent() -> None:
+# -- the echo agent
+# ---------------------------------------------------------------------------------------------------
+async def test_echo_agent_responds_as_the_path_says() -> None:
     async with EchoAgent() as agent, calling() as handler:
         done = [
-            await attempt(handler, job({"url": agent.url + path, "async": True, "timeout": "200ms"}, b'{"a":1}'))
+            await attempt(
+                handler, job({"url": agent.url + path, "async": True, "timeout": "200ms"}, b'{"a":1}')
+            )
             for path in ("/x", "/status/500", "/status/404", "/later", "/slow/30")
         ]
         calls = await agent.wait_for_calls(5)
-    assert [one.state for one in done] == [State.SUCCEEDED, State.PENDING, State.DEAD, State.RUNNING, State.PENDING]
+    assert [one.state for one in done] == [
+        State.SUCCEEDED,
+        State.PENDING,
+        State.DEAD,
+        State.RUNNING,
+        State.PENDING,
+    ]
     assert [call.status for call in calls] == [200, 500, 404, 202, 200]
     assert (calls[0].body, calls[0].header("idempotency-key")) == (b'{"a":1}', JOB_ID)
     assert "within 200ms" in (done[4].error or "")

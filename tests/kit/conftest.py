@@ -1,4 +1,4 @@
-"""An app whose store is a server that does not exist: the kit must never touch it."""
+"""An app with a store on a server that does not exist: the kit must never connect to it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import pytest
 
 import duetime as dt
 
-NOWHERE = "postgresql://nobody@nowhere.invalid/none"
+UNREACHABLE = "postgresql://user@host.invalid/none"
 
 
 @pytest.fixture
 def app() -> dt.App:
-    return dt.App(NOWHERE)
+    return dt.App(UNREACHABLE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each on a loop of its own: on the one that all tests share there may be a browser, and what it might say would be waited for."""
+    """One loop per test: on the loop that other tests share there may be a browser, and its input would get
+    real time."""
     for item in items:
-        if Path(__file__).parent in item.path.parents and inspect.iscoroutinefunction(getattr(item, "function", None)):
+        if Path(__file__).parent in item.path.parents and inspect.iscoroutinefunction(
+            getattr(item, "function", None)
+        ):
             item.add_marker(pytest.mark.asyncio(loop_scope="function"), append=False)

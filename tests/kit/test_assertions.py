@@ -1,4 +1,4 @@
-"""Assertions about what was submitted: what fits, what does not, and what the message shows."""
+"""Assertions about submitted jobs: what matches, what does not, and the message on failure."""
 
 from __future__ import annotations
 
@@ -34,22 +34,29 @@ def shop(app: dt.App) -> Iterator[dt.App]:
         yield app
 
 
-def test_what_was_submitted(shop: dt.App) -> None:
-    shop.sync.submit("invoice.send", customer="c1", delay="15m", priority=8, owner="ann", labels={"kind": "bulk"})
+def test_submitted_returns_jobs_with_arguments_and_options(shop: dt.App) -> None:
+    shop.sync.submit(
+        "invoice.send", customer="c1", delay="15m", priority=8, owner="ann", labels={"kind": "bulk"}
+    )
     shop.sync.submit("invoice.send", customer="c2", unique_key="c2")
     shop.sync.submit("invoice.send", customer="c2", unique_key="c2")
     first, second = testing.submitted(shop)
-    assert (first.task, first.arguments) == ("invoice.send", {"customer": "c1", "month": "2026-11", "copies": 1})
+    assert (first.task, first.arguments) == (
+        "invoice.send",
+        {"customer": "c1", "month": "2026-11", "copies": 1},
+    )
     assert (first.queue, first.priority, first.owner, first.labels) == ("billing", 8, "ann", {"kind": "bulk"})
     assert (first.delay, first.at) == (timedelta(minutes=15), datetime(2026, 11, 16, 8, 15, tzinfo=UTC))
     assert (first.state, second.unique_key, second.delay) == (dt.State.PENDING, "c2", timedelta(0))
     assert testing.submitted(shop, "parcel.ship") == []
-    third, fourth = (shop.sync.submit("invoice.send", customer="c3", unique=dt.Unique(within="1h")) for _ in range(2))
+    third, fourth = (
+        shop.sync.submit("invoice.send", customer="c3", unique=dt.Unique(within="1h")) for _ in range(2)
+    )
     assert third.id == fourth.id
     assert [job.id for job in testing.submitted(shop)][2:] == [third.id]
 
 
-def test_what_fits(shop: dt.App) -> None:
+def test_assert_submitted_matches_given_arguments_and_options(shop: dt.App) -> None:
     shop.sync.submit("invoice.send", customer="c1", delay="15m")
     shop.sync.submit("invoice.send", customer="c1", month="2026-12", at=DAY, queue="later")
     found = testing.assert_submitted(shop, "invoice.send", customer="c1", times=2)
@@ -68,15 +75,15 @@ def test_typed_values_are_compared_as_stored(shop: dt.App) -> None:
     testing.assert_not_submitted(shop, "parcel.ship", to=Address("Elm", 6))
 
 
-def test_the_message_shows_what_there_is_instead(shop: dt.App) -> None:
+def test_failure_message_shows_the_nearest_jobs(shop: dt.App) -> None:
     shop.sync.submit("invoice.send", customer="c2")
     shop.sync.submit("invoice.send", customer="c3", month="2026-12")
     shop.sync.submit("parcel.ship", to=Address("Elm", 5), on=DAY)
     with pytest.raises(AssertionError) as raised:
         testing.assert_submitted(shop, "invoice.send", customer="c1", month="2026-11", delay="15m")
     assert str(raised.value) == (
-        "wanted at least one job: invoice.send(customer='c1', month='2026-11', delay=15m)\n"
-        "found 0 among 2 of that task and 3 submitted in all\n"
+        "expected at least one job: invoice.send(customer='c1', month='2026-11', delay=15m)\n"
+        "found 0 among 2 of this task and 3 submitted jobs in total\n"
         "  invoice.send(customer='c2', month='2026-11', copies=1) pending queue=billing delay=0s\n"
         "    - customer = 'c1'\n"
         "    + customer = 'c2'\n"
@@ -93,23 +100,25 @@ def test_the_message_shows_what_there_is_instead(shop: dt.App) -> None:
     )
 
 
-def test_too_many_and_too_few_are_told(shop: dt.App) -> None:
+def test_wrong_number_of_jobs_fails(shop: dt.App) -> None:
     for _ in range(7):
         shop.sync.submit("invoice.send", customer="c1")
-    with pytest.raises(AssertionError, match=r"wanted 1 job: (.|\n)*found 7 among 7(.|\n)*\.\.\. and 2 more"):
+    with pytest.raises(
+        AssertionError, match=r"expected 1 job: (.|\n)*found 7 among 7(.|\n)*\.\.\. and 2 more"
+    ):
         testing.assert_submitted(shop, "invoice.send", customer="c1", times=1)
-    with pytest.raises(AssertionError, match="wanted no job: "):
+    with pytest.raises(AssertionError, match="expected no job: "):
         testing.assert_not_submitted(shop, "invoice.send")
-    with pytest.raises(AssertionError, match="nothing was to be submitted"):
+    with pytest.raises(AssertionError, match="expected no submitted job"):
         testing.assert_not_submitted(shop)
-    with pytest.raises(AssertionError, match="wanted 8 jobs"):
+    with pytest.raises(AssertionError, match="expected 8 jobs"):
         testing.assert_submitted(shop, "invoice.send", times=8)
 
 
-def test_slips_are_refused_rather_than_never_fulfilled(shop: dt.App) -> None:
+def test_misspelled_names_are_refused(shop: dt.App) -> None:
     with pytest.raises(TaskNotFound, match=r"did you mean 'invoice\.send'"):
         testing.assert_not_submitted(shop, "invoice.sent")
-    with pytest.raises(UnknownOption, match="it takes copies, customer, month"):
+    with pytest.raises(UnknownOption, match="its arguments are: copies, customer, month"):
         testing.assert_not_submitted(shop, "invoice.send", client="c1")
     testing.assert_not_submitted(shop, "of.another.service", anything=1)
 
@@ -127,6 +136,6 @@ def test_fires_of_schedules_are_not_submissions(app: dt.App) -> None:
     testing.run(app, scenario)
 
 
-def test_an_app_that_is_not_under_test_is_refused(app: dt.App) -> None:
+def test_app_that_is_not_under_test_is_refused(app: dt.App) -> None:
     with pytest.raises(ConfigError, match="recording"):
         testing.submitted(app)

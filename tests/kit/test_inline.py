@@ -1,4 +1,4 @@
-"""Inline: the job has run when `submit` returns, through the real pipe. Recording: nothing runs."""
+"""Inline: `submit` returns after the job has run in the real engine. Recording: no job runs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pytest
 
 import duetime as dt
 from duetime import testing
-from duetime.testing.kit.takeover import Stuck
+from duetime.testing.kit.virtual_clock import Stuck
 
 
-async def test_the_result_is_on_the_handle(app: dt.App) -> None:
+async def test_submit_returns_a_handle_with_the_result(app: dt.App) -> None:
     @app.task("add")
     async def add(a: int, b: int = 1) -> int:
         await asyncio.sleep(3600)
         return a + b
 
-    @app.task("plain")
-    def plain(ctx: dt.Context) -> list[Any]:
+    @app.task("sync_task")
+    def sync_task(ctx: dt.Context) -> list[Any]:
         ctx.sync.checkpoint(1)
         return [ctx.attempt, threading.get_ident()]
 
@@ -28,7 +28,7 @@ async def test_the_result_is_on_the_handle(app: dt.App) -> None:
         job = await add.submit(a=2, delay="3d")
         assert (job.state, job.result, job.attempt) == (dt.State.SUCCEEDED, 3, 1)
         assert "time" not in vars(asyncio.get_running_loop()), "between two submits time is real"
-        assert (await plain.submit()).result == [1, threading.get_ident()]
+        assert (await sync_task.submit()).result == [1, threading.get_ident()]
         assert (await app.submit("add", a=5, b=5)).result == 10
         jobs = await app.submit_many([dt.NewJob("add", {"a": number}) for number in range(3)])
         assert [job.result for job in jobs] == [1, 2, 3]
@@ -36,7 +36,7 @@ async def test_the_result_is_on_the_handle(app: dt.App) -> None:
     assert not app.is_open
 
 
-async def test_retries_are_made_without_their_waits(app: dt.App) -> None:
+async def test_retries_happen_without_waiting(app: dt.App) -> None:
     attempts: list[int] = []
 
     @app.task("flaky", retry=dt.Retry(max_attempts=3, first_delay="1h"))
@@ -51,7 +51,7 @@ async def test_retries_are_made_without_their_waits(app: dt.App) -> None:
     assert (job.result, job.failures, attempts) == ("at last", 2, [1, 2, 3])
 
 
-async def test_a_failure_is_raised_as_it_was_or_recorded(app: dt.App) -> None:
+async def test_failure_is_raised_unchanged_or_recorded(app: dt.App) -> None:
     problem = KeyError("customer")
 
     @app.task("fails", retry=dt.Retry(max_attempts=2))
@@ -74,7 +74,7 @@ async def test_a_failure_is_raised_as_it_was_or_recorded(app: dt.App) -> None:
         assert "KeyError: 'customer'" in (job.error or "")
 
 
-async def test_jobs_of_a_job_run_after_it_and_before_submit_returns(app: dt.App) -> None:
+async def test_jobs_submitted_by_a_task_run_before_submit_returns(app: dt.App) -> None:
     order: list[str] = []
 
     @app.task("parent")
@@ -97,7 +97,7 @@ async def test_jobs_of_a_job_run_after_it_and_before_submit_returns(app: dt.App)
         testing.assert_submitted(app, child, times=2)
 
 
-async def test_a_task_may_wait_for_a_job_of_its_own(app: dt.App) -> None:
+async def test_task_can_wait_for_a_job_it_submitted(app: dt.App) -> None:
     @app.task("child")
     async def child() -> int:
         return 7
@@ -110,7 +110,7 @@ async def test_a_task_may_wait_for_a_job_of_its_own(app: dt.App) -> None:
         assert (await parent.submit()).result == 8
 
 
-async def test_submits_at_once(app: dt.App) -> None:
+async def test_concurrent_submits_all_run(app: dt.App) -> None:
     @app.task("echo")
     async def echo(value: int) -> int:
         await asyncio.sleep(10 - value)
@@ -121,7 +121,7 @@ async def test_submits_at_once(app: dt.App) -> None:
         assert [job.result for job in jobs] == list(range(10))
 
 
-async def test_triggered_and_retried_jobs_run_and_schedules_do_not(app: dt.App) -> None:
+async def test_triggered_and_retried_jobs_run_but_schedules_do_not_fire(app: dt.App) -> None:
     runs: list[str | None] = []
 
     @app.task("report", retry=dt.Retry(max_attempts=1))
@@ -139,7 +139,7 @@ async def test_triggered_and_retried_jobs_run_and_schedules_do_not(app: dt.App) 
     assert runs == ["hourly", None, None]
 
 
-async def test_a_job_that_cannot_run_stays_as_it_is(app: dt.App) -> None:
+async def test_job_of_an_unknown_task_stays_pending(app: dt.App) -> None:
     with testing.inline(app):
         job = await app.submit("task.of.another.service", x=1)
         assert job.state is dt.State.PENDING
@@ -147,8 +147,8 @@ async def test_a_job_that_cannot_run_stays_as_it_is(app: dt.App) -> None:
             await job.wait()
 
 
-def test_plain_code_through_the_blocking_face(app: dt.App) -> None:
-    """On the very thread of the test, so that a connection bound to it is the task's, too."""
+def test_sync_submit_runs_the_job_on_the_thread_of_the_test(app: dt.App) -> None:
+    """So the task can use a connection that is bound to the thread of the test."""
 
     @app.task("where")
     def where() -> int:
@@ -161,27 +161,27 @@ def test_plain_code_through_the_blocking_face(app: dt.App) -> None:
         assert app.sync.submit("where", connection=object()).result == threading.get_ident()
 
 
-async def test_middleware_and_hooks_are_part_of_the_pipe(app: dt.App) -> None:
-    told: list[str] = []
+async def test_middleware_and_hooks_run_around_inline_jobs(app: dt.App) -> None:
+    calls: list[str] = []
 
     @app.middleware
     async def around(ctx: dt.Context, call_next: Any) -> Any:
-        told.append("before")
+        calls.append("before")
         try:
             return await call_next()
         finally:
-            told.append("after")
+            calls.append("after")
 
     @app.task("note")
     async def note() -> None:
-        told.append("run")
+        calls.append("run")
 
     with testing.inline(app):
         await note.submit()
-    assert told == ["before", "run", "after"]
+    assert calls == ["before", "run", "after"]
 
 
-async def test_recording_runs_nothing(app: dt.App) -> None:
+async def test_recording_stores_jobs_without_running_them(app: dt.App) -> None:
     @app.task("never")
     async def never() -> None:
         raise AssertionError("it ran")
@@ -198,6 +198,6 @@ async def test_recording_runs_nothing(app: dt.App) -> None:
         assert (await job.refresh()).state is dt.State.PENDING
 
 
-def test_an_unknown_way_of_failing_is_refused(app: dt.App) -> None:
+def test_unknown_failures_value_is_refused(app: dt.App) -> None:
     with pytest.raises(dt.InvalidInput, match="failures"), testing.inline(app, failures="ignore"):  # type: ignore[arg-type]
         pass

@@ -1,17 +1,18 @@
-"""The pytest plugin in a project of its own: with pytest-asyncio, with anyio, with neither; and a project that does not use it."""
+"""The pytest plugin in a separate project: with pytest-asyncio, with anyio, with neither, and in a project
+that does not use it."""
 
 from __future__ import annotations
 
 import pytest
 
 pytest_plugins = "pytester"
-pytestmark = pytest.mark.slow  # each test is a run of pytest in a process of its own
+pytestmark = pytest.mark.slow  # each test runs pytest in a new process
 
 APP = """
 import asyncio
 import duetime as dt
 
-app = dt.App("postgresql://nobody@nowhere.invalid/none")
+app = dt.App("postgresql://user@host.invalid/none")
 sent = []
 
 @app.task("invoice.send")
@@ -22,11 +23,11 @@ async def send_invoice(ctx: dt.Context, customer: str) -> str:
         await ctx.checkpoint(step + 1)
     return f"sent to {customer}"
 
-@app.task("invoice.plain")
-def plain(customer: str) -> str:
+@app.task("invoice.archive")
+def archive(customer: str) -> str:
     return customer.upper()
 """
-PLAIN_TESTS = """
+SYNC_TESTS = """
 import shop
 from duetime.testing import assert_submitted
 
@@ -41,15 +42,15 @@ def test_time(duetime_time):
 
 def test_inline(duetime_inline):
     assert duetime_inline is shop.app
-    assert shop.app.sync.submit("invoice.plain", customer="c1").result == "C1"
+    assert shop.app.sync.submit("invoice.archive", customer="c1").result == "C1"
 
 def test_app(duetime_app):
     assert duetime_app is shop.app
     assert not duetime_app.is_open
 
 def test_message(duetime_inline):
-    shop.app.sync.submit("invoice.plain", customer="c1")
-    assert_submitted(shop.app, "invoice.plain", customer="c2")
+    shop.app.sync.submit("invoice.archive", customer="c1")
+    assert_submitted(shop.app, "invoice.archive", customer="c2")
 """
 ASYNC_TESTS = """
 import pytest
@@ -76,13 +77,13 @@ async def test_untouched(duetime_time):
 
 {mark}
 async def test_inline(duetime_inline):
-    assert (await shop.plain.submit(customer="c1")).result == "C1"
+    assert (await shop.archive.submit(customer="c1")).result == "C1"
 """
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    # Only what a test names is loaded, whatever is installed here.
+    # Load only the plugins that a test names, not all that are installed.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     pytester.makepyfile(shop=APP)
@@ -94,16 +95,22 @@ def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
     return project.runpytest_subprocess("-p", "duetime.testing.plugin", "-q", *options)
 
 
-def test_a_project_of_plain_tests(project: pytest.Pytester) -> None:
-    project.makepyfile(test_shop=PLAIN_TESTS)
+def test_plugin_works_in_sync_tests(project: pytest.Pytester) -> None:
+    project.makepyfile(test_shop=SYNC_TESTS)
     done = run(project)
     done.assert_outcomes(passed=3, failed=1)
-    done.stdout.fnmatch_lines(["E *wanted at least one job: invoice.plain(customer='c2')", "E *- customer = 'c2'", "E *+ customer = 'c1'"])
+    done.stdout.fnmatch_lines(
+        [
+            "E *expected at least one job: invoice.archive(customer='c2')",
+            "E *- customer = 'c2'",
+            "E *+ customer = 'c1'",
+        ]
+    )
     assert "assertions.py" not in done.stdout.str()
 
 
 @pytest.mark.parametrize("scope", ["function", "session"])
-def test_a_project_with_pytest_asyncio(project: pytest.Pytester, scope: str) -> None:
+def test_plugin_works_with_pytest_asyncio(project: pytest.Pytester, scope: str) -> None:
     project.makepyfile(test_shop=ASYNC_TESTS.format(mark="@pytest.mark.asyncio"))
     done = run(
         project,
@@ -117,7 +124,7 @@ def test_a_project_with_pytest_asyncio(project: pytest.Pytester, scope: str) -> 
     done.assert_outcomes(passed=4)
 
 
-def test_a_project_with_anyio(project: pytest.Pytester) -> None:
+def test_plugin_works_with_anyio(project: pytest.Pytester) -> None:
     pytest.importorskip("anyio")
     project.makepyfile(test_shop=ASYNC_TESTS.format(mark="@pytest.mark.anyio"), conftest=ANYIO_BACKEND)
     run(project, "-p", "anyio").assert_outcomes(passed=4)
@@ -149,36 +156,37 @@ def test_own(duetime_inline):
 """
 
 
-def test_a_fixture_of_the_user_s_own_names_the_app(project: pytest.Pytester) -> None:
+def test_app_fixture_of_the_user_is_used(project: pytest.Pytester) -> None:
     project.makepyfile(test_own=OWN_APP)
     run(project).assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
-        ("", "which app?"),
+        ("", "no app:"),
         ("shop:nothing", "*has no attribute 'nothing'"),
         ("nowhere:app", "*No module named 'nowhere'"),
         ("shop:sent", "*is a list*"),
     ],
 )
-def test_a_wrong_setting_is_told_in_a_line(project: pytest.Pytester, value: str, told: str) -> None:
+def test_invalid_app_setting_gives_a_short_error(project: pytest.Pytester, value: str, message: str) -> None:
     project.makeini(f"[pytest]\npythonpath = .\nduetime_app = {value}\n")
     project.makepyfile("def test_it(duetime_app): ...")
     done = run(project)
     done.assert_outcomes(errors=1)
-    done.stdout.fnmatch_lines([f"*{told}*"])
+    done.stdout.fnmatch_lines([f"*{message}*"])
 
 
-def test_who_does_not_ask_is_not_served(project: pytest.Pytester) -> None:
-    """No hook but the one for the option, no fixture that uses itself, and none of the kit is imported."""
+def test_plugin_does_nothing_until_a_fixture_is_requested(project: pytest.Pytester) -> None:
+    """The only hook is the one for the option, no fixture is automatic, and the kit is not imported."""
     project.makepyfile(
         """
         import sys
 
         def test_other_things(request):
-            assert not [name for name in sys.modules if name.startswith(("duetime.testing.kit", "duetime.testing.simulation"))]
+            packages = ("duetime.testing.kit", "duetime.testing.simulation")
+            assert not [name for name in sys.modules if name.startswith(packages)]
             assert not [name for name in request.fixturenames if "duetime" in name]
         """
     )

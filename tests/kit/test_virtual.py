@@ -1,4 +1,5 @@
-"""Virtual time moves the whole app: schedules, retries, timeouts, limits, sleeping tasks; exactly, quickly, and the same in every run."""
+"""Virtual time applies to the whole app: schedules, retries, timeouts, limits and sleeping tasks. It is
+exact, fast and repeatable."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ import duetime as dt
 from duetime import testing
 from duetime.errors import InvalidInput
 from duetime.model.limit import Limit
-from duetime.testing.kit.takeover import Stuck
+from duetime.testing.kit.virtual_clock import Stuck
 
 Seen = list[tuple[str, Any]]
 
@@ -25,8 +26,8 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-async def test_a_schedule_fires_at_its_instants_on_its_clocks(app: dt.App) -> None:
-    """Over the end of summer time: 09:00 in Berlin is 07:00 UTC before, 08:00 after."""
+async def test_schedule_fires_exactly_in_its_time_zone(app: dt.App) -> None:
+    """Across the end of summer time: 09:00 in Berlin is 07:00 UTC before, 08:00 after."""
     fired: list[datetime] = []
 
     @app.task("report")
@@ -40,7 +41,7 @@ async def test_a_schedule_fires_at_its_instants_on_its_clocks(app: dt.App) -> No
         assert fired == [at("2026-10-24T07:00Z"), at("2026-10-25T08:00Z"), at("2026-10-26T08:00Z")]
 
 
-async def test_a_year_of_fires_takes_a_moment(app: dt.App) -> None:
+async def test_a_year_of_fires_takes_seconds(app: dt.App) -> None:
     days: list[datetime] = []
 
     @app.task("tick")
@@ -56,7 +57,7 @@ async def test_a_year_of_fires_takes_a_moment(app: dt.App) -> None:
     assert wall.process_time() - began < 10
 
 
-async def test_retries_back_off_and_end_as_a_dead_letter(app: dt.App) -> None:
+async def test_retries_back_off_until_the_job_is_dead(app: dt.App) -> None:
     starts: list[datetime] = []
 
     @app.task("fails", retry=dt.Retry(max_attempts=4, first_delay="1h", multiplier=10, max_delay="30d"))
@@ -74,7 +75,7 @@ async def test_retries_back_off_and_end_as_a_dead_letter(app: dt.App) -> None:
     assert all(timedelta(0) < wait <= timedelta(hours=10**number) for number, wait in enumerate(waits))
 
 
-async def test_a_timeout_strikes_at_its_instant(app: dt.App) -> None:
+async def test_timeout_happens_exactly_on_time(app: dt.App) -> None:
     @app.task("sleeps", timeout="10m", retry=dt.Retry(max_attempts=1))
     async def sleeps() -> None:
         await asyncio.sleep(3600)
@@ -87,7 +88,7 @@ async def test_a_timeout_strikes_at_its_instant(app: dt.App) -> None:
         assert time.now - began == timedelta(minutes=10)
 
 
-async def test_time_stands_still_between_the_steps_of_the_test(app: dt.App) -> None:
+async def test_time_stands_still_while_test_code_runs(app: dt.App) -> None:
     ran: list[int] = []
 
     @app.task("note")
@@ -106,7 +107,7 @@ async def test_time_stands_still_between_the_steps_of_the_test(app: dt.App) -> N
         assert time.now == at("2026-11-16T08:16Z")
 
 
-async def test_waiting_for_a_job_moves_time_no_further_than_needed(app: dt.App) -> None:
+async def test_wait_moves_time_only_to_the_end_of_the_job(app: dt.App) -> None:
     @app.task("slow")
     async def slow() -> str:
         await asyncio.sleep(90)
@@ -121,7 +122,7 @@ async def test_waiting_for_a_job_moves_time_no_further_than_needed(app: dt.App) 
         assert (job.result, time.now - began) == ("done", timedelta(days=3, seconds=90))
 
 
-async def test_run_until_a_condition_holds(app: dt.App) -> None:
+async def test_run_until_stops_when_the_condition_is_true(app: dt.App) -> None:
     ran: list[datetime] = []
 
     @app.task("tick")
@@ -135,36 +136,36 @@ async def test_run_until_a_condition_holds(app: dt.App) -> None:
         assert len(ran) == 5
 
 
-async def test_plain_functions_run_on_the_test_s_own_thread_in_order(app: dt.App) -> None:
+async def test_sync_tasks_run_in_order_on_the_thread_of_the_test(app: dt.App) -> None:
     seen: list[tuple[int, int]] = []
 
-    @app.task("plain")
-    def plain(number: int) -> int:
+    @app.task("sync_task")
+    def sync_task(number: int) -> int:
         seen.append((number, threading.get_ident()))
         return asyncio.run(asyncio.sleep(0, number * 2))
 
     async with testing.virtual(app) as time:
-        jobs = [await plain.submit(number=number) for number in range(20)]
+        jobs = [await sync_task.submit(number=number) for number in range(20)]
         await time.run_until_idle()
         assert [(await job.refresh()).result for job in jobs] == [number * 2 for number in range(20)]
     assert seen == [(number, threading.get_ident()) for number in range(20)]
 
 
-async def test_plain_functions_write_down_what_they_have_to_say(app: dt.App) -> None:
-    @app.task("plain")
-    def plain(ctx: dt.Context) -> list[bool]:
+async def test_sync_tasks_save_checkpoints_progress_and_once_marks(app: dt.App) -> None:
+    @app.task("sync_task")
+    def sync_task(ctx: dt.Context) -> list[bool]:
         ctx.sync.checkpoint({"page": 3})
         ctx.sync.progress(3, 10, "pages")
         return [ctx.sync.once("mail"), ctx.sync.once("mail"), ctx.last_checkpoint == {"page": 3}]
 
     async with testing.virtual(app):
-        job = await (await plain.submit()).wait()
+        job = await (await sync_task.submit()).wait()
         assert job.result == [True, False, True]
         assert job.checkpoint == {"page": 3}
         assert job.progress == (3, 10, "pages")
 
 
-async def test_what_a_task_submits_runs_too(app: dt.App) -> None:
+async def test_jobs_submitted_by_a_task_run(app: dt.App) -> None:
     ran: list[int] = []
 
     @app.task("chain")
@@ -180,7 +181,7 @@ async def test_what_a_task_submits_runs_too(app: dt.App) -> None:
         assert (ran, time.now - began) == ([3, 2, 1, 0], timedelta(days=3))
 
 
-async def test_a_task_may_wait_for_a_job_of_its_own(app: dt.App) -> None:
+async def test_task_can_wait_for_a_job_it_submitted(app: dt.App) -> None:
     @app.task("child")
     async def child() -> int:
         await asyncio.sleep(3600)
@@ -194,7 +195,7 @@ async def test_a_task_may_wait_for_a_job_of_its_own(app: dt.App) -> None:
         assert (await (await parent.submit()).wait()).result == 8
 
 
-async def test_a_rate_is_kept_in_virtual_time(app: dt.App) -> None:
+async def test_rate_limit_holds_in_virtual_time(app: dt.App) -> None:
     starts: list[timedelta] = []
 
     @app.task("call", limit=Limit(rate="1/1h"))
@@ -210,25 +211,25 @@ async def test_a_rate_is_kept_in_virtual_time(app: dt.App) -> None:
     assert [round(start / timedelta(hours=1), 3) for start in starts] == [0, 1, 2]
 
 
-async def test_a_snoozed_job_is_not_idle_and_one_that_never_ends_is_told(app: dt.App) -> None:
+async def test_run_until_idle_fails_if_a_job_snoozes_endlessly(app: dt.App) -> None:
     @app.task("never")
     async def never() -> Any:
         return dt.Snooze("1d")
 
     async with testing.virtual(app) as time:
         await never.submit()
-        with pytest.raises(AssertionError, match=r"still work to do after 31d:\n  never .*\(pending\)"):
+        with pytest.raises(AssertionError, match=r"still unfinished after 31d:\n  never .*\(pending\)"):
             await time.run_until_idle()
 
 
-async def test_what_can_never_end_is_told(app: dt.App) -> None:
+async def test_wait_for_a_job_in_a_paused_queue_raises_stuck(app: dt.App) -> None:
     @app.task("held", queue="held")
     async def held() -> None: ...
 
     async with testing.virtual(app) as time:
         await app.pause_queue("held")
         job = await held.submit()
-        with pytest.raises(Stuck, match="of held will stay pending for ever"):
+        with pytest.raises(Stuck, match="of held will stay pending: nothing more"):
             await job.wait()
         await time.run_until_idle()
         await app.resume_queue("held")
@@ -236,14 +237,14 @@ async def test_what_can_never_end_is_told(app: dt.App) -> None:
         assert job.state is dt.State.SUCCEEDED
 
 
-async def test_time_goes_forward_only(app: dt.App) -> None:
+async def test_time_in_the_past_is_refused(app: dt.App) -> None:
     async with testing.virtual(app, start="2026-11-16T08:00Z") as time:
-        with pytest.raises(InvalidInput, match="time goes forward only"):
+        with pytest.raises(InvalidInput, match="time only moves forward"):
             await time.run_until("2026-11-16T07:59Z")
 
 
-async def test_the_same_run_twice(app: dt.App) -> None:
-    """Ids, jitter and instants are the same in every run; another seed gives another history."""
+async def test_same_seed_gives_the_same_run(app: dt.App) -> None:
+    """Ids, jitter and instants are equal; another seed gives another run."""
 
     @app.task("flaky", retry=dt.Retry(first_delay="1h"))
     async def flaky(ctx: dt.Context, number: int) -> None:
@@ -265,7 +266,7 @@ async def test_the_same_run_twice(app: dt.App) -> None:
     assert histories[0] != histories[2]
 
 
-async def test_the_app_is_given_back_as_it_was(app: dt.App) -> None:
+async def test_app_is_restored_afterwards(app: dt.App) -> None:
     @app.task("note")
     async def note() -> None: ...
 
@@ -274,7 +275,7 @@ async def test_the_app_is_given_back_as_it_was(app: dt.App) -> None:
     async def fail_under_test() -> None:
         async with testing.virtual(app):
             await note.submit()
-            assert app.store is not before["_store"]
+            assert app.store is not before["context"].shared.store
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -285,8 +286,8 @@ async def test_the_app_is_given_back_as_it_was(app: dt.App) -> None:
         await note.submit()
 
 
-async def test_a_node_of_the_app_s_own_is_the_kit_s(app: dt.App) -> None:
-    """As in a web application whose lifespan runs a worker."""
+async def test_app_running_uses_the_node_of_the_kit(app: dt.App) -> None:
+    """As in a web application that runs a worker in its lifespan."""
 
     @app.task("note")
     async def note() -> str:
@@ -299,7 +300,7 @@ async def test_a_node_of_the_app_s_own_is_the_kit_s(app: dt.App) -> None:
         assert len(await app.nodes()) == 1
 
 
-async def test_resources_are_opened_and_closed_or_stood_in_for(app: dt.App) -> None:
+async def test_resources_are_opened_and_closed_or_replaced(app: dt.App) -> None:
     steps: list[str] = []
 
     @app.resource
@@ -320,8 +321,8 @@ async def test_resources_are_opened_and_closed_or_stood_in_for(app: dt.App) -> N
     assert steps == ["open", "closed"]
 
 
-async def test_real_sockets_work_while_time_stands_still(app: dt.App) -> None:
-    """A task that asks a server gets its answer before its timeout, which in virtual time is but a jump away."""
+async def test_task_gets_an_answer_from_a_real_socket(app: dt.App) -> None:
+    """The answer arrives before the timeout, although virtual time could jump to the timeout immediately."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(await reader.readline())
@@ -345,7 +346,7 @@ async def test_real_sockets_work_while_time_stands_still(app: dt.App) -> None:
         assert time.now - began < timedelta(seconds=5)
 
 
-def test_plain_tests_have_a_blocking_face(app: dt.App) -> None:
+def test_sync_tests_can_use_time_sync(app: dt.App) -> None:
     @app.task("slow")
     async def slow() -> str:
         await asyncio.sleep(30)
@@ -362,7 +363,22 @@ def test_plain_tests_have_a_blocking_face(app: dt.App) -> None:
     assert not app.is_open
 
 
-def test_run_plays_a_scenario(app: dt.App) -> None:
+def test_virtual_time_works_in_asyncio_run(app: dt.App) -> None:
+    @app.task("sleeps")
+    async def sleeps() -> str:
+        await asyncio.sleep(3600)
+        return "done"
+
+    async def scenario() -> tuple[Any, timedelta]:
+        async with testing.virtual(app) as time:
+            began = time.now
+            job = await (await sleeps.submit()).wait()
+            return job.result, time.now - began
+
+    assert asyncio.run(scenario()) == ("done", timedelta(hours=1))
+
+
+def test_run_returns_the_result_of_the_scenario(app: dt.App) -> None:
     ran: list[datetime] = []
 
     @app.task("tick")
@@ -379,22 +395,22 @@ def test_run_plays_a_scenario(app: dt.App) -> None:
     assert ran == [datetime(2026, 11, 16, hour, tzinfo=UTC) for hour in (9, 10, 11, 12)]
 
 
-async def test_whoever_keeps_the_clock_of_the_machine_can_follow(app: dt.App) -> None:
-    told: list[datetime] = []
+async def test_moved_is_called_with_each_instant(app: dt.App) -> None:
+    instants: list[datetime] = []
 
     @app.task("note")
     async def note() -> datetime:
-        return told[-1]
+        return instants[-1]
 
-    async with testing.virtual(app, start="2026-11-16T08:00Z", moved=told.append) as time:
+    async with testing.virtual(app, start="2026-11-16T08:00Z", moved=instants.append) as time:
         job = await (await note.submit(delay="1h")).wait()
         assert job.result == "2026-11-16T09:00:00Z"
-        assert told[-1] == time.now
-    assert told == sorted(told)
+        assert instants[-1] == time.now
+    assert instants == sorted(instants)
 
 
-async def test_a_restless_task_sees_time_creep(app: dt.App) -> None:
-    """It looks at the clock and never waits: it must not hang the test."""
+async def test_task_that_polls_the_time_sees_it_move(app: dt.App) -> None:
+    """It never waits, and must not hang the test."""
 
     @app.task("restless")
     async def restless() -> None:
@@ -407,7 +423,7 @@ async def test_a_restless_task_sees_time_creep(app: dt.App) -> None:
         assert until <= time.now < until + timedelta(seconds=1)
 
 
-async def test_an_isolated_task_runs_where_it_can_be_seen(app: dt.App) -> None:
+async def test_isolated_task_runs_in_the_process_of_the_test(app: dt.App) -> None:
     task = app.task("isolated", isolate=True)(process_id)
     async with testing.virtual(app):
         assert (await (await task.submit()).wait()).result == os.getpid()
@@ -417,14 +433,14 @@ def process_id() -> int:
     return os.getpid()
 
 
-async def test_one_loop_for_one_app(app: dt.App) -> None:
+async def test_second_loop_for_one_virtual_time_is_refused(app: dt.App) -> None:
     async with testing.virtual(app):
         with pytest.raises(dt.Conflict, match="one app at a time"):
             async with testing.virtual(dt.App("memory://")):
                 pass
 
 
-def test_one_time_for_one_loop(app: dt.App) -> None:
+def test_second_virtual_time_on_one_loop_is_refused(app: dt.App) -> None:
     with testing.virtual(app) as time:
         time.sync.advance("1h")
         with pytest.raises(dt.Conflict, match="another event loop"):

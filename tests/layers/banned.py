@@ -1,4 +1,5 @@
-"""Finds what the source may not use: clocks, sleep and chance outside their three modules, and code made at run time (S15)."""
+"""Find banned calls: clocks, sleep and random numbers outside their three modules, and code made at run
+time."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from functools import cache
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Dotted names nobody may mention, with all below them, except those excused and in the files allowed."""
+    """Dotted names that are banned with everything below them, except `excused` names and in
+    `allowed_files`."""
 
     names: frozenset[str]
     remedy: str
@@ -25,13 +27,26 @@ class Rule:
         return not any(fnmatch(file, pattern) for pattern in self.allowed_files)
 
 
-TIME_AND_CHANCE_FILES = ("clock.py", "engine/loop.py", "model/ids.py", "testing/*")
+TIME_AND_CHANCE_FILES = ("clock.py", "engine/node/loop.py", "model/ids.py", "testing/*")
 RULES = (
     Rule(
         frozenset(
             {
-                *(f"time.{name}" for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")),
-                *(f"time.{name}" for name in ("localtime", "gmtime", "ctime", "clock_gettime", "clock_gettime_ns")),
+                *(
+                    f"time.{name}"
+                    for name in (
+                        "time",
+                        "time_ns",
+                        "monotonic",
+                        "monotonic_ns",
+                        "perf_counter",
+                        "perf_counter_ns",
+                    )
+                ),
+                *(
+                    f"time.{name}"
+                    for name in ("localtime", "gmtime", "ctime", "clock_gettime", "clock_gettime_ns")
+                ),
                 *(f"datetime.datetime.{name}" for name in ("now", "utcnow", "today")),
                 "datetime.date.today",
             }
@@ -39,7 +54,11 @@ RULES = (
         "ask the clock",
         TIME_AND_CHANCE_FILES,
     ),
-    Rule(frozenset({"time.sleep", "asyncio.sleep"}), "wait through the clock or the loop", TIME_AND_CHANCE_FILES),
+    Rule(
+        frozenset({"time.sleep", "asyncio.sleep"}),
+        "wait through the clock or the loop",
+        TIME_AND_CHANCE_FILES,
+    ),
     Rule(
         frozenset({"random", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom"}),
         "take ids from duetime.model.ids and chance from the clock",
@@ -48,7 +67,8 @@ RULES = (
     Rule(
         frozenset({"importlib", "runpy", "__import__", "builtins.__import__"}),
         "name the module in an import statement",
-        # `--app module:app`, app.discover("package") and an isolated task's process name modules of the user's.
+        # `--app module:app`, app.discover("package") and an isolated task's process import modules of the
+        # user.
         ("cli/*", "cli.py", "app/discovery.py", "invokers/child.py"),
         frozenset({"importlib.resources", "importlib.metadata"}),
     ),
@@ -57,7 +77,18 @@ RULES = (
         "write the code down",
     ),
     Rule(
-        frozenset({"pickle", "marshal", "shelve", "dill", "cloudpickle", "yaml.load", "yaml.unsafe_load", "yaml.full_load"}),
+        frozenset(
+            {
+                "pickle",
+                "marshal",
+                "shelve",
+                "dill",
+                "cloudpickle",
+                "yaml.load",
+                "yaml.unsafe_load",
+                "yaml.full_load",
+            }
+        ),
         "use duetime.model.codec: data must not be able to run",
     ),
 )
@@ -78,18 +109,25 @@ def findings(source: str, file: str) -> list[Finding]:
     """Every banned name in `source`; `file` is its path inside the package."""
     rules = [rule for rule in RULES if rule.applies_to(file)]
     mentioned = set(_mentions(list(ast.walk(ast.parse(source)))))
-    return [Finding(file, line, name, rule.remedy) for line, name in sorted(mentioned) for rule in rules if rule.forbids(name)]
+    return [
+        Finding(file, line, name, rule.remedy)
+        for line, name in sorted(mentioned)
+        for rule in rules
+        if rule.forbids(name)
+    ]
 
 
-@cache  # the same few thousand names come up again and again
+@cache  # the same few thousand names are repeated often
 def _within(name: str, names: frozenset[str]) -> bool:
     return any(name == outer or name.startswith(f"{outer}.") for outer in names)
 
 
 def _mentions(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Full dotted names, whatever they are called locally. Mentioning is enough: `pause = time.sleep` counts."""
+    """Full dotted names, independent of local aliases. A mention is enough: `pause = time.sleep` counts."""
     imported = dict(_imported_names(nodes))
-    shadowed = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    shadowed = {
+        node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
     for node in nodes:
         match node:
             case ast.Import(names=aliases):
@@ -104,7 +142,7 @@ def _mentions(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
 
 
 def _imported_names(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
-    """What each imported local name stands for."""
+    """The full name of each imported local name."""
     for node in nodes:
         match node:
             case ast.Import(names=aliases):

@@ -1,4 +1,5 @@
-"""What is in the repository: no lock files with addresses, no paths of somebody's machine, no endless files."""
+"""What is in the repository: no lock files with addresses, no paths of a developer's machine, no long
+files."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import pytest
 from duetime.version import VERSION
 
 ROOT = Path(__file__).parents[2]
-LONGEST_FILE = 450
+MAX_LINES = 550
 SOURCE = {".py", ".sql", ".lua", ".ts", ".tsx"}
 LOCKS_WITH_ADDRESSES = re.compile(r"(uv\.lock|pylock.*\.toml|poetry\.lock|Pipfile\.lock)$")
 MACHINE_PATH = re.compile(r"(?<![\w.~}>-])/(work|root|home|tmp|Users|opt/pypi\S*|var/folders)/\w")
@@ -22,7 +23,7 @@ NOT_OURS = {".git", ".venv", "__pycache__", "node_modules", "dist", "build"}
 
 
 def tracked() -> list[Path]:
-    """The files of the repository; of a copy without its history, those that are not made by tools."""
+    """The files of the repository; in a copy without git, all that tools did not generate."""
     if shutil.which("git") and (ROOT / ".git").exists():
         command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
@@ -47,7 +48,7 @@ def lines(path: Path) -> list[str]:
         return []
 
 
-def test_no_lock_file_that_holds_addresses() -> None:
+def test_no_lock_file_contains_addresses() -> None:
     assert [path for path in tracked() if LOCKS_WITH_ADDRESSES.search(path.name)] == []
 
 
@@ -55,29 +56,37 @@ def test_requirements_name_no_index() -> None:
     files = sorted((ROOT / "requirements").glob("*.txt"))
     assert {path.name for path in files} >= {"run.txt", "dev.txt"}
     assert [
-        line for path in files for line in lines(path) if "://" in line or line.lstrip().startswith(("-i ", "--index", "--extra"))
+        line
+        for path in files
+        for line in lines(path)
+        if "://" in line or line.lstrip().startswith(("-i ", "--index", "--extra"))
     ] == []
 
 
-def test_no_path_of_a_machine() -> None:
+def test_no_file_contains_a_path_of_a_machine() -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{n}: {line}" for path in tracked() for n, line in enumerate(lines(path), 1) if MACHINE_PATH.search(line)
+        f"{path.relative_to(ROOT)}:{n}: {line}"
+        for path in tracked()
+        for n, line in enumerate(lines(path), 1)
+        if MACHINE_PATH.search(line)
     ]
     assert not found, "\n" + "\n".join(found)
 
 
-def test_no_endless_file() -> None:
+def test_no_source_file_is_too_long() -> None:
     long = {
-        str(path.relative_to(ROOT)): count for path in tracked() if path.suffix in SOURCE and (count := len(lines(path))) > LONGEST_FILE
+        str(path.relative_to(ROOT)): count
+        for path in tracked()
+        if path.suffix in SOURCE and (count := len(lines(path))) > MAX_LINES
     }
     assert long == {}
 
 
-def test_one_version() -> None:
+def test_version_is_the_same_everywhere() -> None:
     assert tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"] == VERSION
 
 
 @pytest.mark.parametrize("folder", ["work", "root", "tmp"])
-def test_a_planted_path_is_seen(folder: str) -> None:
+def test_path_of_a_machine_is_found(folder: str) -> None:
     assert MACHINE_PATH.search(f'open("/{folder}/secret.txt")')
     assert not MACHINE_PATH.search(f"https://example.org/{folder}/page and src/{folder}/file.py")

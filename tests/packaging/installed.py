@@ -1,4 +1,4 @@
-"""What was built, in a virtual environment of its own: nothing of this checkout is to be seen from there."""
+"""The built package in a separate virtual environment that cannot see this checkout."""
 
 from __future__ import annotations
 
@@ -19,71 +19,84 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
-PATIENCE = 60.0
+TIMEOUT = 60.0  # seconds
 
 
 class Installed:
-    """An empty virtual environment, and then `what` in it: locked versions only, and what is fetched has the locked hashes."""
+    """An empty virtual environment with `requirements` installed, in locked versions with locked hashes."""
 
-    def __init__(self, folder: Path, *what: str) -> None:
+    def __init__(self, folder: Path, *requirements: str) -> None:
         self._folder = folder
         self._programs = folder / "venv" / "bin"
         self._uv("venv", "--python", sys.executable, str(folder / "venv"))
         locked = [f"--constraint={ROOT / 'requirements' / name}" for name in ("run.txt", "dev.txt")]
-        self._uv("pip", "install", "--python", str(self._programs / "python"), *locked, *what)
+        self._uv("pip", "install", "--python", str(self._programs / "python"), *locked, *requirements)
 
     def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(self._programs / program), *arguments]
         return subprocess.run(
             command,
             cwd=self._folder,
-            env=_stranger(),
+            env=_clean_environment(),
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             stdin=subprocess.DEVNULL,
         )
 
     def python(self, script: str) -> str:
-        """What the script printed; one that fails fails the test."""
+        """The output of the script, which must succeed."""
         done = self.run("python", "-c", script)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     @contextmanager
     def serving(self, ready: str, *options: str) -> Iterator[re.Match[str]]:
-        """`duetime serve`, once what it prints matches `ready`. It ends in good order."""
-        command = [str(self._programs / "duetime"), "serve", "--store", "sqlite:///served.db", "--port", "0", *options]
+        """Run `duetime serve`; wait until its output matches `ready`, and stop it in the end."""
+        command = [
+            str(self._programs / "duetime"),
+            "serve",
+            "--store",
+            "sqlite:///served.db",
+            "--port",
+            "0",
+            *options,
+        ]
         with TemporaryFile("w+") as log:
-            process = subprocess.Popen(command, cwd=self._folder, env=_stranger(), stdout=log, stderr=log)
+            process = subprocess.Popen(
+                command, cwd=self._folder, env=_clean_environment(), stdout=log, stderr=log
+            )
             try:
                 yield _wait_for(re.compile(ready, re.M), log.fileno(), process)
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(PATIENCE) == 0
+                assert process.wait(TIMEOUT) == 0
             finally:
                 process.kill()
                 process.wait()
 
     def _uv(self, *arguments: str) -> None:
-        done = subprocess.run([str(UV), "--quiet", *arguments], cwd=self._folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [str(UV), "--quiet", *arguments], cwd=self._folder, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             why = " ".join(line.strip() for line in done.stderr.splitlines()[:3])
             pytest.fail(
-                f"`uv {arguments[0]}` failed; packages come from the index or from uv's cache, is it reachable? {why}", pytrace=False
+                f"`uv {arguments[0]}` failed; is the package index or uv's cache available? {why}",
+                pytrace=False,
             )
 
 
 def until_ready(address: str) -> None:
-    """A machine that stood still for a moment makes a service unready for some seconds."""
-    deadline = time.monotonic() + PATIENCE
-    while (answer := _ready(address)) is not None:
+    """A slow machine can make a service unready for some seconds."""
+    deadline = time.monotonic() + TIMEOUT
+    while (answer := _not_ready_reason(address)) is not None:
         assert time.monotonic() < deadline, answer
         time.sleep(0.1)
 
 
-def _ready(address: str) -> str | None:
-    """Why it is not."""
+def _not_ready_reason(address: str) -> str | None:
+    """The reason if it is not ready."""
     try:
         urlopen(f"{address}/readyz").close()
     except HTTPError as refused:
@@ -92,16 +105,16 @@ def _ready(address: str) -> str | None:
     return None
 
 
-def _stranger() -> dict[str, str]:
-    """The environment of somebody who has never heard of this checkout."""
+def _clean_environment() -> dict[str, str]:
+    """The environment without variables of this checkout."""
     ours = ("PYTHON", "DUETIME_", "PYTEST_", "VIRTUAL_ENV")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
 def _wait_for(ready: re.Pattern[str], log: int, process: subprocess.Popen[bytes]) -> re.Match[str]:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while (found := ready.search(text := os.pread(log, 100_000, 0).decode())) is None:
-        assert process.poll() is None, f"it ended by itself: {text}"
-        assert time.monotonic() < deadline, f"it never printed {ready.pattern!r}: {text}"
+        assert process.poll() is None, f"the service ended: {text}"
+        assert time.monotonic() < deadline, f"no match for {ready.pattern!r}: {text}"
         time.sleep(0.01)
     return found

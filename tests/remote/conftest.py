@@ -1,4 +1,4 @@
-"""A service on a store in memory that really listens, and the two clients behind one face."""
+"""A service on a memory store with a real listener, and both clients behind one interface."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("blocking", "awaiting")
 
 @dataclass(slots=True)
 class Caller:
-    """Either client. Calls of the one that blocks are made in a thread, as the service lives on this event loop."""
+    """Either client. Blocking calls run in a thread, because the service uses this event loop."""
 
     client: dt.Client | dt.AsyncClient
 
@@ -54,7 +54,9 @@ _OPEN: list[Caller] = []
 
 def caller(kind: str, url: str, **options: Any) -> Caller:
     """Closed when the test ends."""
-    _OPEN.append(made := Caller(dt.Client(url, **options) if kind == "blocking" else dt.AsyncClient(url, **options)))
+    _OPEN.append(
+        made := Caller(dt.Client(url, **options) if kind == "blocking" else dt.AsyncClient(url, **options))
+    )
     return made
 
 

@@ -1,4 +1,4 @@
-"""A server that answers as it was told, byte by byte: what goes wrong between a client and a service."""
+"""A server that sends scripted bytes, to test failures between a client and a service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Script:
-    """Answers in order; the last is given again and again."""
+    """Answers in order; the last one is repeated."""
 
     answers: list[bytes]
     seen: list[Seen] = field(default_factory=list)
@@ -44,18 +44,31 @@ def answer(status: int, body: Any = None, kind: str = "application/json", **head
     return "\r\n".join([*lines, "", ""]).encode() + data
 
 
-def problem(status: int, code: str, detail: str = "because", field: str | None = None, **headers: str) -> bytes:
-    body = {"type": f"urn:duetime:problem:{code}", "title": "t", "status": status, "detail": detail, "code": code, "request_id": "r1"}
-    return answer(status, body if field is None else {**body, "field": field}, "application/problem+json", **headers)
+def problem(
+    status: int, code: str, detail: str = "because", field: str | None = None, **headers: str
+) -> bytes:
+    body = {
+        "type": f"urn:duetime:problem:{code}",
+        "title": "t",
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "request_id": "r1",
+    }
+    return answer(
+        status, body if field is None else {**body, "field": field}, "application/problem+json", **headers
+    )
 
 
 @asynccontextmanager
-async def scripted(*answers: bytes, tls: ssl.SSLContext | None = None, close: bool = False) -> AsyncIterator[Script]:
+async def scripted(
+    *answers: bytes, tls: ssl.SSLContext | None = None, close: bool = False
+) -> AsyncIterator[Script]:
     script = Script(list(answers), close=close)
-    talks: set[asyncio.Task[None]] = set()
+    tasks: set[asyncio.Task[None]] = set()
 
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talks.add(asyncio.current_task())  # type: ignore[arg-type]  # there is one
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())  # type: ignore[arg-type]  # there is one
         script.connections += 1
         number = script.connections
         try:
@@ -71,16 +84,16 @@ async def scripted(*answers: bytes, tls: ssl.SSLContext | None = None, close: bo
         finally:
             writer.close()
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
     script.url = f"{'https' if tls else 'http'}://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
     try:
         yield script
     finally:
         server.close()
-        for one in talks:
+        for one in tasks:
             one.cancel()
-        await asyncio.gather(*talks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _request(reader: asyncio.StreamReader, connection: int) -> Seen | None:

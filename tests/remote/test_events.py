@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import duetime as dt
-from duetime.remote import talk
-from duetime.remote.feed import Feed
-from duetime.remote.results import Event
-from duetime.remote.talk import Patience
+from duetime.model.views import EventView
+from duetime.remote import request
+from duetime.remote.event_parser import EventParser
+from duetime.remote.request import RetryPolicy
 from tests.remote.conftest import KINDS, caller
 from tests.remote.scripted import problem, scripted
 
@@ -21,35 +21,35 @@ TEXT = (
     b"event: many\r\ndata:{\"count\":3}\r\nid:9\r\n\r\nevent: ignored\n\ndata: plain\n\n"
 )  # fmt: skip
 EVENTS = [
-    Event(id=7, kind="job", data={"action": "started", "id": "x"}),
-    Event(id=9, kind="many", data={"count": 3}),
-    Event(id=9, kind="message", data={"text": "plain"}),
+    EventView(id=7, kind="job", data={"action": "started", "id": "x"}),
+    EventView(id=9, kind="many", data={"count": 3}),
+    EventView(id=9, kind="message", data={"text": "plain"}),
 ]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
 
 @given(st.lists(st.integers(1, len(TEXT) - 1), max_size=8))
-def test_bytes_may_be_cut_anywhere(cuts: list[int]) -> None:
-    feed = Feed(None, None, Patience())
+def test_event_parser_accepts_bytes_cut_anywhere(cuts: list[int]) -> None:
+    parser = EventParser(None, None, RetryPolicy())
     places = [0, *sorted(cuts), len(TEXT)]
-    assert [event for start, end in pairwise(places) for event in feed.take(TEXT[start:end])] == EVENTS
+    assert [event for start, end in pairwise(places) for event in parser.feed(TEXT[start:end])] == EVENTS
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_interruptions_are_bridged_by_the_last_id(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "FIRST_PAUSE", 0.001)
+async def test_event_stream_continues_after_the_last_id(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request, "FIRST_RETRY_DELAY", 0.001)
     first, second = HEAD + TEXT, HEAD + b"id: 10\nevent: reset\ndata: {}\n\n"
     async with scripted(first, problem(503, "store_unavailable"), second, close=True) as script:
         events = await caller(kind, script.url).first_events(4, types=["job", "node"], after=3)
-        assert events == [*EVENTS, Event(id=10, kind="reset", data={})]
+        assert events == [*EVENTS, EventView(id=10, kind="reset", data={})]
         assert [seen.headers.get("last-event-id") for seen in script.seen] == ["3", "9", "9"]
         assert script.seen[0].path.endswith("/events?types=job%2Cnode")
         assert script.seen[0].headers["accept"] == "text/event-stream"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_does_not_go_away_is_raised(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "FIRST_PAUSE", 0.001)
+async def test_event_stream_raises_permanent_errors(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request, "FIRST_RETRY_DELAY", 0.001)
     async with scripted(problem(403, "scope_missing")) as script:
         with pytest.raises(dt.AccessDenied):
             await caller(kind, script.url).first_events(1)

@@ -1,4 +1,5 @@
-"""What goes wrong between a client and the service: nothing is lost, nothing is done twice, and the error says what happened."""
+"""Failures between a client and the service: nothing is lost, nothing is done twice, and the error says what
+happened."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import pytest
 import duetime as dt
 from duetime import errors
 from duetime.errors import DuetimeError, InvalidInput
-from duetime.remote import talk
+from duetime.remote import request as requests
 from duetime.remote.problems import KINDS, problem_of
 from tests.remote.conftest import KINDS as CLIENTS
 from tests.remote.conftest import Caller, caller
@@ -22,11 +23,26 @@ from tests.remote.scripted import CUT, HANG, Script, answer, problem, scripted
 
 ID = "01935c2e-7b3a-7000-8000-000000000000"
 AT = "2030-01-01T09:00:00Z"
-SUBMITTED = {"id": ID, "state": "pending", "created": True, "queue": "q", "priority": 5, "fire_time": AT, "due_at": AT, "novelty": 1}
+SUBMITTED = {
+    "id": ID,
+    "state": "pending",
+    "created": True,
+    "queue": "q",
+    "priority": 5,
+    "fire_time": AT,
+    "due_at": AT,
+    "novelty": 1,
+}
 JOB = {
-    "id": ID, "state": "cancelled", "target": {"type": "task", "name": "t"}, "fire_time": AT, "due_at": AT, "queue": "q", "priority": 5,
+    "id": ID,
+    "state": "cancelled",
+    "target": {"type": "task", "name": "t"},
+    "fire_time": AT,
+    "due_at": AT,
+    "queue": "q",
+    "priority": 5,
     "created_at": AT,
-}  # fmt: skip
+}
 OK = answer(201, SUBMITTED)
 EMPTY = answer(200, {"items": [], "next_cursor": None})
 
@@ -35,15 +51,23 @@ pytestmark = pytest.mark.parametrize("kind", CLIENTS)
 
 @pytest.fixture(autouse=True)
 def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(requests, "FIRST_RETRY_DELAY", 0.001)
 
 
 def client(kind: str, script: Script, **options: Any) -> Caller:
     return caller(kind, script.url, **{"timeout": "5s", **options})
 
 
-@pytest.mark.parametrize("trouble", [CUT, problem(503, "store_unavailable", Retry_After="0"), problem(429, "rate_limited"),
-                                     answer(502, b"<html>bad gateway", "text/html"), problem(409, "idempotency_in_progress")])  # fmt: skip
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        CUT,
+        problem(503, "store_unavailable", Retry_After="0"),
+        problem(429, "rate_limited"),
+        answer(502, b"<html>bad gateway", "text/html"),
+        problem(409, "idempotency_in_progress"),
+    ],
+)
 async def test_a_submission_is_repeated_with_the_same_idempotency_key(kind: str, trouble: bytes) -> None:
     async with scripted(trouble, trouble, OK) as script:
         service = client(kind, script)
@@ -51,7 +75,9 @@ async def test_a_submission_is_repeated_with_the_same_idempotency_key(kind: str,
         assert str(done.id) == ID
         keys = {seen.headers["idempotency-key"] for seen in script.seen}
         assert (len(script.seen), len(keys)) == (3, 1)
-        assert {seen.body for seen in script.seen} == {b'{"target":{"type":"task","name":"send"},"payload":{"n":1}}'}
+        assert {seen.body for seen in script.seen} == {
+            b'{"target":{"type":"task","name":"send"},"payload":{"n":1}}'
+        }
         await service.submit("send")
         assert script.seen[-1].headers["idempotency-key"] not in keys
         await service.submit("send", idempotency_key="mine")
@@ -59,7 +85,7 @@ async def test_a_submission_is_repeated_with_the_same_idempotency_key(kind: str,
         await service.close()
 
 
-async def test_retries_end(kind: str) -> None:
+async def test_request_fails_after_the_last_retry(kind: str) -> None:
     async with scripted(problem(503, "store_unavailable")) as script:
         with pytest.raises(dt.StoreUnavailable) as raised:
             await client(kind, script, retries=2).jobs()
@@ -67,7 +93,9 @@ async def test_retries_end(kind: str) -> None:
         assert raised.value.__notes__ == ["request id r1"]
 
 
-async def test_retry_after_is_waited_for_unless_it_is_too_long(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_retry_after_is_respected_unless_it_is_too_long(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with scripted(problem(429, "too_fast", Retry_After="1"), EMPTY) as script:
         began = asyncio.get_running_loop().time()
         await client(kind, script).jobs()
@@ -78,7 +106,7 @@ async def test_retry_after_is_waited_for_unless_it_is_too_long(kind: str, monkey
         assert (raised.value.code, raised.value.status) == ("too_fast", 429)
 
 
-async def test_nobody_there(kind: str) -> None:
+async def test_unreachable_service_is_retried_and_reported(kind: str) -> None:
     async with scripted(EMPTY) as script:
         pass
     with pytest.raises(dt.ServiceUnreachable, match="cannot be reached") as raised:
@@ -86,15 +114,15 @@ async def test_nobody_there(kind: str) -> None:
     assert raised.value.sent is False
 
 
-async def test_an_answer_that_does_not_come(kind: str) -> None:
+async def test_missing_reply_ends_with_a_timeout(kind: str) -> None:
     async with scripted(HANG) as script:
         with pytest.raises(dt.ServiceUnreachable, match=r"no answer within 2 s") as raised:
             await client(kind, script, timeout="2s", retries=0).jobs()
         assert raised.value.sent is True
 
 
-async def test_what_must_not_happen_twice_is_not_repeated_blindly(kind: str) -> None:
-    """An edit that names its version: its answer was lost, and nobody knows."""
+async def test_request_that_is_not_repeatable_is_sent_once(kind: str) -> None:
+    """An edit that names its version: its answer was lost, and it is unknown whether it was done."""
     async with scripted(CUT) as script:
         with pytest.raises(dt.ServiceUnreachable):
             await client(kind, script).edit_schedule("s", {"priority": 1}, version=3)
@@ -102,21 +130,23 @@ async def test_what_must_not_happen_twice_is_not_repeated_blindly(kind: str) -> 
         assert script.seen[0].headers["if-match"] == '"3"'
 
 
-async def test_a_cancel_whose_answer_was_lost_is_known_to_be_done(kind: str) -> None:
+async def test_cancel_with_a_lost_reply_is_known_to_be_done(kind: str) -> None:
     async with scripted(CUT, problem(409, "job_finished"), answer(200, JOB)) as script:
         job = await client(kind, script).cancel_job(ID, "why not")
         assert job.state is dt.State.CANCELLED
         assert [seen.method for seen in script.seen] == ["DELETE", "DELETE", "GET"]
         assert script.seen[0].path.endswith("?reason=why+not")
-    async with scripted(CUT, problem(409, "job_finished"), answer(200, {**JOB, "state": "succeeded"})) as script:
+    async with scripted(
+        CUT, problem(409, "job_finished"), answer(200, {**JOB, "state": "succeeded"})
+    ) as script:
         with pytest.raises(dt.JobFinished):
             await client(kind, script).cancel_job(ID)
     async with scripted(problem(409, "job_finished"), answer(200, JOB)) as script:
-        with pytest.raises(dt.JobFinished):  # no answer was lost: somebody else did it
+        with pytest.raises(dt.JobFinished):  # no reply was lost: another caller did it
             await client(kind, script).cancel_job(ID)
 
 
-async def test_a_removal_whose_answer_was_lost_is_known_to_be_done(kind: str) -> None:
+async def test_removal_with_a_lost_reply_is_known_to_be_done(kind: str) -> None:
     async with scripted(CUT, problem(404, "schedule_not_found")) as script:
         await client(kind, script).remove("s")
     async with scripted(problem(404, "schedule_not_found")) as script:
@@ -124,8 +154,10 @@ async def test_a_removal_whose_answer_was_lost_is_known_to_be_done(kind: str) ->
             await client(kind, script).remove("s")
 
 
-async def test_a_report_whose_answer_was_lost(kind: str) -> None:
-    async with scripted(CUT, problem(409, "job_finished"), answer(200, {**JOB, "state": "succeeded"})) as script:
+async def test_report_with_a_lost_reply_is_checked(kind: str) -> None:
+    async with scripted(
+        CUT, problem(409, "job_finished"), answer(200, {**JOB, "state": "succeeded"})
+    ) as script:
         assert (await client(kind, script).complete(ID, "t")).state is dt.State.SUCCEEDED
     async with scripted(CUT, problem(409, "fenced"), answer(200, {**JOB, "state": "dead"})) as script:
         with pytest.raises(dt.JobFinished):
@@ -133,37 +165,54 @@ async def test_a_report_whose_answer_was_lost(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
-        (answer(301, None, Location="https://elsewhere.example/"), "redirects to 'https://elsewhere.example/', which is not followed"),
-        (answer(404, b"<h1>no\nway</h1>", "text/html"), "404 and no problem\\+json: <h1>no way</h1>; is the address"),
-        (answer(200, b"{", "application/json"), "the answer cannot be read"),
-        (answer(200, {"items": 3}), "the answer cannot be read"),
+        (
+            answer(301, None, Location="https://elsewhere.example/"),
+            "redirects to 'https://elsewhere.example/', which the client does not follow",
+        ),
+        (
+            answer(404, b"<h1>no\nway</h1>", "text/html"),
+            "404 without problem\\+json: <h1>no way</h1>; check that the address",
+        ),
+        (answer(200, b"{", "application/json"), "the reply cannot be read"),
+        (answer(200, {"items": 3}), "the reply cannot be read"),
         (answer(500, b"{}", "application/problem+json"), "no reason given"),
     ],
 )
-async def test_what_is_no_answer_of_ours(kind: str, given: bytes, told: str) -> None:
+async def test_reply_that_is_not_from_a_service_is_explained(kind: str, given: bytes, message: str) -> None:
     async with scripted(given) as script:
-        with pytest.raises(dt.ServiceError, match=told):
+        with pytest.raises(dt.ServiceError, match=message):
             await client(kind, script).jobs()
         assert len(script.seen) == 1
 
 
 @pytest.mark.parametrize(
-    "garbage", [b"SSH-2.0-OpenSSH_9.7\r\n\r\n", b"HTTP/1.1 xyz\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"]
+    "garbage",
+    [
+        b"SSH-2.0-OpenSSH_9.7\r\n\r\n",
+        b"HTTP/1.1 xyz\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc",
+    ],
 )
-async def test_what_is_not_http(kind: str, garbage: bytes) -> None:
+async def test_reply_that_is_not_http_is_unreachable(kind: str, garbage: bytes) -> None:
     async with scripted(garbage, close=True) as script:
         with pytest.raises(dt.ServiceUnreachable):
             await client(kind, script, retries=0).jobs()
 
 
-@pytest.mark.parametrize("framing", [
-    b"Transfer-Encoding: chunked\r\n\r\n19;x\r\n{\"items\": [{\"name\": \"in-t\r\n9\r\nwo-pieces\r\n4\r\n\"}]}\r\n0\r\nTrailer: 1\r\n\r\n",
-    b"Connection: close\r\n\r\n{\"items\": [{\"name\": \"in-two-pieces\"}]}",
-])  # fmt: skip
-async def test_other_framings_of_an_answer(kind: str, framing: bytes) -> None:
-    async with scripted(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + framing, close=b"close" in framing) as script:
+@pytest.mark.parametrize(
+    "framing",
+    [
+        b'Transfer-Encoding: chunked\r\n\r\n19;x\r\n{"items": [{"name": "in-t\r\n'
+        b'9\r\nwo-pieces\r\n4\r\n"}]}\r\n0\r\nTrailer: 1\r\n\r\n',
+        b'Connection: close\r\n\r\n{"items": [{"name": "in-two-pieces"}]}',
+    ],
+)
+async def test_chunked_and_unframed_replies_are_read(kind: str, framing: bytes) -> None:
+    async with scripted(
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + framing, close=b"close" in framing
+    ) as script:
         service = client(kind, script)
         for _ in range(2):
             assert [queue.name for queue in await service.queues()] == ["in-two-pieces"]
@@ -171,7 +220,7 @@ async def test_other_framings_of_an_answer(kind: str, framing: bytes) -> None:
         await service.close()
 
 
-async def test_connections_are_used_again_and_a_closed_one_is_noticed(kind: str) -> None:
+async def test_connections_are_reused_and_closed_ones_are_replaced(kind: str) -> None:
     async with scripted(EMPTY) as script:
         service = client(kind, script, retries=0)
         for _ in range(3):
@@ -180,7 +229,8 @@ async def test_connections_are_used_again_and_a_closed_one_is_noticed(kind: str)
         script.close = True
         await service.jobs()
         script.close = False
-        for _ in range(20):  # the end of the connection has to arrive: several turns of the event loop, not only a length of time
+        # The end of the connection has to arrive: several turns of the event loop, not only a length of time.
+        for _ in range(20):
             await asyncio.sleep(0.005)
         await service.jobs()
         assert len(script.seen) == 5
@@ -190,7 +240,7 @@ async def test_connections_are_used_again_and_a_closed_one_is_noticed(kind: str)
             await service.jobs()
 
 
-async def test_the_key_goes_into_the_header_and_nowhere_else(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_key_is_sent_in_the_header_only(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     async with scripted(problem(401, "key_invalid", "the key is not known")) as script:
         service = client(kind, script, key="dt_canary")
         with pytest.raises(dt.AccessDenied) as raised:
@@ -202,20 +252,31 @@ async def test_the_key_goes_into_the_header_and_nowhere_else(kind: str, caplog: 
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://x", "localhost:8080", "http://", "http://a:b@host", "http://host/?x=1", "http://host:99999", "http://h/a b"]
+    "url",
+    [
+        "ftp://x",
+        "localhost:8080",
+        "http://",
+        "http://a:b@host",
+        "http://host/?x=1",
+        "http://host:99999",
+        "http://h/a b",
+    ],
 )
-def test_addresses_that_cannot_be_meant(kind: str, url: str) -> None:
+def test_invalid_address_is_refused(kind: str, url: str) -> None:
     with pytest.raises(dt.ConfigError, match="server: "):
         caller(kind, url)
 
 
-@pytest.mark.parametrize("options", [{"key": "a b"}, {"key": ""}, {"key": "a\r\nX: y"}, {"retries": -1}, {"timeout": "0s"}])
-def test_options_that_cannot_be_meant(kind: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "options", [{"key": "a b"}, {"key": ""}, {"key": "a\r\nX: y"}, {"retries": -1}, {"timeout": "0s"}]
+)
+def test_invalid_client_option_is_refused(kind: str, options: dict[str, Any]) -> None:
     with pytest.raises(DuetimeError):
         caller(kind, "http://127.0.0.1", **options)
 
 
-def test_a_key_in_clear_is_warned_of(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_key_over_plain_http_logs_a_warning(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     for url in ("http://127.0.0.1:1", "http://localhost", "https://service.example"):
         caller(kind, url, key="dt_canary")
     assert caplog.text == ""
@@ -224,19 +285,35 @@ def test_a_key_in_clear_is_warned_of(kind: str, caplog: pytest.LogCaptureFixture
     assert "canary" not in caplog.text
 
 
-async def test_a_path_before_the_api(kind: str) -> None:
+async def test_path_prefix_of_the_service_is_kept(kind: str) -> None:
     async with scripted(EMPTY) as script:
         for suffix in ("", "/", "/api/v1", "/api/v1/"):
             await caller(kind, f"{script.url}/scheduler{suffix}").queues()
         assert {seen.path for seen in script.seen} == {"/scheduler/api/v1/queues"}
 
 
-async def test_certificates_are_checked(kind: str, tmp_path: Path) -> None:
+async def test_certificates_are_verified(kind: str, tmp_path: Path) -> None:
     import ssl
 
     files = [str(tmp_path / name) for name in ("key.pem", "cert.pem")]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", files[0], "-out", files[1], "-subj", "/CN=localhost",
-               "-addext", "subjectAltName=DNS:localhost", "-days", "2"]  # fmt: skip
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        files[0],
+        "-out",
+        files[1],
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=DNS:localhost",
+        "-days",
+        "2",
+    ]
     subprocess.run(command, check=True, capture_output=True)
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server.load_cert_chain(files[1], files[0])
@@ -249,26 +326,37 @@ async def test_certificates_are_checked(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(KINDS))
-def test_a_refusal_is_the_same_error_as_in_the_library(kind: str, code: str) -> None:
-    body = json.dumps({"code": code, "detail": "queue: no such thing", "field": "queue", "status": 422}).encode()
+def test_problem_code_raises_the_error_of_the_library(kind: str, code: str) -> None:
+    body = json.dumps(
+        {"code": code, "detail": "queue: no such thing", "field": "queue", "status": 422}
+    ).encode()
     raised = problem_of(422, {"content-type": "application/problem+json"}, body)
     assert type(raised) is KINDS[code]
     assert raised.code == code
     if isinstance(raised, InvalidInput):
-        assert (raised.field, raised.reason, raised.message) == ("queue", "no such thing", "queue: no such thing")
+        assert (raised.field, raised.reason, raised.message) == (
+            "queue",
+            "no such thing",
+            "queue: no such thing",
+        )
 
 
 def test_every_error_of_the_library_is_known_by_its_code(kind: str) -> None:
     ours = {one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, DuetimeError)}
-    assert {one for one in ours if not issubclass(one, errors.ServiceError | errors.JobFailed)} == set(KINDS.values())
+    assert {one for one in ours if not issubclass(one, errors.ServiceError | errors.JobFailed)} == set(
+        KINDS.values()
+    )
 
 
-def test_a_forked_process_makes_connections_of_its_own(kind: str) -> None:
-    from duetime.remote.blocking import Wire
-    from duetime.remote.message import Line
-
-    wire = Wire(Line.of("http://127.0.0.1:1", None, "1s", None))
-    wire._process = os.getpid() + 1
-    wire._kept.append(None)  # type: ignore[arg-type]  # what was the parent's is not even looked at
-    with pytest.raises(dt.ServiceUnreachable):
-        wire.send(talk.ask("GET", "/jobs"))
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # the parent owns the dropped socket
+async def test_forked_process_opens_its_own_connections(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scripted(answer(200, JOB)) as script:
+        client = caller("blocking", script.url)  # an AsyncClient belongs to the event loop of one process
+        await client.get_job(ID)
+        await client.get_job(ID)
+        process = os.getpid()
+        monkeypatch.setattr("os.getpid", lambda: process + 1)
+        await client.get_job(ID)
+        assert [seen.connection for seen in script.seen] == [1, 1, 2]

@@ -1,4 +1,4 @@
-"""Plain mistakes of whoever tries a client for the first time: each error names what is wrong and the remedy."""
+"""Common mistakes in the use of a client: each error names what is wrong and the remedy."""
 
 from __future__ import annotations
 
@@ -18,102 +18,128 @@ EMPTY = answer(200, {"items": [], "next_cursor": None})
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("localhost:8080", "begins with neither http:// nor https://"),
         ("example.org", "begins with neither"),
         ("http:/localhost", "begins with neither"),
-        ("", "'nothing' and 'no host'"),
-        ("postgresql://user:secret@host/db", "'postgresql' begins the URL of a store, which dt.App takes"),
-        ("sqlite:///duetime.db", "'sqlite' begins the URL of a store"),
-        ("http://user:secret@host:port", "what was given is no URL"),
-        (None, "None is no URL"),
-        (b"http://host", "make no URL"),
+        ("", "scheme 'none' and host 'none'"),
+        ("postgresql://user:secret@host/db", "'postgresql' is the scheme of a store URL, which dt.App takes"),
+        ("sqlite:///duetime.db", "'sqlite' is the scheme of a store URL"),
+        ("http://user:secret@host:port", "the value is not a URL"),
+        (None, "None is not a URL"),
+        (b"http://host", "are not the URL"),
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_wrong_url(kind: str, url: Any, told: str) -> None:
-    with pytest.raises(ConfigError, match=told) as raised:
+def test_wrong_url_is_explained(kind: str, url: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as raised:
         caller(kind, url)
-    assert "write it like https://duetime.example.org" in str(raised.value)
+    assert "use a URL like https://duetime.example.org" in str(raised.value)
     assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("key", "told"),
-    [("", "is empty: .* or None"), ("dt_a_b\n", "without a line end"), ("Bearer dt_a_b", "without 'Bearer'"), (7, "printable")],
+    ("key", "message"),
+    [
+        ("", "is empty: .* or None"),
+        ("dt_a_b\n", "without a newline"),
+        ("Bearer dt_a_b", "without 'Bearer'"),
+        (7, "printable"),
+    ],
 )
-def test_a_key_that_cannot_be_one(key: Any, told: str) -> None:
-    with pytest.raises(ConfigError, match=f"key: .*{told}"):
+def test_malformed_key_is_explained(key: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"key: .*{message}"):
         dt.Client("http://127.0.0.1", key)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
-        (problem(401, "key_missing"), 'the service asks for a key: give it as key="dt_...", on the command line by DUETIME_KEY'),
-        (problem(401, "key_invalid", "Authorization: is no key"), "key: is no key; copy it whole"),
+        (
+            problem(401, "key_missing"),
+            'the service needs a key: pass it as key="dt_...", on the command line with DUETIME_KEY',
+        ),
+        (problem(401, "key_invalid", "Authorization: is not a key"), "key: is not a key; copy the whole key"),
         (problem(401, "key_revoked", "Authorization: was revoked"), "key: was revoked"),
-        (problem(403, "scope_missing", "the key lacks the scope 'submit'"), "lacks the scope 'submit'; me() tells what this one may do"),
-        (problem(404, "not_found"), "is its URL given without a path such as /ui"),
-        (answer(200, b"<html>", "text/html; charset=utf-8"), "a web page was answered: give the address of the service alone, without /ui"),
+        (
+            problem(403, "scope_missing", "the key lacks the scope 'submit'"),
+            "lacks the scope 'submit'; me() lists the scopes of this key",
+        ),
+        (problem(404, "not_found"), "use its base URL without /ui"),
+        (
+            answer(200, b"<html>", "text/html; charset=utf-8"),
+            "got HTML instead of JSON: use the base URL of the service, without /ui",
+        ),
     ],
 )
-async def test_what_the_service_refuses_is_told_in_the_words_of_clients(kind: str, given: bytes, told: str) -> None:
+async def test_problem_is_explained_for_users_of_a_client(kind: str, given: bytes, message: str) -> None:
     async with scripted(given) as script:
         with pytest.raises(DuetimeError) as raised:
             await caller(kind, script.url).jobs()
-        assert told in str(raised.value)
+        assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_nobody_listens_there(kind: str) -> None:
+async def test_refused_connection_is_explained(kind: str) -> None:
     async with scripted(EMPTY) as script:
         port = script.url.rpartition(":")[2]
-    told = r"cannot be reached \(Connection refused\): is it running \(`duetime serve`\), and are host and port right\?"
+    message = (
+        r"cannot be reached \(Connection refused\): check that it is running \(`duetime serve`\), "
+        r"and its host and port"
+    )
     for host in ("127.0.0.1", "localhost"):
-        with pytest.raises(dt.ServiceUnreachable, match=told):
+        with pytest.raises(dt.ServiceUnreachable, match=message):
             await caller(kind, f"http://{host}:{port}", retries=0).jobs()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_host_nobody_knows(kind: str) -> None:
-    with pytest.raises(dt.ServiceUnreachable, match="is the name of the host right"):
-        await caller(kind, "http://nobody.invalid", retries=0).jobs()
+async def test_unknown_host_is_explained(kind: str) -> None:
+    with pytest.raises(dt.ServiceUnreachable, match="check the host name"):
+        await caller(kind, "http://unknown.invalid", retries=0).jobs()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_https_where_http_is_spoken(kind: str, served: Served) -> None:
-    with pytest.raises(dt.ServiceUnreachable, match="it does not speak TLS: write http:// if that is meant"):
+async def test_https_to_a_plain_http_service_is_explained(kind: str, served: Served) -> None:
+    with pytest.raises(
+        dt.ServiceUnreachable, match="the server does not use TLS: use http:// if that is intended"
+    ):
         await caller(kind, served.url.replace("http:", "https:"), retries=0).jobs()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_http_where_https_is_spoken(kind: str, tmp_path: Path) -> None:
+async def test_http_to_an_https_service_is_explained(kind: str, tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subject = ["-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject], check=True, capture_output=True)
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject],
+        check=True,
+        capture_output=True,
+    )
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate, key)
     async with scripted(EMPTY, tls=tls) as script:
-        with pytest.raises(dt.ServiceUnreachable, match="does it want https:// there"):
+        with pytest.raises(dt.ServiceUnreachable, match="it may need https://"):
             await caller(kind, script.url.replace("https:", "http:"), retries=0, timeout="5s").jobs()
 
 
-async def test_values_that_cannot_be_meant(service: Caller) -> None:
+async def test_wrong_arguments_are_explained(service: Caller) -> None:
     job = await service.submit("send", delay="1h")
-    for call, told in (
-        (lambda: service.get_job(job), "job_id: is a Submitted, and not the id of a job: give its .id"),
+    for call, message in (
+        (lambda: service.get_job(job), "job_id: is a Submitted, not the id of a job: use its .id"),
         (lambda: service.wait_for(job), "job_id: is a Submitted"),
         (lambda: service.submit("send", delay=5), "delay: 5 is not a duration"),
         (lambda: service.submit("send", timeout=5), "timeout: 5 is not a duration"),
         (lambda: service.jobs(label="team:billing"), r'label: .* write label=\("team", "billing"\)'),
         (lambda: service.schedules(label="team:billing"), "label: "),
-        (lambda: service.submit_many([("send", {})]), r"jobs\[0\]: .* is no NewJob"),
-        (lambda: service.first_events(1, types="job"), r"types: 'job' is text: give a list, such as \['job'\]"),
+        (lambda: service.submit_many([("send", {})]), r"jobs\[0\]: .* is not a NewJob"),
+        (
+            lambda: service.first_events(1, types="job"),
+            r"types: 'job' is text: use a list, such as \['job'\]",
+        ),
     ):
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=message):
             await call()
     with pytest.raises(InvalidPayload, match="payload: cannot be written as JSON"):
         await service.submit("send", {"n": object()})

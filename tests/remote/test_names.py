@@ -1,4 +1,5 @@
-"""Names with whatever a name may have, from both clients and the command line to a service that really listens."""
+"""Names with whatever a name may have, from both clients and the command line to a service that really
+listens."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from tests.remote.scripted import answer, scripted
 DOTS = [".", ".."]
 
 
-async def test_queues_of_any_name(service: Caller) -> None:
+async def test_queue_may_have_any_printable_name(service: Caller) -> None:
     """Of all names in one test: starting a service takes longer than the rest."""
     for name in (*NASTY, *DOTS):
         await use_queue(service, name)
@@ -34,11 +35,11 @@ async def use_queue(service: Caller, name: str) -> None:
     assert (await service.pause_queue(name, "later")).name == name
     assert (name, True) in [(queue.name, queue.paused) for queue in await service.queues()]
     assert (await service.resume_queue(name)).paused is False
-    assert (await service.limit_queue(name, 2)).most == 2
+    assert (await service.limit_queue(name, 2)).max_running == 2
     assert [job.queue for job in await service.jobs(queue=name)] == [name]
 
 
-async def test_schedules_of_any_name(service: Caller) -> None:
+async def test_schedule_may_have_any_printable_name(service: Caller) -> None:
     for name in (*NASTY, *DOTS):
         await use_schedule(service, name)
 
@@ -61,14 +62,14 @@ async def use_schedule(service: Caller, name: str) -> None:
         await service.get_schedule(name)
 
 
-async def test_what_is_no_name_is_refused_before_it_is_sent(service: Caller) -> None:
+async def test_invalid_name_is_refused_before_it_is_sent(service: Caller) -> None:
     calls = (service.pause_queue, service.resume_queue, service.limit_queue)
     for call, name in product(calls, ["", "a\nb", " a", "\ud800", "@a", "*", "a" * 129]):
         with pytest.raises(InvalidInput, match="queue: "):
             await call(name)
 
 
-async def test_what_cannot_be_a_part_of_a_path(service: Caller) -> None:
+async def test_name_that_cannot_be_encoded_is_refused(service: Caller) -> None:
     for call, name in product((service.get_schedule, service.revoke_key), ["", "\ud800"]):
         with pytest.raises(InvalidInput, match="name: "):
             await call(name)
@@ -88,12 +89,14 @@ async def command_line(served: Served, monkeypatch: pytest.MonkeyPatch) -> Async
 
 
 @pytest.mark.slow
-async def test_the_command_line_reaches_any_name(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_command_line_reaches_any_name(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     async with command_line(served, monkeypatch) as run:
         for name in ("a/b", "x/jobs", "100% %2F", "a?b=c#d", "\u00e4/\u00f6 \u8a9e", ".."):
             await run("job", "submit", "send", "--queue", name, "--delay", "1h")
             await run("queue", "pause", name)
-            assert (name, True) in [(one["name"], one["paused"]) for one in json.loads(await run("queue", "list", "--json"))]
+            assert (name, True) in [
+                (one["name"], one["paused"]) for one in json.loads(await run("queue", "list", "--json"))
+            ]
             await run("queue", "resume", name)
             await run("schedule", "add", name, "send", "--every", "5m")
             await run("schedule", "pause", name)
@@ -104,10 +107,13 @@ async def test_the_command_line_reaches_any_name(served: Served, monkeypatch: py
 
 
 @pytest.mark.parametrize("name", ["a/b", ".", ".."])
-async def test_what_a_proxy_would_change_in_a_path_is_not_sent_in_one(name: str) -> None:
-    """Proxies make a slash of %2F and take `..` for the way up: the schedule is looked up, and addressed by its id."""
+async def test_name_that_a_proxy_would_change_is_addressed_by_id(name: str) -> None:
+    """Proxies make a slash of %2F and take `..` for the way up: the schedule is looked up, and addressed by
+    its id."""
     async with scripted(answer(200, {"items": [], "next_cursor": None})) as script:
         async with dt.AsyncClient(script.url) as client:
             with pytest.raises(ScheduleNotFound):
                 await client.get_schedule(name)
-        assert [seen.path for seen in script.seen] == [f"/api/v1/schedules?{urlencode({'text': name, 'limit': 1_000})}"]
+        assert [seen.path for seen in script.seen] == [
+            f"/api/v1/schedules?{urlencode({'text': name, 'limit': 1_000})}"
+        ]

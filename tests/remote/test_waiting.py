@@ -1,4 +1,5 @@
-"""Waiting for a job over HTTP: the service holds the request until the job is final; where nobody holds it, the client looks by itself."""
+"""Waiting for a job over HTTP: the service holds the request until the job is final; otherwise the client
+polls."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.api import holding
+from duetime.api import long_poll
 from duetime.api import server as api_server
-from duetime.api.edge import Edge
 from duetime.api.server import address_of, listen, serving
 from duetime.api.service import build
+from duetime.api.state import ServiceState
 from duetime.config import Settings
 from duetime.errors import NotOpen, WaitTimeout
-from duetime.remote import talk
+from duetime.remote import request as requests
 from duetime.remote.calls import jobs as calls
 from tests.api.conftest import RING
 from tests.remote.conftest import KINDS, Served, caller
@@ -51,13 +52,13 @@ class Process:
             await self.app.close()
 
     @property
-    def edge(self) -> Edge:
-        edge: Edge = self.service.state.edge
-        return edge
+    def state(self) -> ServiceState:
+        state: ServiceState = self.service.state.service
+        return state
 
     @property
     def reads(self) -> int:
-        return self.edge.meter.requests[READ]
+        return self.state.meter.requests[READ]
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -68,15 +69,19 @@ async def until(true: Callable[[], bool]) -> None:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    url: str = f"sqlite:///{tmp_path}/duetime.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    url: str = (
+        f"sqlite:///{tmp_path}/duetime.db"
+        if request.param == "sqlite"
+        else request.getfixturevalue("postgres_url")
+    )
     await dt.App(url).migrate()
     return url
 
 
 @pytest.fixture(autouse=True)
 def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(calls, "FIRST_LOOK", 0.005)
+    monkeypatch.setattr(requests, "FIRST_RETRY_DELAY", 0.001)
+    monkeypatch.setattr(calls, "FIRST_POLL_INTERVAL", 0.005)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,33 +96,35 @@ async def test_one_request_waits_for_a_job_that_another_process_runs(kind: str, 
         client = caller(kind, front.url, timeout="60s")
         job = await client.submit("double", {"n": 21})
         waiting = asyncio.ensure_future(client.wait_for(job.id, "60s"))
-        await until(lambda: len(front.edge.held) == 1)
+        await until(lambda: len(front.state.long_polls) == 1)
         async with worker.running():
             assert (await waiting).result == 42
         assert front.reads == 1
-        assert len(front.edge.held) == 0
+        assert len(front.state.long_polls) == 0
         await client.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_wait_does_not_hold_up_the_end_of_the_service(kind: str, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "LONGEST_HOLD", LONG)
-    monkeypatch.setattr(api_server, "PATIENCE", 3_600)
+async def test_wait_does_not_delay_the_shutdown_of_the_service(
+    kind: str, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "MAX_HOLD", LONG)
+    monkeypatch.setattr(api_server, "SHUTDOWN_TIMEOUT", 3_600)
     first, second = Process(store), Process(store)
     loop = asyncio.get_running_loop()
     async with second.serving():
         async with first.serving():
             client = caller(kind, first.url, timeout="60s", retries=0)
-            job = await client.submit("nobody", delay="1h")
+            job = await client.submit("unserved", delay="1h")
             waiting = asyncio.ensure_future(client.wait_for(job.id, "1h"))
-            await until(lambda: len(first.edge.held) == 1)
+            await until(lambda: len(first.state.long_polls) == 1)
             began = loop.time()
         with pytest.raises(dt.ServiceUnreachable):
             await waiting
         assert loop.time() - began < LESS
         other = caller(kind, second.url)
         waiting = asyncio.ensure_future(other.wait_for(job.id, "60s"))
-        await until(lambda: len(second.edge.held) == 1)
+        await until(lambda: len(second.state.long_polls) == 1)
         await other.cancel_job(job.id)
         assert (await waiting).state is dt.State.CANCELLED
         await other.close()
@@ -127,33 +134,33 @@ async def test_a_wait_does_not_hold_up_the_end_of_the_service(kind: str, store: 
 async def test_closing_the_client_ends_its_waits(kind: str) -> None:
     async with Process("memory://").serving() as front:
         client = caller(kind, front.url)
-        job = await client.submit("nobody", delay="1h")
+        job = await client.submit("unserved", delay="1h")
         waiting = asyncio.ensure_future(client.wait_for(job.id))
-        await until(lambda: len(front.edge.held) == 1)
+        await until(lambda: len(front.state.long_polls) == 1)
         await client.close()
         with pytest.raises(NotOpen):
             await asyncio.wait_for(waiting, LESS)
-        await until(lambda: len(front.edge.held) == 0)
+        await until(lambda: len(front.state.long_polls) == 0)
 
 
-async def test_who_has_gone_is_not_waited_for() -> None:
+async def test_held_request_ends_when_its_sender_disconnects() -> None:
     async with Process("memory://").serving() as front:
         client = dt.AsyncClient(front.url)
-        job = await client.submit("nobody", delay="1h")
+        job = await client.submit("unserved", delay="1h")
         waiting = asyncio.ensure_future(client.wait_for(job.id))
-        await until(lambda: len(front.edge.held) == 1)
+        await until(lambda: len(front.state.long_polls) == 1)
         waiting.cancel()
-        await until(lambda: len(front.edge.held) == 0)
+        await until(lambda: len(front.state.long_polls) == 0)
         await client.close()
 
 
-async def test_those_who_wait_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "LONGEST_HOLD", LONG)
+async def test_waits_leave_connections_for_other_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MAX_HOLD", LONG)
     async with Process("memory://").serving() as front:
         client = dt.AsyncClient(front.url, connections=4)
-        jobs = [(await client.submit("nobody", delay="1h")).id for _ in range(8)]
+        jobs = [(await client.submit("unserved", delay="1h")).id for _ in range(8)]
         waiting = [asyncio.ensure_future(client.wait_for(job)) for job in jobs]
-        await until(lambda: front.reads >= 8 and len(front.edge.held) == 2)
+        await until(lambda: front.reads >= 8 and len(front.state.long_polls) == 2)
         async with asyncio.timeout(LESS):
             for job in jobs:
                 await client.cancel_job(job)
@@ -162,35 +169,55 @@ async def test_those_who_wait_leave_room_for_others(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("limit", ["MOST", "MOST_OF_ONE"])
-async def test_where_too_many_wait_the_client_looks_by_itself(kind: str, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, limit, 0)
+@pytest.mark.parametrize("limit", ["MAX_PER_PROCESS", "MAX_PER_KEY"])
+async def test_client_polls_when_the_service_holds_too_many_requests(
+    kind: str, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_poll, limit, 0)
     async with Process("memory://").serving() as front:
         client = caller(kind, front.url)
-        job = await client.submit("nobody", delay="1h")
+        job = await client.submit("unserved", delay="1h")
         waiting = asyncio.ensure_future(client.wait_for(job.id, "60s"))
         await until(lambda: front.reads >= 3)
-        assert len(front.edge.held) == 0
+        assert len(front.state.long_polls) == 0
         await client.cancel_job(job.id)
         assert (await waiting).state is dt.State.CANCELLED
         await client.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("trouble", [CUT, answer(504, b"<html>gateway timeout", "text/html"), problem(502, "bad_gateway"), answer(408)])
-async def test_one_in_between_who_will_not_wait(kind: str, trouble: bytes) -> None:
+@pytest.mark.parametrize(
+    "trouble",
+    [CUT, answer(504, b"<html>gateway timeout", "text/html"), problem(502, "bad_gateway"), answer(408)],
+)
+async def test_wait_survives_a_proxy_with_a_short_timeout(kind: str, trouble: bytes) -> None:
     """Each time the client looks at once, and asks for a shorter wait; in the end for none."""
     async with scripted(*[trouble, RUNNING] * 6, RUNNING, DONE) as script:
         client = caller(kind, script.url, timeout="60s")
         assert (await client.wait_for(ID, "1h")).state is dt.State.SUCCEEDED
         asked = [seen.path.partition("?wait=")[2] for seen in script.seen]
-        assert asked == ["25s", "", "12s500ms", "", "6s250ms", "", "3s125ms", "", "1s562ms500us", "", "781ms250us", "", "", ""]
+        assert asked == [
+            "25s",
+            "",
+            "12s500ms",
+            "",
+            "6s250ms",
+            "",
+            "3s125ms",
+            "",
+            "1s562ms500us",
+            "",
+            "781ms250us",
+            "",
+            "",
+            "",
+        ]
         await client.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_answer_to_a_wait_that_never_comes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "LONGEST_HOLD", 200_000)
+async def test_wait_without_a_reply_is_repeated(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MAX_HOLD", 200_000)
     async with scripted(HANG, DONE) as script:
         client = caller(kind, script.url, timeout="1s")
         began = asyncio.get_running_loop().time()
@@ -200,7 +227,7 @@ async def test_an_answer_to_a_wait_that_never_comes(kind: str, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_is_no_matter_of_waiting_is_raised(kind: str) -> None:
+async def test_wait_raises_errors_that_waiting_cannot_solve(kind: str) -> None:
     async with scripted(problem(401, "key_revoked")) as script:
         with pytest.raises(dt.AccessDenied):
             await caller(kind, script.url).wait_for(ID)
@@ -208,9 +235,9 @@ async def test_what_is_no_matter_of_waiting_is_raised(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_wait_ends_in_time(kind: str, served: Served) -> None:
+async def test_wait_ends_at_its_timeout(kind: str, served: Served) -> None:
     client = caller(kind, served.url)
-    job = await client.submit("nobody", delay="1h")
+    job = await client.submit("unserved", delay="1h")
     loop = asyncio.get_running_loop()
     for timeout, least in (("0s", 0.0), ("300ms", 0.3)):
         began = loop.time()

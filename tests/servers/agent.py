@@ -1,4 +1,4 @@
-"""An agent outside: answers every call with 200 and writes down when it came and what it said about itself."""
+"""An HTTP target for tests: answers every call with 200 and records its time and its Duetime headers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import uvloop
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: application/json\r\n\r\n{}"
 
-SAID = (b"duetime-schedule", b"duetime-fire-time", b"duetime-attempt", b"idempotency-key")
+HEADERS = (b"duetime-schedule", b"duetime-fire-time", b"duetime-attempt", b"idempotency-key")
 
 
 class Call(NamedTuple):
@@ -32,12 +32,14 @@ class Call(NamedTuple):
 
 
 class Agent:
-    """The agent as a process of its own, so that what is measured does not wait for the measurer."""
+    """Runs the target in its own process, so that the test does not slow it down."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "calls"
         self._file.touch()
-        self._process = subprocess.Popen([sys.executable, "-m", "tests.servers.agent", str(self._file)], stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.servers.agent", str(self._file)], stdout=subprocess.PIPE, text=True
+        )
         assert self._process.stdout is not None
         self.url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
 
@@ -56,7 +58,10 @@ class Agent:
 
     def calls(self) -> list[Call]:
         rows = [line.split("\t") for line in self._file.read_text().splitlines()]
-        return [Call(name, _seconds(fire), int(attempt or 1), key, float(at)) for name, fire, attempt, key, at in rows]
+        return [
+            Call(name, _seconds(fire), int(attempt or 1), key, float(at))
+            for name, fire, attempt, key, at in rows
+        ]
 
 
 def _seconds(text: str) -> float:
@@ -64,9 +69,13 @@ def _seconds(text: str) -> float:
 
 
 def doubled(calls: list[Call]) -> list[list[Call]]:
-    """The calls of fires that came more than once."""
+    """The calls of fires that were called more than once."""
     counted = Counter((call.schedule, call.fire_time) for call in calls)
-    return [[call for call in calls if (call.schedule, call.fire_time) == fire] for fire, count in counted.items() if count > 1]
+    return [
+        [call for call in calls if (call.schedule, call.fire_time) == fire]
+        for fire, count in counted.items()
+        if count > 1
+    ]
 
 
 class _Listener(asyncio.Protocol):
@@ -86,8 +95,8 @@ class _Listener(asyncio.Protocol):
         self._headers[name.lower()] = value
 
     def on_message_complete(self) -> None:
-        said = [self._headers.get(name, b"") for name in SAID]
-        self._record.write(b"\t".join([*said, repr(self._arrived).encode()]) + b"\n")
+        values = [self._headers.get(name, b"") for name in HEADERS]
+        self._record.write(b"\t".join([*values, repr(self._arrived).encode()]) + b"\n")
         self._headers = {}
         self._transport.write(ANSWER)
 

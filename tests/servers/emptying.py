@@ -1,4 +1,5 @@
-"""Empties a PostgreSQL database with the schema between tests, which is quicker than making another. Knows no pytest."""
+"""Empties a PostgreSQL database between tests, which is faster than creating a new one. Independent of
+pytest."""
 
 from __future__ import annotations
 
@@ -7,23 +8,27 @@ from contextlib import suppress
 import psycopg
 
 TABLES = (
-    "jobs", "history", "attempts", "marks", "gates", "schedules", "schedule_versions", "queues", "leases", "nodes", "records", "events",
+    "jobs", "history", "attempts", "once_markers", "limits", "limit_keys", "schedules", "schedule_versions",
+    "queues", "leases", "nodes", "records", "events",
 )  # fmt: skip
-OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 
 class Emptying:
-    """Over one connection that stays: a new one would plan everything anew, which takes ten times as long as the rest."""
+    """Keeps one connection: a new one would plan all statements again, which takes ten times as long."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection = psycopg.connect(url, autocommit=True)
 
     def empty(self, end_others: bool = False) -> None:
-        """Remove all rows; before that, if wanted, end all other sessions."""
+        """Delete all rows; with `end_others`, end all other sessions first."""
         try:
             self._empty(end_others)
-        except psycopg.OperationalError:  # a test has ended this session
+        except psycopg.OperationalError:  # a test ended this session
             self.close()
             self._connection = psycopg.connect(self._url, autocommit=True)
             self._empty(end_others)

@@ -1,4 +1,4 @@
-"""PgBouncer in front of a PostgreSQL server, pooling by transaction. Knows no pytest."""
+"""PgBouncer in front of a PostgreSQL server, pooling by transaction. Independent of pytest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ READY = "process up"
 
 
 class PgBouncer:
-    """Every database of `server` under its own name. `with PgBouncer(server) as pool:` then `pool.url(database)`."""
+    """Offers every database of `server` under its own name. `with PgBouncer(server) as pool:`, then
+    `pool.url(database)`."""
 
     def __init__(self, server: PostgresServer, *, settings: Mapping[str, str] | None = None) -> None:
         self.port = free_port()
@@ -43,7 +44,9 @@ class PgBouncer:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -51,7 +54,7 @@ class PgBouncer:
         return self._process.log if self._process else ""
 
     def start(self) -> None:
-        """Start, and return when connections are accepted."""
+        """Start and wait until connections are accepted."""
         found = program("pgbouncer", "pgbouncer")
         self._folder = self._write_configuration()
         atexit.register(self.close)
@@ -59,7 +62,7 @@ class PgBouncer:
         self._process.wait_ready()
 
     def close(self) -> None:
-        """Stop at once, and remove the configuration. May be repeated."""
+        """Stop immediately and remove the configuration. May be called again."""
         atexit.unregister(self.close)
         if self._process:
             self._process.end(signal.SIGTERM)

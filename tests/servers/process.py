@@ -1,4 +1,5 @@
-"""One server process of our own: started without privileges, watched through its log, ended by its own pid."""
+"""A server process for tests: runs without privileges, is ready when its log says so, and is ended by its
+pid."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-# Below the range from which the kernel takes ports for outgoing connections, so that a stopped server finds its port again.
+# Below the kernel's range for outgoing connections, so that a stopped server can use its port again.
 PORTS = range(20_000, 32_000)
-PATIENCE = 60.0
+TIMEOUT = 60.0  # seconds
 _given: set[int] = set()
 
 
 class ServerFailed(RuntimeError):
-    """A server of the tests could not be found, started or stopped; the message says what to do."""
+    """A test server could not be found, started or stopped; the message says what to do."""
 
 
 class Account(TypedDict, total=False):
@@ -31,28 +32,29 @@ class Account(TypedDict, total=False):
 
 
 def account() -> Account:
-    """Whom servers run as: `nobody` when we are root (they refuse root), else ourselves."""
+    """The account for servers: an unprivileged one if the tests run as root, because servers refuse root."""
     if os.geteuid() != 0:
         return {}
-    nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+    unprivileged = pwd.getpwnam("nobody")
+    return {"user": unprivileged.pw_uid, "group": unprivileged.pw_gid, "extra_groups": []}
 
 
 def give(path: Path) -> None:
-    """Hand `path` to the account that servers run as."""
+    """Make the account that servers run as the owner of `path`."""
     owner = account()
     if owner:
         os.chown(path, owner["user"], owner["group"])
 
 
 def _own_ports() -> range:
-    """Those of this process of the test run: until its server listens on it, a port is not to be given to anybody else."""
+    """The ports of this test process. Another process must not get the same port before the server listens on
+    it."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     return PORTS[worker :: max(worker + 1, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))]
 
 
 def free_port() -> int:
-    """A port of this machine on which nobody listens, and a different one each time."""
+    """A port of this machine that is not in use, different each time."""
     for port in random.SystemRandom().sample(_own_ports(), 200):
         if port in _given:
             continue
@@ -64,17 +66,26 @@ def free_port() -> int:
                 continue
             _given.add(port)
             return port
-    raise ServerFailed(f"no free port between {PORTS.start} and {PORTS.stop}: stop what listens there")
+    raise ServerFailed(
+        f"no free port between {PORTS.start} and {PORTS.stop}: stop the programs that use them"
+    )
 
 
 class ServerProcess:
-    """A running server. It is ready once `ready_text` stands in its log; its session is its own, so Ctrl-C does not reach it."""
+    """A running server. It is ready when `ready_text` is in its log. It has its own session, so Ctrl-C does
+    not reach it."""
 
-    def __init__(self, command: Sequence[str | Path], ready_text: str, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        ready_text: str,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._name = Path(command[0]).name
         self._ready_text = ready_text
         self._log: deque[str] = deque(maxlen=200)
-        self._ready_or_gone = threading.Event()
+        self._ready_or_ended = threading.Event()
         self._is_ready = False
         self._process = subprocess.Popen(
             command,
@@ -101,26 +112,26 @@ class ServerProcess:
 
     @property
     def log(self) -> str:
-        """The last lines the server wrote."""
+        """The last lines of the server's log."""
         return "".join(self._log)
 
     def wait_ready(self) -> None:
-        self._ready_or_gone.wait(PATIENCE)
+        self._ready_or_ended.wait(TIMEOUT)
         if not self._is_ready:
             self.end(signal.SIGKILL)
-            raise ServerFailed(f"{self._name} did not start; the end of its log:\n{self.log}")
+            raise ServerFailed(f"{self._name} did not start; its last log lines:\n{self.log}")
 
     def end(self, number: signal.Signals) -> None:
-        """Send the signal and wait until the server and all its children have gone."""
+        """Send the signal and wait until the server and all its children have ended."""
         if self.is_running:
             self._process.send_signal(number)
         try:
-            self._process.wait(PATIENCE)
+            self._process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(PATIENCE)
-        # The pipe ends when the last child that holds it has gone, not only the parent.
-        self._reader.join(PATIENCE)
+            self._process.wait(TIMEOUT)
+        # The pipe closes when the last child has ended, not only the parent.
+        self._reader.join(TIMEOUT)
 
     def _read_log(self) -> None:
         assert self._process.stdout is not None
@@ -129,5 +140,5 @@ class ServerProcess:
                 self._log.append(line)
                 if self._ready_text in line:
                     self._is_ready = True
-                    self._ready_or_gone.set()
-        self._ready_or_gone.set()
+                    self._ready_or_ended.set()
+        self._ready_or_ended.set()

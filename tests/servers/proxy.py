@@ -1,7 +1,9 @@
-"""A TCP proxy that misbehaves on demand: it refuses, resets, swallows, delays, or cuts just before or after a commit.
+"""A TCP proxy that injects network faults: it refuses, resets, blocks or delays connections, or cuts one just
+before or after a commit.
 
-The mode holds for all connections. Going back to `pass_through()` heals the network: what a black hole held back is then delivered, as
-TCP would deliver it. `drop_before` and `drop_after` are armed for one hit and leave the mode alone.
+The mode applies to all connections. `pass_through()` repairs the network: bytes that `blackhole()` held back
+are then delivered, as TCP would deliver them. `drop_before` and `drop_after` apply once and do not change the
+mode.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Self
 CHUNK = 65_536
 COMMIT = b"COMMIT"
 ANYTHING = b""
-# PostgreSQL's ReadyForQuery without its last byte: the server has finished, and committed, all it was asked for.
+# PostgreSQL's ReadyForQuery without its last byte: the server has executed and committed all requests.
 READY_FOR_QUERY = b"Z\x00\x00\x00\x05"
 
 
@@ -43,17 +45,18 @@ class Cut(StrEnum):
     AFTER = auto()
 
 
-class Verdict(StrEnum):
-    """What becomes of bytes on their way."""
+class Action(StrEnum):
+    """What the proxy does with a chunk of bytes."""
 
-    CARRY = auto()
-    SWALLOW = auto()
+    FORWARD = auto()
+    DISCARD = auto()
     CUT = auto()
 
 
 @dataclass(frozen=True, slots=True)
-class Trap:
-    """Cuts the connection on which `marker` goes to the server: before it gets there, or once `reply` has come back."""
+class Trigger:
+    """Cuts the connection that sends `marker`: before the server gets it, or after the server has sent
+    `reply`."""
 
     cut: Cut
     marker: bytes
@@ -62,29 +65,32 @@ class Trap:
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """One connection through the proxy: its two sockets, and what it remembers of the bytes gone by."""
+    """One connection through the proxy: its two sockets, and the ends of the last chunks."""
 
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
-    sprung: Trap | None = None
+    triggered: Trigger | None = None
     tails: dict[Toward, bytes] = field(default_factory=lambda: dict.fromkeys(Toward, b""))
 
-    def saw(self, toward: Toward, chunk: bytes, marker: bytes) -> bool:
-        """Whether `marker` ends in this chunk, even if it began in the one before."""
+    def contains(self, toward: Toward, chunk: bytes, marker: bytes) -> bool:
+        """Whether `marker` ends in this chunk; it may begin in the chunk before."""
         window = self.tails[toward] + chunk
         self.tails[toward] = window[-len(marker) + 1 :] if len(marker) > 1 else b""
         return marker in window
 
     def reset(self) -> None:
-        """Close both sides at once with RST instead of a polite FIN."""
+        """Close both sides immediately with RST instead of FIN."""
         for writer in (self.client, self.server):
             with contextlib.suppress(OSError):
-                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                writer.get_extra_info("socket").setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )
             writer.transport.abort()
 
 
 class Proxy:
-    """Listens on `port` and passes on to 127.0.0.1:`server_port`. `async with Proxy(server.port) as proxy:`."""
+    """Forwards connections on `port` to 127.0.0.1:`server_port`. `async with Proxy(server.port) as
+    proxy:`."""
 
     def __init__(self, server_port: int) -> None:
         self.server_port = server_port
@@ -93,9 +99,9 @@ class Proxy:
         self._mode = Mode.PASS
         self._held = BOTH_WAYS
         self._delay = 0.0
-        self._trap: Trap | None = None
-        self._healed = asyncio.Event()
-        self._healed.set()
+        self._trigger: Trigger | None = None
+        self._unblocked = asyncio.Event()
+        self._unblocked.set()
         self._links: set[Link] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Server | None = None
@@ -104,7 +110,9 @@ class Proxy:
         await self._listen()
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.close()
 
     @property
@@ -116,42 +124,42 @@ class Proxy:
         return len(self._links)
 
     async def pass_through(self) -> None:
-        """Behave."""
+        """Forward everything."""
         await self._switch(Mode.PASS)
 
     async def refuse(self) -> None:
-        """Nobody listens any more, and open connections are reset: the server's machine is up, the server is not."""
+        """Refuse new connections and reset open ones, as if the server were down but its machine up."""
         await self._switch(Mode.REFUSE)
         self._stop_listening()
         self.cut()
 
     async def reset(self) -> None:
-        """Connections are reset, the open ones now and new ones as soon as they are made."""
+        """Reset open connections now and new ones as soon as they are made."""
         await self._switch(Mode.RESET)
         self.cut()
 
     async def blackhole(self, toward: frozenset[Toward] = BOTH_WAYS) -> None:
-        """Nothing arrives and nobody is told, in one direction or in both."""
+        """Hold back all bytes without an error, in one direction or in both."""
         self._held = toward
         await self._switch(Mode.BLACKHOLE)
 
     async def delay(self, seconds: float) -> None:
-        """Whatever passes is late by `seconds`, each way."""
+        """Delay all bytes by `seconds`, each way."""
         self._delay = seconds
         await self._switch(Mode.DELAY)
 
     def cut(self) -> None:
-        """Reset the connections that are open now."""
+        """Reset all open connections."""
         for link in tuple(self._links):
             link.reset()
 
     def drop_before(self, marker: bytes = COMMIT) -> None:
-        """Cut the next connection that sends `marker`, before the server sees it. `dropped` is set when it has happened."""
-        self._arm(Trap(Cut.BEFORE, marker, ANYTHING))
+        """Cut the next connection that sends `marker`, before the server gets it. Sets `dropped` then."""
+        self._arm(Trigger(Cut.BEFORE, marker, ANYTHING))
 
     def drop_after(self, marker: bytes = COMMIT, reply: bytes = READY_FOR_QUERY) -> None:
-        """Let the next `marker` through, wait for the server's `reply`, keep it from the client, and cut."""
-        self._arm(Trap(Cut.AFTER, marker, reply))
+        """Forward the next `marker`, wait for the server's `reply`, discard it, and cut the connection."""
+        self._arm(Trigger(Cut.AFTER, marker, reply))
 
     async def close(self) -> None:
         self._stop_listening()
@@ -160,16 +168,16 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _arm(self, trap: Trap) -> None:
+    def _arm(self, trigger: Trigger) -> None:
         self.dropped.clear()
-        self._trap = trap
+        self._trigger = trigger
 
     async def _switch(self, mode: Mode) -> None:
         self._mode = mode
         if mode is Mode.BLACKHOLE:
-            self._healed.clear()
+            self._unblocked.clear()
         else:
-            self._healed.set()
+            self._unblocked.set()
         if mode is not Mode.REFUSE and self._listener is None:
             await self._listen()
 
@@ -183,12 +191,12 @@ class Proxy:
             self._listener = None
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._carry(reader, writer))
+        task = asyncio.create_task(self._connect(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _carry(self, from_client: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-        """One connection from its beginning to its end."""
+    async def _connect(self, from_client: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        """Handle one connection until it ends."""
         try:
             from_server, server = await asyncio.open_connection("127.0.0.1", self.server_port)
         except OSError:
@@ -200,51 +208,51 @@ class Proxy:
             link.reset()
         try:
             async with asyncio.TaskGroup() as both_ways:
-                both_ways.create_task(self._pump(link, from_client, Toward.SERVER))
-                both_ways.create_task(self._pump(link, from_server, Toward.CLIENT))
+                both_ways.create_task(self._forward(link, from_client, Toward.SERVER))
+                both_ways.create_task(self._forward(link, from_server, Toward.CLIENT))
         except* OSError:
             pass
         finally:
             link.reset()
             self._links.discard(link)
 
-    async def _pump(self, link: Link, reader: asyncio.StreamReader, toward: Toward) -> None:
-        """Carry bytes one way until that side ends; then end the other side too."""
+    async def _forward(self, link: Link, reader: asyncio.StreamReader, toward: Toward) -> None:
+        """Forward bytes one way until that side closes; then close the other side."""
         writer = link.server if toward is Toward.SERVER else link.client
         while chunk := await reader.read(CHUNK):
-            await self._hold_back(toward)
-            match self._judge(link, toward, chunk):
-                case Verdict.CARRY:
+            await self._block(toward)
+            match self._action(link, toward, chunk):
+                case Action.FORWARD:
                     writer.write(chunk)
                     await writer.drain()
-                case Verdict.CUT:
+                case Action.CUT:
                     self.dropped.set()
                     link.reset()
                     return
-                case Verdict.SWALLOW:
+                case Action.DISCARD:
                     continue
         writer.close()
         await writer.wait_closed()
 
-    async def _hold_back(self, toward: Toward) -> None:
+    async def _block(self, toward: Toward) -> None:
         while self._mode is Mode.BLACKHOLE and toward in self._held:
-            await self._healed.wait()
+            await self._unblocked.wait()
         if self._mode is Mode.DELAY:
             await asyncio.sleep(self._delay)
 
-    def _judge(self, link: Link, toward: Toward, chunk: bytes) -> Verdict:
+    def _action(self, link: Link, toward: Toward, chunk: bytes) -> Action:
         if toward is Toward.SERVER:
-            return self._judge_request(link, chunk)
-        if link.sprung is None:
-            return Verdict.CARRY
-        return Verdict.CUT if link.saw(toward, chunk, link.sprung.reply) else Verdict.SWALLOW
+            return self._action_for_request(link, chunk)
+        if link.triggered is None:
+            return Action.FORWARD
+        return Action.CUT if link.contains(toward, chunk, link.triggered.reply) else Action.DISCARD
 
-    def _judge_request(self, link: Link, chunk: bytes) -> Verdict:
-        trap = self._trap
-        if trap is None or not link.saw(Toward.SERVER, chunk, trap.marker):
-            return Verdict.CARRY
-        self._trap = None
-        if trap.cut is Cut.BEFORE:
-            return Verdict.CUT
-        link.sprung = trap
-        return Verdict.CARRY
+    def _action_for_request(self, link: Link, chunk: bytes) -> Action:
+        trigger = self._trigger
+        if trigger is None or not link.contains(Toward.SERVER, chunk, trigger.marker):
+            return Action.FORWARD
+        self._trigger = None
+        if trigger.cut is Cut.BEFORE:
+            return Action.CUT
+        link.triggered = trigger
+        return Action.FORWARD

@@ -1,4 +1,4 @@
-"""The misbehaving proxy misbehaves exactly as asked: against an echo server, and against PostgreSQL's COMMIT (C3)."""
+"""The fault-injecting proxy, tested with an echo server and with PostgreSQL's COMMIT."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ SOON = 60.0
 
 
 class EchoServer:
-    """Answers every chunk with the same bytes, and remembers them."""
+    """Sends every chunk back and keeps it."""
 
     def __init__(self) -> None:
         self.port = 0
-        self.heard = b""
-        self._heard_more = asyncio.Event()
+        self.received = b""
+        self._received_more = asyncio.Event()
 
     async def wait_for(self, text: bytes) -> None:
         async with asyncio.timeout(SOON):
-            while not self.heard.endswith(text):
-                self._heard_more.clear()
-                await self._heard_more.wait()
+            while not self.received.endswith(text):
+                self._received_more.clear()
+                await self._received_more.wait()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
             while chunk := await reader.read(1024):
-                self.heard += chunk
-                self._heard_more.set()
+                self.received += chunk
+                self._received_more.set()
                 writer.write(chunk)
                 await writer.drain()
         writer.close()
@@ -91,13 +91,13 @@ async def is_reset(client: Client) -> bool:
 
 
 class TestModes:
-    async def test_passes(self, proxy: Proxy) -> None:
+    async def test_pass_through_forwards_bytes(self, proxy: Proxy) -> None:
         async with connected(proxy) as client:
             await client.send(b"hello")
             assert await client.receive(5) == b"hello"
             assert proxy.connections == 1
 
-    async def test_refuses_and_heals_on_the_same_port(self, proxy: Proxy) -> None:
+    async def test_refuse_ends_connections_until_pass_through(self, proxy: Proxy) -> None:
         port = proxy.port
         async with connected(proxy) as client:
             await client.send(b"hello")
@@ -108,9 +108,9 @@ class TestModes:
             await asyncio.open_connection("127.0.0.1", port)
         await proxy.pass_through()
         assert proxy.port == port
-        await self.test_passes(proxy)
+        await self.test_pass_through_forwards_bytes(proxy)
 
-    async def test_resets_old_and_new_connections(self, proxy: Proxy) -> None:
+    async def test_reset_applies_to_old_and_new_connections(self, proxy: Proxy) -> None:
         async with connected(proxy) as old:
             await old.send(b"hello")
             await old.receive(5)
@@ -119,19 +119,19 @@ class TestModes:
         async with connected(proxy) as new:
             assert await is_reset(new)
 
-    async def test_a_black_hole_holds_bytes_until_healed(self, proxy: Proxy, echo: EchoServer) -> None:
-        """C12: no answer, no error; and nothing lost once the network is back."""
+    async def test_blackhole_holds_bytes_until_pass_through(self, proxy: Proxy, echo: EchoServer) -> None:
+        """The client gets neither a reply nor an error, and no byte is lost."""
         await proxy.blackhole()
         async with connected(proxy) as client:
             await client.send(b"hello")
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.1):
                     await client.receive(1)
-            assert echo.heard == b""
+            assert echo.received == b""
             await proxy.pass_through()
             assert await client.receive(5) == b"hello"
 
-    async def test_a_black_hole_may_swallow_answers_only(self, proxy: Proxy, echo: EchoServer) -> None:
+    async def test_blackhole_can_block_replies_only(self, proxy: Proxy, echo: EchoServer) -> None:
         await proxy.blackhole(toward=frozenset({Toward.CLIENT}))
         async with connected(proxy) as client:
             await client.send(b"hello")
@@ -140,8 +140,7 @@ class TestModes:
                 async with asyncio.timeout(0.1):
                     await client.receive(1)
 
-    async def test_delays_both_ways(self, proxy: Proxy) -> None:
-        """C10"""
+    async def test_delay_applies_both_ways(self, proxy: Proxy) -> None:
         await proxy.delay(0.05)
         async with connected(proxy) as client:
             clock = asyncio.get_running_loop().time
@@ -150,13 +149,13 @@ class TestModes:
             assert await client.receive(5) == b"hello"
             assert clock() - began >= 0.1
 
-    async def test_a_server_that_is_down_looks_reset(self) -> None:
+    async def test_connection_to_a_stopped_server_is_reset(self) -> None:
         async with Proxy(server_port=1) as proxy, connected(proxy) as client:
             assert await is_reset(client)
 
 
-class TestTraps:
-    async def test_a_marker_in_two_pieces_is_seen(self, proxy: Proxy, echo: EchoServer) -> None:
+class TestDrops:
+    async def test_marker_in_two_chunks_is_found(self, proxy: Proxy, echo: EchoServer) -> None:
         proxy.drop_before(b"COMMIT")
         async with connected(proxy) as client:
             await client.send(b"COM")
@@ -165,9 +164,9 @@ class TestTraps:
             with pytest.raises(ConnectionResetError):
                 await client.receive(1)
         assert proxy.dropped.is_set()
-        assert echo.heard == b"COM"
+        assert echo.received == b"COM"
 
-    async def test_other_bytes_pass_and_the_trap_springs_once(self, proxy: Proxy) -> None:
+    async def test_drop_ignores_other_bytes_and_happens_once(self, proxy: Proxy) -> None:
         proxy.drop_before(b"COMMIT")
         async with connected(proxy) as bystander, connected(proxy) as victim:
             await bystander.send(b"BEGIN")
@@ -178,7 +177,7 @@ class TestTraps:
             await bystander.send(b"COMMIT")
             assert await bystander.receive(6) == b"COMMIT"
 
-    async def test_nothing_of_the_reply_reaches_the_client(self, proxy: Proxy, echo: EchoServer) -> None:
+    async def test_drop_after_hides_the_whole_reply(self, proxy: Proxy, echo: EchoServer) -> None:
         proxy.drop_after(b"one", reply=b"three")
         async with connected(proxy) as client:
             received = asyncio.create_task(client.receive_until_reset())
@@ -186,13 +185,13 @@ class TestTraps:
                 await client.send(word)
                 await echo.wait_for(word)
             assert await received == b"zero"
-        assert echo.heard == b"zeroonetwothree"
+        assert echo.received == b"zeroonetwothree"
 
-    async def test_anything_springs_an_empty_marker(self, proxy: Proxy, echo: EchoServer) -> None:
+    async def test_empty_marker_matches_any_bytes(self, proxy: Proxy, echo: EchoServer) -> None:
         proxy.drop_before(ANYTHING)
         async with connected(proxy) as client:
             assert await is_reset(client)
-        assert echo.heard == b""
+        assert echo.received == b""
 
 
 async def insert_in_transaction(url: str) -> None:
@@ -205,8 +204,8 @@ async def insert_in_transaction(url: str) -> None:
 
 
 @pytest.mark.parametrize(("when", "expected"), [("before", 0), ("after", 1)])
-async def test_an_ambiguous_commit(postgres_url: str, when: str, expected: int) -> None:
-    """C3: the client sees the same error both times; only one of the two has committed."""
+async def test_lost_commit_reply_is_ambiguous(postgres_url: str, when: str, expected: int) -> None:
+    """The client sees the same error in both cases, but only one of them has committed."""
     observer = await asyncpg.connect(postgres_url)
     await observer.execute("CREATE TABLE kept (number int)")
     address, database = postgres_url.rsplit("/", 1)

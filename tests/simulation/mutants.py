@@ -1,4 +1,5 @@
-"""Deliberately broken variants of the engine and the store. Each is a mistake somebody could make; the checker must see every one."""
+"""Deliberately broken variants of the engine and the store. Each is a plausible mistake, and the checker must
+find it."""
 
 from __future__ import annotations
 
@@ -14,14 +15,15 @@ from unittest.mock import patch
 from uuid import UUID
 
 from duetime.clock import Follower
-from duetime.engine import claimer, planner
-from duetime.engine.claimer import Claimer, Sweeper
-from duetime.engine.heart import Heart, InlineHeart
-from duetime.engine.loop import Loop
-from duetime.engine.reaper import Reaper
-from duetime.engine.settler import Settler
-from duetime.engine.submitter import Submitter
-from duetime.engine.worker import Worker
+from duetime.engine.fetch import claimer
+from duetime.engine.fetch.claimer import Claimer
+from duetime.engine.fetch.sweeper import Sweeper
+from duetime.engine.node.heartbeat import Heartbeat
+from duetime.engine.node.reaper import Reaper
+from duetime.engine.plan import planner
+from duetime.engine.run.settler import Settler
+from duetime.engine.run.worker import Worker
+from duetime.engine.submit.submitter import Submitter
 from duetime.errors import StoreError
 from duetime.model import schedule as schedule_model
 from duetime.model.attempt import Ending
@@ -31,19 +33,19 @@ from duetime.model.job import Claimed, JobDraft
 from duetime.model.lease import NodeDraft
 from duetime.model.schedule import Firing, Schedule
 from duetime.model.settle import Settlement
-from duetime.stores.memory.jobs import Jobs
-from duetime.stores.memory.nodes import Nodes
+from duetime.stores.memory.jobs import MemoryJobs
+from duetime.stores.memory.nodes import MemoryNodes
 from duetime.stores.memory.row import Row
-from duetime.stores.memory.schedules import Schedules
-from duetime.stores.memory.settling import write
+from duetime.stores.memory.schedules import MemorySchedules
+from duetime.stores.memory.settle import MemorySettle
 from duetime.stores.memory.store import MemoryStore
-from duetime.testing.simulation.loop import current_process
+from duetime.testing.simulation.invariants.verdict import Invariant
 
 Mutant = Callable[[], AbstractContextManager[Any]]
-MUTANTS: dict[str, tuple[Mutant, set[str]]] = {}
+MUTANTS: dict[str, tuple[Mutant, set[Invariant]]] = {}
 
 
-def mutant(*invariants: str) -> Callable[[Mutant], Mutant]:
+def mutant(*invariants: Invariant) -> Callable[[Mutant], Mutant]:
     """Registers a variant with the invariants that may be the first to break."""
 
     def register(make: Mutant) -> Mutant:
@@ -53,135 +55,141 @@ def mutant(*invariants: str) -> Callable[[Mutant], Mutant]:
     return register
 
 
-# -- the store --------------------------------------------------------------------------------------------------------
-def _settling_without_check(believed: Callable[[Settlement], bool]) -> AbstractContextManager[Any]:
-    honest = MemoryStore.settle
+# -- the store -------------------------------------------------------------------------------------------
+def _settling_without_check(is_trusted: Callable[[Settlement], bool]) -> AbstractContextManager[Any]:
+    original = MemorySettle.write
 
-    async def settle(self: MemoryStore, settlements: Sequence[Settlement]) -> list[UUID]:
-        for decision in settlements:
-            row = self._jobs.live.get(decision.id)
-            if row is not None and believed(decision):
-                write(self._jobs, row, decision)
-        return await honest(self, [decision for decision in settlements if not believed(decision)])
+    def write(self: MemorySettle, decision: Settlement) -> None:
+        row = self._jobs.live.get(decision.id)
+        if is_trusted(decision) and row is not None:
+            self._end(row, decision)
+        else:
+            original(self, decision)
 
-    return patch.object(MemoryStore, "settle", settle)
+    return patch.object(MemorySettle, "write", write)
 
 
-@mutant("I6", "I3")
+@mutant(Invariant.FENCING, Invariant.SINGLE_OUTCOME)
 def settle_without_attempt_check() -> AbstractContextManager[Any]:
     return _settling_without_check(lambda decision: True)
 
 
-@mutant("I6", "I3", "I7")
+@mutant(Invariant.FENCING, Invariant.SINGLE_OUTCOME, Invariant.LEASES)
 def reaper_without_compare_and_set() -> AbstractContextManager[Any]:
     return _settling_without_check(lambda decision: decision.ending is Ending.LOST)
 
 
-@mutant("I5")
+@mutant(Invariant.SINGLE_CLAIM)
 def attempt_not_incremented() -> AbstractContextManager[Any]:
-    honest = Jobs.start
+    original = MemoryJobs.start
 
-    def start(self: Jobs, row: Row, *rest: Any) -> None:
-        honest(self, row, *rest)
+    def start(self: MemoryJobs, row: Row, *rest: Any) -> None:
+        original(self, row, *rest)
         row.attempt = max(1, row.attempt - 1)
 
-    return patch.object(Jobs, "start", start)
+    return patch.object(MemoryJobs, "start", start)
 
 
-@mutant("I7")
+@mutant(Invariant.LEASES)
 def claim_ignores_the_node_lease() -> AbstractContextManager[Any]:
-    return patch.object(Nodes, "may_claim", lambda self, node, now: True)
+    return patch.object(MemoryNodes, "may_claim", lambda self, node, now: True)
 
 
-@mutant("I7")
-def leases_are_taken_from_the_living() -> AbstractContextManager[Any]:
-    def take(self: Nodes, node: Any, names: Sequence[str]) -> list[str]:
-        self.drop(next(iter(self._members)), names)
-        return honest(self, node, names)
+@mutant(Invariant.LEASES)
+def leases_are_taken_from_living_nodes() -> AbstractContextManager[Any]:
+    original = MemoryNodes.hold
 
-    honest = Nodes.take
-    return patch.object(Nodes, "take", take)
+    def hold(self: MemoryNodes, node: Any, names: Sequence[str]) -> list[str]:
+        self._drop(next(iter(self._members)), [name for name in names if name in self._leases])
+        return original(self, node, names)
+
+    return patch.object(MemoryNodes, "hold", hold)
 
 
-@mutant("I10")
+@mutant(Invariant.FIRES_COMPLETE)
 def cursor_moved_outside_the_transaction() -> AbstractContextManager[Any]:
-    """The rows follow in a second transaction, which a crash may prevent."""
-    honest = MemoryStore.fire
+    """The rows are added in a second transaction, which a crash may prevent."""
+    original = MemoryStore.fire
 
     async def fire(self: MemoryStore, firings: Sequence[Firing]) -> int:
-        return await honest(self, [replace(firing, fires=()) for firing in firings])
+        return await original(self, [replace(firing, fires=()) for firing in firings])
 
     return patch.object(MemoryStore, "fire", fire)
 
 
-@mutant("I11", "I3", "I10", "B5")
+@mutant(
+    Invariant.ONLY_EXPECTED_WORK,
+    Invariant.SINGLE_OUTCOME,
+    Invariant.FIRES_COMPLETE,
+    Invariant.FIRE_COMPARE_AND_SET,
+)
 def fire_without_cursor_check() -> AbstractContextManager[Any]:
-    honest = Schedules.fire
+    original = MemorySchedules.fire
 
-    def fire(self: Schedules, firing: Firing, now: Micros) -> Any:
+    def fire(self: MemorySchedules, firing: Firing, now: Micros) -> Any:
         schedule = self._by_id.get(firing.schedule_id)
         if schedule is None:
             return None
-        return honest(self, replace(firing, version=schedule.version, cursor=schedule.next_fire_time), now)  # type: ignore[arg-type]  # broken
+        return original(self, replace(firing, version=schedule.version, cursor=schedule.next_fire_time), now)  # type: ignore[arg-type]  # broken
 
-    return patch.object(Schedules, "fire", fire)
+    return patch.object(MemorySchedules, "fire", fire)
 
 
 @contextmanager
 def _random_fire_ids() -> Iterator[None]:
-    """The planner's own guard goes too: with it, ids alone are never needed."""
-    numbers, honest = count(), schedule_model.plan_fires
+    """Removes the planner's own guard as well, which would hide the mistake."""
+    numbers, original = count(), schedule_model.plan_fires
 
     def fire_id(schedule_id: UUID, fire_time: Micros) -> UUID:
         digest = hashlib.blake2b(f"{schedule_id}{next(numbers)}".encode()).digest()
         return Ids(lambda size: digest[:size]).new(fire_time)
 
     def plan_fires(schedule: Schedule, now: Micros, horizon: Micros) -> Firing:
-        return honest(replace(schedule, last_fire_time=None), now, horizon)
+        return original(replace(schedule, last_fire_time=None), now, horizon)
 
     with patch.object(schedule_model, "fire_id", fire_id), patch.object(planner, "plan_fires", plan_fires):
         yield
 
 
-@mutant("I3")
+@mutant(Invariant.SINGLE_OUTCOME)
 def fire_ids_are_random() -> AbstractContextManager[Any]:
     return _random_fire_ids()
 
 
-@mutant("I-6")
+@mutant(Invariant.OVERLAP)
 def overlap_checked_in_memory_only() -> AbstractContextManager[Any]:
-    return patch.object(Jobs, "in_the_way", lambda self, row: None)
+    return patch.object(MemoryJobs, "rival_of", lambda self, row: None)
 
 
-@mutant("I11")
+@mutant(Invariant.ONLY_EXPECTED_WORK)
 def edit_does_not_withdraw() -> AbstractContextManager[Any]:
-    return patch.object(Schedules, "_withdrawn", lambda self, schedule, now: schedule)
+    return patch.object(MemorySchedules, "_withdrawn", lambda self, schedule, now: schedule)
 
 
-@mutant("I9")
+@mutant(Invariant.ACCOUNTING)
 def retry_counter_in_memory_only() -> AbstractContextManager[Any]:
-    honest = Jobs.put_back
+    original = MemoryJobs.put_back
 
-    def put_back(self: Jobs, row: Row, decision: Settlement) -> None:
-        honest(self, row, decision)
+    def put_back(self: MemoryJobs, row: Row, decision: Settlement) -> None:
+        original(self, row, decision)
         row.failures = 0
 
-    return patch.object(Jobs, "put_back", put_back)
+    return patch.object(MemoryJobs, "put_back", put_back)
 
 
-@mutant("I15")
+@mutant(Invariant.UNIQUE_KEYS)
 def unique_key_ignored() -> AbstractContextManager[Any]:
-    return patch.object(Jobs, "holder", lambda self, tenant, unique_key: None)
+    return patch.object(MemoryJobs, "holder", lambda self, tenant, unique_key: None)
 
 
-@mutant("I7", "I12")
-def buried_before_the_lease_ends() -> AbstractContextManager[Any]:
-    honest = Nodes.bury
-    return patch.object(Nodes, "bury", lambda self, me, now: honest(self, me, now + SECOND))
+@mutant(Invariant.LEASES, Invariant.JUSTIFIED_EXPIRY)
+def node_expired_before_its_lease() -> AbstractContextManager[Any]:
+    original = MemoryNodes.expire
+    return patch.object(MemoryNodes, "expire", lambda self, me, now: original(self, me, now + SECOND))
 
 
-# -- the engine -------------------------------------------------------------------------------------------------------
-@mutant("I8")
+# -- the engine ------------------------------------------------------------------------------------------
+@mutant(Invariant.LIVENESS)
 def no_reaper() -> AbstractContextManager[Any]:
     async def run_once(self: Reaper) -> Micros:
         return SECOND
@@ -189,75 +197,72 @@ def no_reaper() -> AbstractContextManager[Any]:
     return patch.object(Reaper, "run_once", run_once)
 
 
-@mutant("I7", "I12")
+@mutant(Invariant.LEASES, Invariant.JUSTIFIED_EXPIRY)
 def no_heartbeat() -> AbstractContextManager[Any]:
-    async def run_once(self: Heart) -> Micros:
+    async def run_once(self: Heartbeat) -> Micros:
         return SECOND
 
-    return patch.object(Heart, "run_once", run_once)
+    return patch.object(Heartbeat, "run_once", run_once)
 
 
-@mutant("I8")
+@mutant(Invariant.LIVENESS)
 def heartbeat_outlives_its_worker() -> AbstractContextManager[Any]:
-    async def start(self: InlineHeart, draft: NodeDraft, ttl: Micros, listener: Any) -> Heart:
-        self._node = await self._store.join(draft, ttl)
-        heart = Heart(self._store, self._clock, self._node, ttl, listener, self._clock.monotonic())
-        self._loop = Loop(heart, self._clock, self._observers)
-        process = current_process()
-        assert process is not None
-        asyncio.get_running_loop().create_task(_beat_forever(self._store, self._node, ttl), context=Variables())
-        self._task = asyncio.create_task(self._loop.run())
-        return heart
+    original = Heartbeat._begin
 
-    return patch.object(InlineHeart, "start", start)
+    async def begin(self: Heartbeat, draft: NodeDraft) -> None:
+        await original(self, draft)
+        beating = _beat_forever(self._store, self.node, self._ttl)
+        asyncio.get_running_loop().create_task(beating, context=Variables())
+
+    return patch.object(Heartbeat, "_begin", begin)
 
 
 async def _beat_forever(store: Any, node: Any, ttl: Micros) -> None:
-    wire, inner = store._wire, store._store
+    link, inner = store._link, store._store
     while True:
         await asyncio.sleep(ttl / SECOND / 5)
-        if not wire._backend.down:
-            wire._backend.execute(inner.beat, None, node, ttl)
+        if not link._backend.down:
+            link._backend.execute(inner.beat, None, node, ttl)
 
 
-@mutant("I7")
+@mutant(Invariant.LEASES)
 def no_self_fencing() -> AbstractContextManager[Any]:
-    return patch.object(Heart, "trusted", lambda self: True)
+    return patch.object(Heartbeat, "trusted", lambda self: True)
 
 
-@mutant("I4")
+@mutant(Invariant.NEVER_EARLY, Invariant.FIRES_COMPLETE)  # a client whose clock is ahead misses a fire
 def local_wall_clock_instead_of_the_store() -> AbstractContextManager[Any]:
-    honest = Follower.at
+    original = Follower.at
     skews: dict[int, Micros] = {}
 
     def at(self: Follower, monotonic: Micros) -> Micros:
-        return honest(self, monotonic) + skews.setdefault(id(self), (len(skews) % 3 - 1) * SECOND // 10)
+        return original(self, monotonic) + skews.setdefault(id(self), (len(skews) % 3 - 1) * SECOND // 10)
 
     return patch.object(Follower, "at", at)
 
 
-@mutant("I4")
-def claimed_ahead_and_started_at_once() -> AbstractContextManager[Any]:
-    honest = Worker.take
+@mutant(Invariant.NEVER_EARLY)
+def claimed_early_and_started_immediately() -> AbstractContextManager[Any]:
+    original = Worker.take
 
-    def take(self: Worker, jobs: list[Claimed], **how: bool) -> None:
-        honest(self, [job._replace(due_at=0) for job in jobs], **how)
+    def take(self: Worker, jobs: list[Claimed], lapse: Micros = 0, *, passing: bool = False) -> None:
+        original(self, [job._replace(due_at=0) for job in jobs], lapse, passing=passing)
 
     return patch.object(Worker, "take", take)
 
 
-@mutant("I10")
+@mutant(Invariant.FIRES_COMPLETE)
 def missed_fires_skipped_silently() -> AbstractContextManager[Any]:
-    honest = schedule_model.plan_fires
+    original = schedule_model.plan_fires
 
     def plan_fires(schedule: Schedule, now: Micros, horizon: Micros) -> Firing:
-        firing = honest(schedule, now, horizon)
+        firing = original(schedule, now, horizon)
         return replace(firing, fires=tuple(fire for fire in firing.fires if fire.fire_time > now - SECOND))
 
     return patch.object(planner, "plan_fires", plan_fires)
 
 
-@mutant("I1")
+@mutant(Invariant.DURABILITY)
 def acknowledged_before_the_commit() -> AbstractContextManager[Any]:
     async def submit(self: Submitter, drafts: Sequence[JobDraft]) -> list[UUID]:
         self._flushing = asyncio.get_running_loop().create_task(_store_later(self._store, drafts))
@@ -273,48 +278,39 @@ async def _store_later(store: Any, drafts: Sequence[JobDraft]) -> None:
         return
 
 
-@mutant("I8", "I2")
+@mutant(Invariant.LIVENESS, Invariant.PUNCTUALITY)
 def settlement_dropped_when_its_reply_is_lost() -> AbstractContextManager[Any]:
-    honest = Settler.run_once
+    original = Settler.run_once
 
     async def run_once(self: Settler) -> Micros | None:
-        batch = len(self._worker.done)
+        batch = self._outbox.attempts()
         try:
-            return await honest(self)
+            return await original(self)
         except StoreError:
-            del self._worker.done[:batch]
-            self._worker.held -= batch
+            unwritten = len(batch & self._outbox.attempts())
+            self._outbox.written(unwritten)
+            self._capacity.release(unwritten)
             raise
 
     return patch.object(Settler, "run_once", run_once)
 
 
-@contextmanager
-def _rerunning() -> Iterator[None]:
-    jobs: dict[tuple[UUID, int], Claimed] = {}
-    honest_take, honest_run = Worker.take, Settler.run_once
-
-    def take(self: Worker, claimed: list[Claimed], **how: bool) -> None:
-        jobs.update({(job.id, job.attempt): job for job in claimed})
-        honest_take(self, claimed, **how)
+@mutant(Invariant.SINGLE_CLAIM, Invariant.LIVENESS)  # a worker that shuts down never runs it again
+def run_again_when_the_reply_to_a_settlement_is_lost() -> AbstractContextManager[Any]:
+    original = Settler.run_once
 
     async def run_once(self: Settler) -> Micros | None:
-        batch = list(self._worker.done)
+        batch = self._outbox.attempts()
         try:
-            return await honest_run(self)
+            return await original(self)
         except StoreError:
-            del self._worker.done[: len(batch)]
-            self._worker._ready.extend(jobs[decision.id, decision.attempt] for decision in batch)
+            jobs = [job for _, job in self._outbox.unwritten() if (job.id, job.attempt) in batch]
+            self._outbox.written(len(jobs))
+            self._worker._ready.extend(jobs)
             self._worker._tick()
             raise
 
-    with patch.object(Worker, "take", take), patch.object(Settler, "run_once", run_once):
-        yield
-
-
-@mutant("I5", "I8")  # in a worker that closes, what is to run again never does
-def run_again_when_the_reply_to_a_settlement_is_lost() -> AbstractContextManager[Any]:
-    return _rerunning()
+    return patch.object(Settler, "run_once", run_once)
 
 
 @contextmanager
@@ -322,20 +318,20 @@ def _hints_only() -> Iterator[None]:
     async def never(self: Sweeper) -> Micros:
         return 3_600 * SECOND
 
-    async def until_next(self: Claimer, look_at: Micros, only: object, began: Micros) -> Micros:
-        self.wake_at = 1 << 62
+    async def until_next(self: Claimer, look_at: Micros, news: object, began: Micros) -> Micros:
+        self._wake_at = claimer.NEVER
         return 3_600 * SECOND
 
     with patch.object(Sweeper, "run_once", never), patch.object(Claimer, "_until_next", until_next):
         yield
 
 
-@mutant("I2", "I8")
+@mutant(Invariant.PUNCTUALITY, Invariant.LIVENESS)
 def hints_only_no_poll() -> AbstractContextManager[Any]:
     return _hints_only()
 
 
-@mutant("I8", "I2")
+@mutant(Invariant.LIVENESS, Invariant.PUNCTUALITY)
 def below_the_low_bound_never_swept() -> AbstractContextManager[Any]:
     async def run_once(self: Sweeper) -> Micros:
         return SECOND
@@ -343,40 +339,34 @@ def below_the_low_bound_never_swept() -> AbstractContextManager[Any]:
     return patch.object(Sweeper, "run_once", run_once)
 
 
-@mutant("I8")
+@mutant(Invariant.LIVENESS)
 def lost_claim_replies_forgotten() -> AbstractContextManager[Any]:
     async def recall(self: Claimer, since: int) -> None:
-        self._worker.doubtful_since = None
+        self._capacity.lost_reply_at = None
 
     return patch.object(Claimer, "_recall", recall)
 
 
-@mutant("I8")
-def lost_claims_asked_about_once() -> AbstractContextManager[Any]:
-    """The claim may be carried out after that."""
-    return patch.object(claimer, "IN_DOUBT", -1)
-
-
-@mutant("I8")
+@mutant(Invariant.LIVENESS)
 def slots_leak() -> AbstractContextManager[Any]:
-    honest = Worker._finish_unstarted
+    original = Worker._finish_unstarted
 
     def finish(self: Worker, job: Claimed, outcome: Any) -> None:
-        self.held += 1
-        honest(self, job, outcome)
+        self.capacity.claimed(1)
+        original(self, job, outcome)
 
     return patch.object(Worker, "_finish_unstarted", finish)
 
 
-@mutant("I4")
+@mutant(Invariant.NEVER_EARLY)
 def prefetch_of_a_minute() -> AbstractContextManager[Any]:
     return patch.object(claimer, "PREFETCH", 60 * SECOND)
 
 
-@mutant("I12", "I9")
+@mutant(Invariant.AT_MOST_ONCE, Invariant.ACCOUNTING)
 def at_most_once_forgotten_by_the_reaper() -> AbstractContextManager[Any]:
-    honest = Reaper._lost
-    return patch.object(Reaper, "_lost", lambda self, job: honest(self, job._replace(policies=None)))
+    original = Reaper._lost
+    return patch.object(Reaper, "_lost", lambda self, job: original(self, job._replace(policies=None)))
 
 
 __all__ = ["MUTANTS"]

@@ -1,4 +1,4 @@
-"""The simulated loop: virtual time, seeded order, processes that die without a word; and the private names it stands on."""
+"""SimulationLoop: virtual time, seeded order, killed and paused processes, and the private names it uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from duetime.testing.simulation.loop import Deadlock, Process, SimulationLoop
+from duetime.testing.processes import Process
+from duetime.testing.simulation.loop import Deadlock, SimulationLoop
 
 
 @pytest.fixture
@@ -23,67 +24,68 @@ def _spawn(loop: SimulationLoop, process: Process, work: Coroutine[Any, Any, Any
     process.context.run(loop.create_task, work)
 
 
-def test_the_private_names_it_stands_on_are_there() -> None:
-    """A new Python may rename them: then this test says so, and not a simulation that silently runs in order."""
-    plain = asyncio.new_event_loop()
+def test_private_members_used_of_asyncio_exist() -> None:
+    """If a new Python renames one of them, this test fails; otherwise callbacks would silently run in
+    order."""
+    standard = asyncio.new_event_loop()
     try:
-        handle = plain.call_soon(print)
-        assert list(plain._ready) == [handle]  # type: ignore[attr-defined]  # that is the question
-        assert handle._context is not None  # type: ignore[attr-defined]  # that is the question
-        assert plain._stopping is False  # type: ignore[attr-defined]  # that is the question
-        assert callable(plain._run_once)  # type: ignore[attr-defined]  # that is the question
+        handle = standard.call_soon(print)
+        assert list(standard._ready) == [handle]  # type: ignore[attr-defined]  # exists at run time
+        assert handle._context is not None  # type: ignore[attr-defined]  # exists at run time
+        assert standard._stopping is False  # type: ignore[attr-defined]  # exists at run time
+        assert callable(standard._run_once)  # type: ignore[attr-defined]  # exists at run time
         handle.cancel()
     finally:
-        plain.close()
-    assert asyncio.BaseEventLoop._run_once is not SimulationLoop._run_once  # type: ignore[attr-defined]  # that is the question
+        standard.close()
+    assert asyncio.BaseEventLoop._run_once is not SimulationLoop._run_once  # type: ignore[attr-defined]  # exists at run time
 
 
-def test_time_jumps_and_nobody_waits(loop: SimulationLoop) -> None:
+def test_sleep_takes_virtual_time_only(loop: SimulationLoop) -> None:
     loop.run_until_complete(asyncio.sleep(86_400))
     assert loop.time() == 86_400
 
 
-def test_order_is_drawn_and_differs_between_seeds() -> None:
+def test_seed_decides_the_order_of_callbacks() -> None:
     assert len({_order(seed) for seed in range(20)}) > 5
     assert _order(3) == _order(3)
 
 
-def test_nothing_left_to_run_is_a_deadlock(loop: SimulationLoop) -> None:
+def test_loop_without_callbacks_raises_deadlock(loop: SimulationLoop) -> None:
     with pytest.raises(Deadlock):
         loop.run_until_complete(loop.create_future())
 
 
-def test_a_killed_process_runs_no_finally_block(loop: SimulationLoop) -> None:
-    heard: list[str] = []
+def test_killed_process_runs_no_finally_block(loop: SimulationLoop) -> None:
+    recorded: list[str] = []
     process = Process("victim")
 
     async def work() -> None:
         try:
             await asyncio.sleep(1)
         finally:
-            heard.append("finally")
+            recorded.append("finally")
 
     async def main() -> None:
         await asyncio.sleep(0.5)
         loop.kill(process)
         await asyncio.sleep(5)
-        assert heard == []
+        assert recorded == []
 
     _spawn(loop, process, work())
     loop.run_until_complete(main())
 
 
-def test_what_a_process_starts_dies_with_it(loop: SimulationLoop) -> None:
-    heard: list[str] = []
+def test_children_of_a_killed_process_die(loop: SimulationLoop) -> None:
+    recorded: list[str] = []
     process = Process("victim")
 
     async def child() -> None:
         await asyncio.sleep(1)
-        heard.append("child")
+        recorded.append("child")
 
     async def work() -> None:
         asyncio.get_running_loop().create_task(child())
-        asyncio.get_running_loop().call_later(1, heard.append, "timer")
+        asyncio.get_running_loop().call_later(1, recorded.append, "timer")
 
     async def main() -> None:
         await asyncio.sleep(0.5)
@@ -92,31 +94,31 @@ def test_what_a_process_starts_dies_with_it(loop: SimulationLoop) -> None:
 
     _spawn(loop, process, work())
     loop.run_until_complete(main())
-    assert heard == []
+    assert recorded == []
 
 
-def test_a_paused_process_goes_on_where_it_was(loop: SimulationLoop) -> None:
-    heard: list[float] = []
+def test_paused_process_continues_after_resume(loop: SimulationLoop) -> None:
+    recorded: list[float] = []
     process = Process("sleeper")
 
     async def work() -> None:
         await asyncio.sleep(1)
-        heard.append(loop.time())
+        recorded.append(loop.time())
 
     async def main() -> None:
         await asyncio.sleep(0.5)
         loop.pause(process)
         await asyncio.sleep(3)
-        assert heard == []
+        assert recorded == []
         loop.resume(process)
         await asyncio.sleep(1)
 
     _spawn(loop, process, work())
     loop.run_until_complete(main())
-    assert heard == [3.5]
+    assert recorded == [3.5]
 
 
-def test_clocks_of_processes_differ() -> None:
+def test_processes_have_their_own_clocks() -> None:
     fast = Process("fast", clock_offset=7, clock_rate=1.5)
     assert (fast.monotonic(0), fast.monotonic(1_000)) == (7, 1_507)
 

@@ -1,189 +1,230 @@
-"""Deliberately broken variants of what task authors use: gates, queues, unique jobs, checkpoints, marks, transactions."""
+"""Deliberately broken variants of limits, queues, unique jobs, checkpoints, once-marks and transactions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from unittest.mock import patch
 from uuid import UUID
 
-from duetime.engine.desk import WritingDesk
-from duetime.engine.places import Places
+from duetime.engine.run.checkpoints import CheckpointWriter
+from duetime.engine.run.permit_chains import PermitChains
 from duetime.model.job import JobDraft, State
-from duetime.model.lease import NodeId
-from duetime.model.limit import Bound, Queue
+from duetime.model.permits import KeyUse, Usage
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission
-from duetime.store import MarkReply, Note
-from duetime.stores.memory import admitting, noting
-from duetime.stores.memory.claiming import Claiming
-from duetime.stores.memory.jobs import Jobs
-from duetime.stores.memory.quotas import Quotas
+from duetime.store import AttemptUpdate, OnceReply
+from duetime.stores.memory import checkpoints, unique
+from duetime.stores.memory.claim import MemoryClaim
+from duetime.stores.memory.jobs import MemoryJobs
+from duetime.stores.memory.lanes import Lanes
+from duetime.stores.memory.limits import Limits
 from duetime.stores.memory.row import Row
-from duetime.stores.memory.settling import write
+from duetime.stores.memory.settle import MemorySettle
 from duetime.testing.simulation.effects import Write
-from duetime.testing.simulation.journal import SimulatedStore
+from duetime.testing.simulation.invariants.verdict import Invariant
+from duetime.testing.simulation.store import SimulatedStore
 from tests.simulation.mutants import mutant
 
 
-# -- limits -----------------------------------------------------------------------------------------------------------
-@mutant("I19")
-def gate_count_ignores_other_nodes() -> AbstractContextManager[Any]:
-    honest = Claiming.run
+# -- limits ----------------------------------------------------------------------------------------------
+@mutant(Invariant.LIMITS)
+def limit_count_ignores_other_nodes() -> AbstractContextManager[Any]:
+    original = MemoryClaim._decide
 
-    def run(self: Claiming) -> None:
-        quotas, everybody = self._jobs.quotas, self._jobs.quotas._of_gate
-        quotas._of_gate = {}
-        for row in self._jobs.of_node(self._request.node):
-            _count(quotas._of_gate, row)
-        honest(self)
-        quotas._of_gate = everybody
-        for row in self.taken:
-            _count(everybody, row)
+    def decide(self: MemoryClaim, rows: list[Row], usage: Usage) -> None:
+        limits = self._jobs.limits
+        all_nodes, limits._permits = limits._permits, {}
+        _count(limits._permits, self._jobs.of_node(self._request.node))
+        original(self, rows, usage)
+        limits._permits = all_nodes
+        _count(all_nodes, self.taken)
 
-    return patch.object(Claiming, "run", run)
+    return patch.object(MemoryClaim, "_decide", decide)
 
 
-def _count(running: dict[str, int], row: Row) -> None:
-    if row.draft.gate is not None:
-        running[row.draft.gate] = running.get(row.draft.gate, 0) + 1
+def _count(permits: dict[str, Counter[UUID | None]], rows: Iterable[Row]) -> None:
+    for row in rows:
+        if row.draft.limit_key is not None:
+            permits.setdefault(row.draft.limit_key, Counter())[row.permit] += 1
 
 
-@mutant("I19")
-def workers_start_all_they_have_claimed_ahead() -> AbstractContextManager[Any]:
-    return patch.multiple(Places, admit=lambda self, jobs: jobs, leave=lambda self, job: None)
+@mutant(Invariant.LIMITS)
+def worker_starts_all_jobs_of_a_permit() -> AbstractContextManager[Any]:
+    return patch.object(PermitChains, "admit", lambda self, jobs: list(jobs))
 
 
-@mutant("I19")
-def gates_give_ahead_beside_others() -> AbstractContextManager[Any]:
-    honest = Quotas.full
+@mutant(Invariant.LIMITS)
+def each_successor_has_its_own_permit() -> AbstractContextManager[Any]:
+    original = MemorySettle.pass_on
 
-    def full(self: Quotas, gate: str, bound: Bound | None, node: NodeId, due: bool) -> bool:
-        return honest(
-            self, gate, bound if bound is None or bound.most is None else bound._replace(most=bound.most + bound.ahead), node, due
-        )
+    def pass_on(self: MemorySettle, name: str, permit: UUID | None, number: int) -> None:
+        for _ in range(number):
+            original(self, name, None if permit is None else self._jobs.new_permit(), 1)
 
-    return patch.object(Quotas, "full", full)
-
-
-@mutant("I8")
-def gate_places_are_never_given_back() -> AbstractContextManager[Any]:
-    honest = Quotas.end
-    return patch.object(Quotas, "end", lambda self, draft, node: honest(self, draft._replace(gate=None), node))
+    return patch.object(MemorySettle, "pass_on", pass_on)
 
 
-@mutant("I8", "I2")
-def full_gates_are_never_looked_at_again() -> AbstractContextManager[Any]:
-    return patch("duetime.stores.memory.lanes.Lanes.freed", lambda self, gate: [])
+@mutant(Invariant.LIMITS)
+def successors_are_not_counted() -> AbstractContextManager[Any]:
+    """The permit counts as free, and the next claim gives it to another job."""
+    original = Limits.key_use
+
+    def pass_on(self: MemorySettle, name: str, permit: UUID | None, number: int) -> None:
+        begun = len(self.successors)
+        original_pass_on(self, name, permit, number)
+        uncounted.update(row.permit for row in self.successors[begun:])
+
+    def key_use(self: Limits, key: str) -> KeyUse:
+        permits = self._permits.get(key, Counter())
+        return original(self, key)._replace(permits=len(permits.keys() - uncounted))
+
+    uncounted = set[UUID | None]()
+    original_pass_on = MemorySettle.pass_on
+    return _both(patch.object(MemorySettle, "pass_on", pass_on), patch.object(Limits, "key_use", key_use))
 
 
-@mutant("I19")
+@mutant(Invariant.LIMITS)
+def successors_ignore_paused_queues() -> AbstractContextManager[Any]:
+    original = MemorySettle._takes
+
+    def takes(self: MemorySettle, row: Row, name: str) -> bool:
+        with patch.object(Limits, "paused", lambda self, queue: False):
+            return original(self, row, name)
+
+    return patch.object(MemorySettle, "_takes", takes)
+
+
+@mutant(Invariant.LIVENESS)
+def permits_are_never_released() -> AbstractContextManager[Any]:
+    def end(self: Limits, row: Row) -> None:
+        self._running[row.draft.queue] -= 1
+
+    return patch.object(Limits, "end", end)
+
+
+@mutant(Invariant.LIVENESS, Invariant.PUNCTUALITY)
+def waiting_jobs_are_never_promoted() -> AbstractContextManager[Any]:
+    return _both(
+        patch.object(Lanes, "promote", lambda self, name, number: []),
+        patch.object(MemorySettle, "pass_on", lambda self, name, permit, number: None),
+    )
+
+
+@mutant(Invariant.LIMITS)
 def rates_are_not_counted() -> AbstractContextManager[Any]:
-    return patch.object(Quotas, "spend", lambda self, gate, bound, now: None)
+    return patch.object(Limits, "spend", lambda self, keys, queues: None)
 
 
-@mutant("I19")
+@mutant(Invariant.LIMITS)
 def paused_queues_are_claimed() -> AbstractContextManager[Any]:
-    honest = Quotas.room_in
-
-    def room_in(self: Quotas, queue: str, now: int) -> int:
-        with patch.dict(self.queues, {queue: Queue(queue)}):
-            return honest(self, queue, now)
-
-    return patch.object(Quotas, "room_in", room_in)
+    return patch.object(Limits, "paused", lambda self, queue: False)
 
 
-# -- unique jobs ------------------------------------------------------------------------------------------------------
-@mutant("I15", "I6")
+@contextmanager
+def _both(first: AbstractContextManager[Any], second: AbstractContextManager[Any]) -> Iterator[None]:
+    with first, second:
+        yield
+
+
+# -- unique jobs -----------------------------------------------------------------------------------------
+@mutant(Invariant.UNIQUE_KEYS, Invariant.FENCING)
 def running_jobs_are_replaced() -> AbstractContextManager[Any]:
-    def settle_conflict(jobs: Jobs, earlier: Row, draft: JobDraft, on_conflict: Any, now: int) -> Admission:
+    def settle_conflict(
+        jobs: MemoryJobs, earlier: Row, draft: JobDraft, on_conflict: Any, now: int
+    ) -> Admission:
         jobs.finish(earlier, State.CANCELLED, now, f"replaced by job {draft.id}")
         return Admission(jobs.add(draft, now), "replaced")
 
-    return patch.object(admitting, "_settle_conflict", settle_conflict)
+    return patch.object(unique, "_settle_conflict", settle_conflict)
 
 
-# -- checkpoints and marks --------------------------------------------------------------------------------------------
-@mutant("I6")
+# -- checkpoints and marks -------------------------------------------------------------------------------
+@mutant(Invariant.FENCING)
 def save_without_attempt_check() -> AbstractContextManager[Any]:
-    def save(jobs: Jobs, notes: Sequence[Note]) -> list[UUID]:
-        for note in notes:
-            if (row := jobs.live.get(note.id)) is not None:
-                row.checkpoint = note.checkpoint or row.checkpoint
+    def save(jobs: MemoryJobs, updates: Sequence[AttemptUpdate]) -> list[UUID]:
+        for update in updates:
+            if (row := jobs.live.get(update.id)) is not None:
+                row.checkpoint = update.checkpoint or row.checkpoint
         return []
 
-    return patch.object(noting, "save", save)
+    return patch.object(checkpoints, "save", save)
 
 
-@mutant("I1")
-def checkpoint_promised_before_it_is_written() -> AbstractContextManager[Any]:
-    async def save(self: WritingDesk, note: Note) -> None:
-        asyncio.get_running_loop().create_task(_later(self, note))
+@mutant(Invariant.DURABILITY)
+def checkpoint_confirmed_before_it_is_written() -> AbstractContextManager[Any]:
+    async def save(self: CheckpointWriter, update: AttemptUpdate) -> None:
+        asyncio.get_running_loop().create_task(_later(self, update))
 
-    return patch.object(WritingDesk, "save", save)
-
-
-async def _later(desk: WritingDesk, note: Note) -> None:
-    await asyncio.wait([desk._send(note)])
+    return patch.object(CheckpointWriter, "save", save)
 
 
-@mutant("I6")
+async def _later(writer: CheckpointWriter, update: AttemptUpdate) -> None:
+    await asyncio.wait([writer._send(update)])
+
+
+@mutant(Invariant.FENCING)
 def marks_are_not_fenced() -> AbstractContextManager[Any]:
-    def mark(jobs: Jobs, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
-        taken_by = jobs.marks.setdefault(job_id, {}).setdefault(key, nonce)
-        return MarkReply.TAKEN if taken_by == nonce else MarkReply.KNOWN
+    def take_once(jobs: MemoryJobs, job_id: UUID, attempt: int, key: str, nonce: UUID) -> OnceReply:
+        taken_by = jobs.markers.setdefault(job_id, {}).setdefault(key, nonce)
+        return OnceReply.TAKEN if taken_by == nonce else OnceReply.KNOWN
 
-    return patch.object(noting, "mark", mark)
+    return patch.object(checkpoints, "take_once", take_once)
 
 
-@mutant("I17")
+@mutant(Invariant.SINGLE_EFFECTS)
 def marks_are_forgotten_with_the_attempt() -> AbstractContextManager[Any]:
-    honest = Jobs.put_back
+    original = MemoryJobs.put_back
 
-    def put_back(self: Jobs, row: Row, decision: Settlement) -> None:
-        self.marks.pop(row.draft.id, None)
-        honest(self, row, decision)
+    def put_back(self: MemoryJobs, row: Row, decision: Settlement) -> None:
+        self.markers.pop(row.draft.id, None)
+        original(self, row, decision)
 
-    return patch.object(Jobs, "put_back", put_back)
+    return patch.object(MemoryJobs, "put_back", put_back)
 
 
-# -- transactions -----------------------------------------------------------------------------------------------------
-@mutant("I6", "I3", "I17")
+# -- transactions ----------------------------------------------------------------------------------------
+@mutant(Invariant.FENCING, Invariant.SINGLE_OUTCOME, Invariant.SINGLE_EFFECTS)
 def commit_without_attempt_check() -> AbstractContextManager[Any]:
     async def commit(self: SimulatedStore, settlement: Settlement, writes: tuple[Write, ...]) -> bool:
         row = self._jobs.live.get(settlement.id)
         if row is not None:
-            write(self._jobs, row, settlement)
+            MemorySettle(self._jobs, None, self._clock())._end(row, settlement)
         self.effects[settlement.id] += len(writes)
         return True
 
     return patch.object(SimulatedStore, "commit", commit)
 
 
-@mutant("I17")
+@mutant(Invariant.SINGLE_EFFECTS)
 def writes_are_committed_before_the_settlement() -> AbstractContextManager[Any]:
-    honest = SimulatedStore.commit
+    original = SimulatedStore.commit
 
     async def commit(self: SimulatedStore, settlement: Settlement, writes: tuple[Write, ...]) -> bool:
         self.effects[settlement.id] += len(writes)
-        return await honest(self, settlement, ())
+        return await original(self, settlement, ())
 
     return patch.object(SimulatedStore, "commit", commit)
 
 
 __all__ = [
-    "checkpoint_promised_before_it_is_written",
+    "checkpoint_confirmed_before_it_is_written",
     "commit_without_attempt_check",
-    "full_gates_are_never_looked_at_again",
-    "gate_count_ignores_other_nodes",
-    "gate_places_are_never_given_back",
+    "each_successor_has_its_own_permit",
+    "limit_count_ignores_other_nodes",
     "marks_are_forgotten_with_the_attempt",
     "marks_are_not_fenced",
     "paused_queues_are_claimed",
+    "permits_are_never_released",
     "rates_are_not_counted",
     "running_jobs_are_replaced",
     "save_without_attempt_check",
+    "successors_are_not_counted",
+    "successors_ignore_paused_queues",
+    "waiting_jobs_are_never_promoted",
+    "worker_starts_all_jobs_of_a_permit",
     "writes_are_committed_before_the_settlement",
 ]

@@ -1,4 +1,5 @@
-"""For tests of stores: a PostgreSQL database with the schema in it, emptied before each test, which is quicker than making one."""
+"""For tests of stores: a PostgreSQL database with the schema in it, emptied before each test, which is
+quicker than making one."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def emptying(postgres_schema: str) -> Iterator[Emptying]:
 
 @pytest.fixture
 def postgres_database(postgres_schema: str, emptying: Emptying) -> str:
-    """The URL of a database with an empty, current schema and nobody at work in it."""
+    """The URL of a database with an empty, current schema and no node."""
     emptying.empty(end_others=True)
     return postgres_schema
 

@@ -15,11 +15,29 @@ from duetime.model.job import Claimed, JobDraft, JobFilter
 from duetime.model.limit import Rate
 from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores.memory import MemoryStore
-from duetime.stores.memory.heap import FEW_STALE, DueHeap
+from duetime.stores.memory.due_heap import FEW_STALE, DueHeap
 from duetime.stores.memory.row import Row
 from duetime.testing.conformance import StoreConformance
-from duetime.testing.conformance.drafts import DAY, LANE, TENANT, add, bound, claim_one, job, jobs, joined, of_schedule, request, success
-from duetime.testing.conformance.machine import StoreMachine
+from duetime.testing.conformance.drafts import (
+    DAY,
+    LANE,
+    TENANT,
+    add,
+    claim,
+    claim_one,
+    events_after,
+    job,
+    jobs,
+    joined,
+    last_event,
+    limit,
+    of_schedule,
+    request,
+    set_limits,
+    settle,
+    success,
+)
+from duetime.testing.conformance.state_machine import StoreMachine
 
 
 class TestMemory(StoreConformance):
@@ -29,7 +47,7 @@ class TestMemory(StoreConformance):
 
     @pytest.fixture
     async def second_store(self, store: Store) -> Store:
-        return store.twin()
+        return store.clone()
 
 
 class MemoryMachine(StoreMachine):
@@ -56,7 +74,7 @@ async def test_time_is_the_clock_that_was_handed_in() -> None:
     store = MemoryStore(hand)
     node = await joined(store, ttl=10 * SECOND)
     await add(store, job(hand.now + 5 * SECOND))
-    assert await store.claim(request(node)) == []
+    assert await claim(store, request(node)) == []
     hand.now += 5 * SECOND
     claimed = await claim_one(store, node)
     assert (await store.time(), claimed.due_at) == (hand.now, hand.now)
@@ -68,10 +86,10 @@ async def test_a_lease_ends_to_the_microsecond() -> None:
     node, other = await joined(store, ttl=10), await joined(store)
     await add(store, job(0))
     hand.now += 9
-    assert await store.bury(other) == []
+    assert await store.expire_nodes(other) == []
     hand.now += 1
-    assert await store.claim(request(node)) == []
-    assert await store.bury(other) == [node]
+    assert await claim(store, request(node)) == []
+    assert await store.expire_nodes(other) == [node]
 
 
 async def test_a_blocked_job_is_judged_when_it_falls_due() -> None:
@@ -81,15 +99,15 @@ async def test_a_blocked_job_is_judged_when_it_falls_due() -> None:
     node = await joined(store, ttl=DAY)
     drafts = [of_schedule(job(0).id, 0, overlap) for overlap in ("skip", "queue")]
     await store.add_jobs(drafts)
-    running = await store.claim(request(node))
+    running = await claim(store, request(node))
     assert len(running) == 2
     later = [draft._replace(id=job(1).id, fire_time=1, due_at=hand.now + 10) for draft in drafts]
     await store.add_jobs(later)
-    assert await store.claim(request(node, prefetch=20)) == []
+    assert await claim(store, request(node, prefetch=20)) == []
     hand.now += 10
-    assert await store.claim(request(node)) == []
-    assert await store.settle([success(row, hand.now) for row in running]) == []
-    assert [row.id for row in await store.claim(request(node))] == [later[1].id]
+    assert await claim(store, request(node)) == []
+    assert await settle(store, [success(row, hand.now) for row in running]) == []
+    assert [row.id for row in await claim(store, request(node))] == [later[1].id]
 
 
 async def test_a_rate_is_earned_back_to_the_microsecond() -> None:
@@ -97,41 +115,46 @@ async def test_a_rate_is_earned_back_to_the_microsecond() -> None:
     hand = Hand()
     store = MemoryStore(hand)
     node = await joined(store, ttl=DAY)
-    await store.add_jobs(jobs(10, 0, gate="a"))
-    ask = request(node, bounds=(bound(rate=Rate(3, 60 * SECOND)),))
-    assert len(await store.claim(ask)) == 3
+    await store.add_jobs(jobs(10, 0, limit_key="a"))
+    await set_limits(store, limit(rate=Rate(3, 60 * SECOND)))
+    ask = request(node)
+    assert len(await claim(store, ask)) == 3
     assert await store.next_due(ask) == hand.now + 20 * SECOND
     hand.now += 20 * SECOND - 1
-    assert await store.claim(ask) == []
+    assert await claim(store, ask) == []
     hand.now += 1
-    assert await store.next_due(ask) is None  # nothing to wait for
-    assert len(await store.claim(ask)) == 1
+    assert len(await claim(store, ask)) == 1
     hand.now += 45 * SECOND
-    assert len(await store.claim(ask)) == 2
+    assert len(await claim(store, ask)) == 2
     assert await store.next_due(ask) == hand.now + 15 * SECOND
 
 
-async def test_a_gate_that_becomes_free_is_announced() -> None:
+async def test_a_permit_that_is_passed_on_is_announced() -> None:
     store, heard = MemoryStore(), list[object]()
     node = await joined(store)
-    await store.add_jobs(jobs(3, 0, gate="a"))
-    [first] = await store.claim(request(node, bounds=(bound(most=1),)))
+    await store.add_jobs(jobs(3, 0, limit_key="a"))
+    [first] = await claim(store, request(node), limits=(limit(max_running=1),))
     store.subscribe(heard.append)
-    assert await store.settle([success(first, 0)]) == []
-    assert heard == [JobHint(LANE.queue, LANE.priority, 0)]
+    assert await settle(store, [success(first, 0)]) == []
+    assert heard == [JobHint(LANE.queue, LANE.priority, 1)]
 
 
-@pytest.mark.parametrize("gates", [10, 5_000])
-async def test_what_is_held_up_costs_a_claim_nothing(gates: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gates that are full, out of starts, or not due yet are not looked at again until that has changed."""
+@pytest.mark.parametrize("keys", [10, 5_000])
+async def test_waiting_jobs_cost_a_claim_nothing(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of limit keys that are full or out of starts are not looked at again until that has changed."""
     store, looks = MemoryStore(), Counter[str]()
     node = await joined(store)
     now = await store.time()
-    await store.add_jobs([job(now + at // gates * DAY - 1, gate=f"{at % gates}") for at in range(3 * gates)])
-    await store.add_jobs([job(now - 1, gate=f"rated {at % gates}", target="rated") for at in range(2 * gates)])
-    ask = request(node, room=100_000, targets=("task", "rated"), bounds=(bound(most=1), bound(rate=Rate(1, DAY), target="rated")))
-    assert len(await store.claim(ask)) == 2 * gates
-    assert await store.claim(ask) == []
+    await store.add_jobs(
+        [job(now + at // keys * DAY - 1, limit_key=f"{at % keys}") for at in range(3 * keys)]
+    )
+    await store.add_jobs(
+        [job(now - 1, limit_key=f"rated {at % keys}", target="rated") for at in range(2 * keys)]
+    )
+    await set_limits(store, limit(max_running=1), limit(rate=Rate(1, DAY), target="rated"))
+    ask = request(node, room=100_000, targets=("task", "rated"))
+    assert len(await claim(store, ask)) == 2 * keys
+    assert await claim(store, ask) == []
     look = DueHeap.first
 
     def counted(heap: DueHeap) -> object:
@@ -140,7 +163,7 @@ async def test_what_is_held_up_costs_a_claim_nothing(gates: int, monkeypatch: py
 
     monkeypatch.setattr(DueHeap, "first", counted)
     await add(store, job(now - 1))
-    assert len(await store.claim(ask)) == 1
+    assert len(await claim(store, ask)) == 1
     assert await store.next_due(ask) is not None
     assert looks["heap"] < 20
 
@@ -149,7 +172,9 @@ async def history(drafts: list[JobDraft]) -> list[list[Claimed]]:
     store = MemoryStore(Hand())
     node = await joined(store, ttl=DAY)
     await store.add_jobs(drafts)
-    return [await store.claim(request(node, room=7, targets=("task 0", "task 1", "task 2"))) for _ in range(10)]
+    return [
+        await claim(store, request(node, room=7, targets=("task 0", "task 1", "task 2"))) for _ in range(10)
+    ]
 
 
 async def test_equal_calls_give_equal_answers() -> None:
@@ -166,11 +191,11 @@ async def test_threads_do_not_lose_or_double_jobs() -> None:
 
     def submit_and_claim(part: int) -> list[Claimed]:
         asyncio.run(store.add_jobs(drafts[part::8]))
-        return [row for _ in range(50) for row in asyncio.run(store.claim(request(node, room=5)))]
+        return [row for _ in range(50) for row in asyncio.run(claim(store, request(node, room=5)))]
 
     with ThreadPoolExecutor(8) as pool:
         claimed = [row.id for rows in pool.map(submit_and_claim, range(8)) for row in rows]
-    claimed += [row.id for row in await store.claim(request(node, room=4_000))]
+    claimed += [row.id for row in await claim(store, request(node, room=4_000))]
     assert sorted(claimed) == sorted(draft.id for draft in drafts)
     assert len(await store.list_jobs(JobFilter(TENANT), 5_000)) == 4_000
 
@@ -181,7 +206,7 @@ async def test_a_listener_may_call_the_store() -> None:
 
     def look(_: object) -> None:
         with ThreadPoolExecutor(1) as pool:
-            seen.append(pool.submit(asyncio.run, store.claim(request(node, LANE))).result(timeout=60))
+            seen.append(pool.submit(asyncio.run, claim(store, request(node, LANE))).result(timeout=60))
 
     store.subscribe(look)
     draft = await add(store, job(await store.time()))
@@ -209,9 +234,9 @@ async def test_old_events_are_forgotten_and_their_last_id_is_not() -> None:
     await store.add_events([b"young"])
     hand.now += EVENTS_KEPT_FOR // 2 + 1
     await store.prune(0)
-    assert await store.list_events(0, 10) == [(3, b"young")]
+    assert await events_after(store, 0, 10) == [(3, b"young")]
     hand.now += EVENTS_KEPT_FOR
     await store.prune(0)
-    assert (await store.list_events(0, 10), await store.last_event()) == ([], 3)
+    assert (await events_after(store, 0, 10), await last_event(store)) == ([], 3)
     await store.add_events([b"new"])
-    assert await store.list_events(0, 10) == [(4, b"new")]
+    assert await events_after(store, 0, 10) == [(4, b"new")]

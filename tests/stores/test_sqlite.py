@@ -1,4 +1,5 @@
-"""The SQLite store: the conformance suite, and what is its own: where its file lies, what is in it, how its threads serve."""
+"""The SQLite store: the conformance suite, and what is specific to it: its file, its query plans, its
+threads."""
 
 from __future__ import annotations
 
@@ -13,19 +14,32 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from duetime.errors import ConfigError, NotOpen, SchemaTooNew, StoreError, StoreFull, StoreUnavailable
+from duetime.errors import ConfigError, NotOpen, StoreError, StoreFull, StoreUnavailable
 from duetime.model.hint import CancelHint, EventHint, JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import HIGHEST_PRIORITY, JobFilter, State
 from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores import from_url
-from duetime.stores.sqlite import SqliteStore, entrance, faults, location, schema, upkeep
+from duetime.stores.sqlite import SqliteStore, errors, location, retention, schema, write_lock
 from duetime.stores.sqlite.connection import connect
-from duetime.stores.sqlite.hints import LOOK_AT_EVERYTHING, Pulse
-from duetime.stores.sqlite.session import STATEMENTS, Session, Transaction
+from duetime.stores.sqlite.notifier import LOOK_AT_EVERYTHING, ForeignChanges
+from duetime.stores.sqlite.session import STATEMENTS, SqliteSession, SqliteTransaction
 from duetime.testing.conformance import StoreConformance
-from duetime.testing.conformance.drafts import DAY, HOUR, TENANT, add, claim_one, finished, job, jobs, joined, stored
-from duetime.testing.conformance.machine import StoreMachine
+from duetime.testing.conformance.drafts import (
+    DAY,
+    HOUR,
+    QUEUE,
+    TENANT,
+    add,
+    claim_one,
+    finished,
+    job,
+    jobs,
+    joined,
+    live_counts,
+    stored,
+)
+from duetime.testing.conformance.state_machine import StoreMachine
 
 
 @pytest.fixture
@@ -44,7 +58,7 @@ async def store(path: Path, sqlite_template: Path) -> AsyncIterator[SqliteStore]
 
 @pytest.fixture
 async def second_store(store: SqliteStore) -> AsyncIterator[SqliteStore]:
-    opened = store.twin()
+    opened = store.clone()
     await opened.open()
     yield opened
     await opened.close()
@@ -80,7 +94,7 @@ class TestLocation:
             ("sqlite:////var/lib/two%20words%3F.db", Path("/var/lib/two words?.db")),
         ],
     )
-    def test_url(self, url: str, expected: Path) -> None:
+    def test_url_names_a_path(self, url: str, expected: Path) -> None:
         assert location.path_of(url) == expected
 
     @pytest.mark.parametrize(
@@ -94,85 +108,75 @@ class TestLocation:
             ("sqlite:///jobs.db#part", "#part"),
         ],
     )
-    def test_url_refused(self, url: str, says: str) -> None:
+    def test_unusable_url_is_refused(self, url: str, says: str) -> None:
         with pytest.raises(ConfigError, match=says):
             from_url(url)
 
-    async def test_missing_folder(self, tmp_path: Path) -> None:
+    async def test_missing_folder_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="missing does not exist"):
             await SqliteStore(tmp_path / "missing" / "duetime.db").open()
 
-    async def test_folder_in_place_of_a_file(self, tmp_path: Path) -> None:
+    async def test_folder_instead_of_a_file_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="is a folder"):
             await SqliteStore(tmp_path).open()
 
-    async def test_folder_not_writable(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_folder_that_is_not_writable_is_refused(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(os, "access", lambda *_: False)
         with pytest.raises(ConfigError, match=f"{path.parent} is not writable"):
             await SqliteStore(path).open()
 
-    async def test_d4_network_filesystem_is_refused(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_network_filesystem_is_refused(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         mounts = path.parent / "mounts"
         mounts.write_text(f"/dev/sda / ext4 rw 0 0\nserver:/export {path.parent} nfs4 rw 0 0\n")
         monkeypatch.setattr(location, "MOUNTS", mounts)
         with pytest.raises(ConfigError, match="nfs4"):
             await SqliteStore(path).open()
 
-    def test_the_nearest_mount_decides(self, tmp_path: Path) -> None:
-        mounts = f"server:/ / nfs rw 0 0\n/dev/sda {tmp_path} ext4 rw 0 0\nserver:/x {tmp_path}-other nfs rw 0 0\n"
+    def test_innermost_mount_decides(self, tmp_path: Path) -> None:
+        mounts = (
+            f"server:/ / nfs rw 0 0\n/dev/sda {tmp_path} ext4 rw 0 0\nserver:/x {tmp_path}-other nfs rw 0 0\n"
+        )
         assert location.filesystem_of(tmp_path, mounts) == "ext4"
         assert location.filesystem_of(tmp_path.parent, mounts) == "nfs"
 
 
 class TestFile:
-    async def test_d3_every_connection_is_durable(self, store: SqliteStore) -> None:
-        def pragmas(session: Session) -> tuple[object, ...]:
-            return tuple(session.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous"))
+    async def test_every_connection_is_durable(self, store: SqliteStore) -> None:
+        def pragmas(session: SqliteSession) -> tuple[object, ...]:
+            return tuple(
+                session.connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("journal_mode", "synchronous")
+            )
 
         assert await store._write(pragmas) == await store._read(pragmas) == ("wal", 2)
 
-    def test_d3_a_file_that_cannot_be_durable_is_refused(self) -> None:
+    def test_file_that_cannot_be_durable_is_refused(self) -> None:
         with pytest.raises(StoreError, match="journal_mode"):
             connect(Path(":memory:"))
 
-    async def test_d6_newer_schema_is_refused(self, path: Path) -> None:
-        schema.migrate(path)
-        with sqlite3.connect(path) as connection:
-            connection.execute(STATEMENTS["write_version"], (schema.NEWEST + 1,))
-        connection.close()
-        with pytest.raises(SchemaTooNew, match="upgrade"):
-            await SqliteStore(path).open()
-        with pytest.raises(SchemaTooNew):
-            await SqliteStore(path).migrate()
-
-    async def test_a_failed_migration_leaves_nothing(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(schema.MIGRATIONS, 1, "CREATE TABLE jobs (id);\nCREATE TABLE jobs (id);\n")
-        with pytest.raises(StoreError):
-            await SqliteStore(path).open()
-        monkeypatch.undo()
-        assert (await SqliteStore(path).migrate()).before == 0
-
-    @pytest.mark.parametrize("repeat", range(10))  # who is refused is a matter of microseconds
-    async def test_many_open_a_new_file_at_once(self, path: Path, repeat: int) -> None:
+    @pytest.mark.parametrize("repeat", range(10))  # a race of microseconds
+    async def test_stores_may_open_a_new_file_at_the_same_time(self, path: Path, repeat: int) -> None:
         stores = [SqliteStore(path) for _ in range(8)]
         await asyncio.gather(*(one.open() for one in stores))
         nodes = await asyncio.gather(*(joined(one) for one in stores))
         assert len(set(nodes)) == 8
         await asyncio.gather(*(one.close() for one in stores))
 
-    async def test_not_a_database(self, path: Path) -> None:
+    async def test_file_that_is_not_a_database_is_refused(self, path: Path) -> None:
         path.write_bytes(b"Dear diary, " * 1_000)
         with pytest.raises(StoreError, match=str(path)):
             await SqliteStore(path).open()
 
-    async def test_tables_of_another_program(self, path: Path) -> None:
+    async def test_tables_of_another_program_are_refused(self, path: Path) -> None:
         with sqlite3.connect(path) as connection:
             connection.execute("CREATE TABLE jobs (title)")
         connection.close()
         with pytest.raises(StoreError, match="another program"):
             await SqliteStore(path).open()
 
-    async def test_before_and_after(self, path: Path) -> None:
+    async def test_verbs_need_an_open_store(self, path: Path) -> None:
         store = SqliteStore(path)
         with pytest.raises(NotOpen):
             await store.queues()
@@ -185,46 +189,53 @@ class TestFile:
         assert (await stored(store, draft.id)).state is State.PENDING
         await store.close()
 
-    def test_read_only_file(self, path: Path) -> None:
+    def test_read_only_file_is_reported_as_full(self, path: Path) -> None:
         schema.migrate(path)
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         with pytest.raises(sqlite3.OperationalError) as caught:
-            connection.execute(STATEMENTS["raise_pulse"])
+            connection.execute(STATEMENTS["raise_changes"])
         connection.close()
-        assert isinstance(faults.translate(caught.value, path), StoreFull)
+        assert isinstance(errors.translate(caught.value, path), StoreFull)
 
     @pytest.mark.parametrize(
         ("statement", "parameters", "uses"),
         [
-            ("claimable", 4, "jobs_due"),
-            ("claimable_exclusive", 5, "jobs_exclusive"),
-            ("let_wait", 3, "jobs_gated (queue=? AND priority=? AND due_at<?)"),
-            ("waiting_gates", 5, "jobs_waiting (queue=? AND priority=? AND target=? AND gate>?)"),
-            ("waiting_lanes", 0, "jobs_waiting (queue=? AND priority=? AND target>?)"),
-            ("waiting_jobs", 7, "jobs_waiting (queue=? AND priority=? AND target=? AND gate=? AND due_at<?)"),
-            ("first_waiting_jobs", 6, "jobs_waiting (queue=? AND priority=? AND target=? AND gate=? AND due_at<?)"),
-            ("first_waiting_jobs", 6, "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"),
-            ("upcoming_gated", 4, "jobs_gated (queue=? AND priority=? AND due_at<?)"),
-            ("running_by_gate", 1, "jobs_gate"),
-            ("running_in_queue", 2, "jobs_node"),
+            ("claimable", 4, "jobs_due (queue=? AND priority=? AND due_at>? AND due_at<?)"),
+            ("restricted_candidates", 5, "jobs_restricted (queue=? AND priority=? AND due_at<?)"),
+            ("start", 4, "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+            ("key_use", 1, "SEARCH jobs USING COVERING INDEX jobs_permit (limit_key=? AND permit>?)"),
+            (
+                "is_permit_in_use",
+                2,
+                "SEARCH jobs USING COVERING INDEX jobs_permit (limit_key=? AND permit=?)",
+            ),
+            ("started_of_schedules", 1, "jobs_schedule (schedule_id=? AND attempt>?)"),
+            ("wait", 2, "SEARCH jobs USING COVERING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+            ("best_waiting", 2, "jobs_waiting (waits_for=?)"),
+            ("promote", 2, "jobs_waiting (waits_for=?)"),
+            ("waited_for", 2, "jobs_waiting (waits_for>?)"),
+            ("restricted_queues", 0, "queues_restricted"),
             ("live_holder", 2, "jobs_unique (tenant=? AND unique_key=?)"),
             ("past_holder", 4, "history_unique (tenant=? AND unique_key=? AND created_at>?)"),
             ("was_replaced", 3, "history_unique (tenant=? AND unique_key=?)"),
             ("past_window", 4, "history_finished"),
-            ("vanished", 1, "SEARCH j USING COVERING INDEX sqlite_autoindex_jobs_1 (id=?)"),
-            ("get_past", 2, "SEARCH g USING PRIMARY KEY (job_id=?)"),
+            ("no_longer_live", 1, "SEARCH j USING COVERING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+            ("ending", 2, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
             ("settle_final", 9, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
             ("settle_delete", 2, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
-            ("orphans", 1, "jobs_node"),
+            ("jobs_of_dead_nodes", 1, "jobs_node"),
+            ("jobs_past_deadline", 2, "jobs_external"),
             ("cancels", 0, "jobs_cancelled"),
             ("withdraw_jobs", 2, "jobs_schedule"),
             ("due_schedules", 3, "schedules_due (next_fire_time<?)"),
-            ("count_pending", 1, "INDEX jobs_due"),
-            ("prune_jobs", 2, "history_finished (finished_at<?)"),
+            ("count_jobs", 1, "COVERING INDEX jobs_waiting"),
+            ("finished_before", 2, "history_finished (finished_at<?)"),
         ],
     )
-    def test_plan(self, path: Path, sqlite_template: Path, statement: str, parameters: int, uses: str) -> None:
-        """Costs must not grow with what is not looked for."""
+    def test_statement_uses_its_index(
+        self, path: Path, sqlite_template: Path, statement: str, parameters: int, uses: str
+    ) -> None:
+        """The cost of a statement must not grow with rows that it does not return."""
         shutil.copyfile(sqlite_template, path)
         connection = connect(path)
         plan = connection.execute(f"EXPLAIN QUERY PLAN {STATEMENTS[statement]}", (1,) * parameters).fetchall()
@@ -234,10 +245,12 @@ class TestFile:
 
 
 class TestWriter:
-    async def test_those_who_wait_share_a_transaction(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_waiting_verbs_share_a_transaction(
+        self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         commits: list[int] = []
 
-        def note(served: list[Transaction]) -> None:
+        def note(served: list[SqliteTransaction]) -> None:
             commits.append(len(served))
 
         monkeypatch.setattr(store._writer, "_committed", note)
@@ -245,24 +258,31 @@ class TestWriter:
         drafts = jobs(500, now)
         await asyncio.gather(*(add(store, draft) for draft in drafts))
         assert len(commits) < 50
-        assert sum(count.pending for count in await store.count_jobs()) == 500
+        assert (await live_counts(store))[QUEUE].pending == 500
 
-    async def test_one_that_fails_harms_no_other(self, store: SqliteStore) -> None:
+    async def test_failing_verb_does_not_harm_the_others(self, store: SqliteStore) -> None:
         now = await store.time()
         before, half, bad, after = jobs(3, now)[0], job(now), job(now, priority=2**70), job(now)
-        calls = (store.add_jobs([before]), store.add_jobs([half, bad]), joined(store), store.add_jobs([after]))
+        calls = (
+            store.add_jobs([before]),
+            store.add_jobs([half, bad]),
+            joined(store),
+            store.add_jobs([after]),
+        )
         first, failed, node, last = await asyncio.gather(*calls, return_exceptions=True)
         assert (first, last, type(node)) == ([before.id], [after.id], int)
         assert isinstance(failed, OverflowError)
         assert await store.get_job(TENANT, half.id) is None
 
-    async def test_a_key_is_held_once_among_those_stored_together(self, store: SqliteStore) -> None:
+    async def test_unique_key_is_held_once_among_jobs_stored_together(self, store: SqliteStore) -> None:
         drafts = jobs(20, await store.time(), unique_key="the one")
         answers = await asyncio.gather(*(store.add_jobs([draft]) for draft in drafts))
         assert len({answer[0] for answer in answers}) == 1
 
-    async def test_d1_locked_too_long(self, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(entrance, "BUSY_LIMIT", 50_000)
+    async def test_lock_that_is_held_too_long_raises_store_unavailable(
+        self, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(write_lock, "LOCK_TIMEOUT", 50_000)
         draft = job(await store.time())
         neighbour = sqlite3.connect(path, isolation_level=None)
         neighbour.execute("BEGIN IMMEDIATE")
@@ -273,7 +293,7 @@ class TestWriter:
         assert await store.get_job(TENANT, draft.id) is None
         await add(store, draft)
 
-    async def test_a_caller_who_gives_up_leaves_the_store_usable(self, store: SqliteStore) -> None:
+    async def test_cancelled_call_leaves_the_store_usable(self, store: SqliteStore) -> None:
         draft = job(await store.time())
         call = asyncio.ensure_future(store.add_jobs([draft]))
         await asyncio.sleep(0)
@@ -282,20 +302,22 @@ class TestWriter:
             await call
         assert await store.add_jobs([draft]) == [draft.id]
 
-    async def test_a_twin_serves_another_thread_and_loop(self, store: SqliteStore) -> None:
+    async def test_clone_serves_another_thread_and_loop(self, store: SqliteStore) -> None:
         node = await joined(store)
 
         async def beat() -> bool:
-            twin = store.twin()
-            await twin.open()
-            alive = (await twin.beat(node, HOUR)).alive
-            await twin.close()
+            clone = store.clone()
+            await clone.open()
+            alive = (await clone.beat(node, HOUR)).alive
+            await clone.close()
             return alive
 
         assert await asyncio.to_thread(lambda: asyncio.run(beat()))
 
-    async def test_pruning_goes_in_pieces_and_counts_exactly(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(upkeep, "BATCH", 10)
+    async def test_prune_works_in_batches_and_counts_exactly(
+        self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(retention, "BATCH", 10)
         now, node = await store.time(), await joined(store)
         for draft in jobs(25, now):
             await finished(store, node, draft, now, state=State.DEAD)
@@ -303,70 +325,85 @@ class TestWriter:
         assert await store.prune(now + 1) == 25
         assert [left.id for left in await store.list_jobs(JobFilter(TENANT), 10)] == [kept.id]
 
-    async def test_targets_with_a_retention_of_their_own(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The past is looked through in windows, and what was looked through is not looked through again."""
-        monkeypatch.setattr(upkeep, "WINDOW", 4)
-        monkeypatch.setattr(upkeep, "BATCH", 3)
+    async def test_targets_may_have_a_retention_of_their_own(
+        self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The past is searched in windows, and no part of it twice."""
+        monkeypatch.setattr(retention, "WINDOW", 4)
+        monkeypatch.setattr(retention, "BATCH", 3)
         now, node = await store.time(), await joined(store)
         for at in range(30):
-            await finished(store, node, job(now, target=("chatty", "quiet")[at % 2], gate="a"), now - DAY)
-        assert await store.prune(now - 5 * DAY, {"chatty": now - HOUR, "unused": now, "kept": now - 9 * DAY}) == 15
+            await finished(
+                store, node, job(now, target=("chatty", "quiet")[at % 2], limit_key="a"), now - DAY
+            )
+        assert (
+            await store.prune(now - 5 * DAY, {"chatty": now - HOUR, "unused": now, "kept": now - 9 * DAY})
+            == 15
+        )
         assert {left.target for left in await store.list_jobs(JobFilter(TENANT), 100)} == {"quiet"}
-        assert store._retention.start({"chatty": now}) == (now - HOUR - upkeep.LATE, 0)
+        assert store._retention.start({"chatty": now}) == (now - HOUR - retention.MAX_LATENESS, 0)
         late = await finished(store, node, job(now, target="chatty"), now - HOUR - SECOND)
         assert await store.prune(now - 5 * DAY, {"chatty": now - HOUR}) == 1
         assert await store.get_job(TENANT, late.id) is None
-        tables = ("marks", "past_gates", "attempts")
+        tables = ("once_markers", "history", "attempts")
         counts = await store._read(
-            lambda session: [session.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables]
+            lambda session: [
+                session.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
+            ]
         )
         assert counts == [0, 15, 0]
 
-    async def test_a_job_that_was_finished_does_not_start_over(self, store: SqliteStore) -> None:
-        """A3: the same drafts again, long after their reply was lost, in a batch that has new ones, too."""
+    async def test_finished_job_does_not_start_again(self, store: SqliteStore) -> None:
+        """The same draft again, long after its reply was lost, in a batch with new ones."""
         now, node = await store.time(), await joined(store)
         done = await finished(store, node, job(now), now)
         fresh = jobs(40, now)
         assert await store.add_jobs([*fresh, done]) == [draft.id for draft in (*fresh, done)]
-        assert sum(count.pending for count in await store.count_jobs()) == 40
+        assert (await live_counts(store))[QUEUE].pending == 40
 
 
 class TestHints:
-    async def test_only_what_matters_raises_the_pulse(self, store: SqliteStore, second_store: SqliteStore, path: Path) -> None:
+    async def test_only_relevant_changes_are_noticed(
+        self, store: SqliteStore, second_store: SqliteStore, path: Path
+    ) -> None:
         now, node = await store.time(), await joined(second_store)
         await add(store, job(now + DAY))
         connection = connect(path)
-        pulse = Pulse(connection, lambda: store._writer.pulses, store._awaited)
+        changes = ForeignChanges(connection, store._notifier)
         await second_store.beat(node, HOUR)
         await add(second_store, job(now + DAY))
-        assert pulse.look() == ()
+        assert changes.look() == ()
         await add(store, job(now))
-        assert pulse.look() == ()
+        assert changes.look() == ()
         await add(second_store, job(now))
-        assert pulse.look() == LOOK_AT_EVERYTHING
-        assert pulse.look() == ()
+        assert changes.look() == LOOK_AT_EVERYTHING
+        assert changes.look() == ()
         claimed = await claim_one(store, node, room=1)
         await second_store.cancel_job(TENANT, claimed.id, "enough")
-        assert pulse.look() == (*LOOK_AT_EVERYTHING, CancelHint(node, claimed.id))
+        assert changes.look() == (*LOOK_AT_EVERYTHING, CancelHint(node, claimed.id))
         connection.close()
 
-    async def test_a_new_queue_is_told_by_name_once(self, store: SqliteStore, second_store: SqliteStore, path: Path) -> None:
+    async def test_new_queue_is_announced_by_name_once(
+        self, store: SqliteStore, second_store: SqliteStore, path: Path
+    ) -> None:
         connection = connect(path)
-        pulse = Pulse(connection, lambda: store._writer.pulses, store._awaited)
+        changes = ForeignChanges(connection, store._notifier)
         now = await store.time()
-        for told in ((JobHint("new", HIGHEST_PRIORITY, 0), *LOOK_AT_EVERYTHING), LOOK_AT_EVERYTHING):
+        for expected in ((JobHint("new", HIGHEST_PRIORITY, 0), *LOOK_AT_EVERYTHING), LOOK_AT_EVERYTHING):
             await add(second_store, job(now, queue="new"))
-            assert pulse.look() == told
+            assert changes.look() == expected
         connection.close()
 
-    async def test_events_wake_no_worker(self, store: SqliteStore, second_store: SqliteStore, path: Path) -> None:
+    async def test_events_do_not_wake_workers(
+        self, store: SqliteStore, second_store: SqliteStore, path: Path
+    ) -> None:
         connection = connect(path)
-        pulse = Pulse(connection, lambda: store._writer.pulses, store._awaited)
+        changes = ForeignChanges(connection, store._notifier)
         await second_store.add_events([b"1", b"2"])
-        assert pulse.look() == (EventHint(2),)
-        assert pulse.look() == ()
+        assert changes.look() == (EventHint(2),)
+        assert changes.look() == ()
         connection.execute("UPDATE events SET at = at - ?", (EVENTS_KEPT_FOR,))
         await second_store.prune(0)
-        assert (await store.list_events(0, 10), await store.last_event()) == ([], 2)
-        assert pulse.look() == ()
+        assert await store.list_events(0, 10) == ([], 2)
+        assert changes.look() == ()
         connection.close()

@@ -1,4 +1,5 @@
-"""Several processes on one SQLite file: what they hear of one another, and what death, forks and full disks leave behind (2.D)."""
+"""Several processes on one SQLite file: hints between them, and the effects of death, forks and full
+disks."""
 
 from __future__ import annotations
 
@@ -21,13 +22,29 @@ import pytest
 from duetime.model.hint import DoneHint, Hint, JobHint
 from duetime.model.job import HIGHEST_PRIORITY, Claimed, JobFilter, State
 from duetime.model.lease import NodeId
+from duetime.store import OfDeadNodes
 from duetime.stores.sqlite import SqliteStore
 from duetime.stores.sqlite.connection import connect
-from duetime.testing.conformance.drafts import TENANT, add, job, jobs, joined, loss, started
+from duetime.testing.conformance.drafts import (
+    TENANT,
+    add,
+    announce,
+    claim,
+    job,
+    jobs,
+    joined,
+    limit,
+    live_counts,
+    loss,
+    request,
+    set_limits,
+    settle,
+    started,
+)
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -45,7 +62,7 @@ async def store(path: Path, sqlite_template: Path) -> AsyncIterator[SqliteStore]
 
 
 class TestProcesses:
-    async def test_another_process_is_heard(self, store: SqliteStore, path: Path) -> None:
+    async def test_changes_of_another_process_are_noticed(self, store: SqliteStore, path: Path) -> None:
         heard, woken = list[Hint](), asyncio.Event()
 
         def listen(hint: Hint) -> None:
@@ -54,17 +71,19 @@ class TestProcesses:
 
         unsubscribe = store.subscribe(listen)
         with script(path, "await store.add_jobs([job(await store.time())])") as process:
-            await asyncio.wait_for(woken.wait(), PATIENCE)
-            assert process.wait(PATIENCE) == 0
+            await asyncio.wait_for(woken.wait(), TIMEOUT_SECONDS)
+            assert process.wait(TIMEOUT_SECONDS) == 0
         assert heard[:2] == [JobHint("queue", HIGHEST_PRIORITY, 0), JobHint("*", HIGHEST_PRIORITY, 0)]
         unsubscribe()
-        assert store._listeners._watcher is None
+        assert store._notifier.poller is None
 
-    async def test_the_end_of_an_awaited_job_in_another_process_is_heard(self, store: SqliteStore, path: Path) -> None:
-        """Only of jobs somebody waits for; and of one that ends before anybody listens."""
+    async def test_end_of_an_awaited_job_in_another_process_is_announced(
+        self, store: SqliteStore, path: Path
+    ) -> None:
+        """Only jobs that a caller waits for; also a job that ends before there is a listener."""
         node, now = await joined(store), await store.time()
         early, awaited, other = [await started(store, node, job(now)) for _ in range(3)]
-        assert await store.await_job(early.id)
+        assert await announce(store, early.id)
         await settled_elsewhere(path, early)
         heard, woken = list[Hint](), asyncio.Event()
 
@@ -74,61 +93,69 @@ class TestProcesses:
                 woken.set()
 
         store.subscribe(listen)
-        await asyncio.wait_for(woken.wait(), PATIENCE)
+        await asyncio.wait_for(woken.wait(), TIMEOUT_SECONDS)
         woken.clear()
-        assert await store.await_job(awaited.id)
+        assert await announce(store, awaited.id)
         await settled_elsewhere(path, other)
         await settled_elsewhere(path, awaited)
-        await asyncio.wait_for(woken.wait(), PATIENCE)
+        await asyncio.wait_for(woken.wait(), TIMEOUT_SECONDS)
         assert heard == [DoneHint(early.id), DoneHint(awaited.id)]
-        assert not store._awaited
+        assert not store._notifier.awaited
 
-    async def test_a_freed_gate_is_heard_in_another_process(self, store: SqliteStore, path: Path) -> None:
+    async def test_freed_permit_is_noticed_in_another_process(self, store: SqliteStore, path: Path) -> None:
         node, now = await joined(store), await store.time()
-        running = await started(store, node, job(now, gate="a"))
-        await add(store, job(now, gate="a"))
+        await set_limits(store, limit(max_running=1))
+        running = await started(store, node, job(now, limit_key="a"))
+        await add(store, job(now, limit_key="a"))
+        assert await claim(store, request(node)) == []
         woken = asyncio.Event()
         store.subscribe(lambda hint: woken.set() if hint == JobHint("*", HIGHEST_PRIORITY, 0) else None)
         await settled_elsewhere(path, running)
-        await asyncio.wait_for(woken.wait(), PATIENCE)
+        await asyncio.wait_for(woken.wait(), TIMEOUT_SECONDS)
 
-    async def test_owner_gone(self, store: SqliteStore, path: Path) -> None:
-        """A8: the kernel lets go of a dead process's lock, so nobody waits for its lease."""
+    async def test_node_of_a_dead_process_expires_immediately(self, store: SqliteStore, path: Path) -> None:
+        """The kernel releases the lock of a dead process, so other nodes need not wait for the end of its
+        lease."""
         me = await joined(store)
         with script(path, "print(await joined(store), flush=True); sys.stdin.read()") as process:
             node = NodeId(int(read_line(process)))
-            assert await store.bury(me) == []
+            assert await store.expire_nodes(me) == []
             os.kill(process.pid, signal.SIGSTOP)
-            assert await store.bury(me) == []
+            assert await store.expire_nodes(me) == []
             process.kill()
-            process.wait(PATIENCE)
-        assert await store.bury(node) == []
-        assert await store.bury(me) == [node]
-        assert await store.bury(me) == []
+            process.wait(TIMEOUT_SECONDS)
+        assert await store.expire_nodes(node) == []
+        assert await store.expire_nodes(me) == [node]
+        assert await store.expire_nodes(me) == []
 
-    async def test_a_forked_child_does_not_keep_its_parent_alive(self, store: SqliteStore, path: Path) -> None:
+    async def test_forked_child_does_not_keep_the_lock_of_its_parent(
+        self, store: SqliteStore, path: Path
+    ) -> None:
         me = await joined(store)
-        body = "print(await joined(store), flush=True); os.fork() or print(os.getpid(), flush=True); signal.pause()"
+        body = (
+            "print(await joined(store), flush=True); "
+            "os.fork() or print(os.getpid(), flush=True); signal.pause()"
+        )
         with script(path, body) as process:
             node, child = int(read_line(process)), int(read_line(process))
             process.kill()
-            process.wait(PATIENCE)
-            assert await store.bury(me) == [node]
+            process.wait(TIMEOUT_SECONDS)
+            assert await store.expire_nodes(me) == [node]
             os.kill(child, signal.SIGKILL)
 
-    async def test_a_replaced_lock_file_proves_nothing(self, store: SqliteStore, path: Path) -> None:
+    async def test_replaced_lock_file_does_not_expire_nodes(self, store: SqliteStore, path: Path) -> None:
         me, other = await joined(store), await joined(store)
         path.with_name(f"{path.name}-nodes").unlink()
         another = await joined(store)
-        assert await store.bury(me) == []
+        assert await store.expire_nodes(me) == []
         assert {node.id for node in await store.nodes() if not node.dead} == {me, other, another}
 
-    def test_the_lock_file_is_private(self, path: Path) -> None:
+    def test_lock_file_is_private(self, path: Path) -> None:
         with script(path, "await joined(store)") as process:
-            assert process.wait(PATIENCE) == 0
+            assert process.wait(TIMEOUT_SECONDS) == 0
         assert path.with_name(f"{path.name}-nodes").stat().st_mode & 0o777 == 0o600
 
-    def test_a_forked_child_is_refused(self, path: Path) -> None:
+    def test_store_is_refused_in_a_forked_child(self, path: Path) -> None:
         body = """
             child = os.fork()
             if child == 0:
@@ -141,15 +168,19 @@ class TestProcesses:
             await store.add_jobs([job(0)])
         """
         with script(path, body) as process:
-            assert process.wait(PATIENCE) == 0
+            assert process.wait(TIMEOUT_SECONDS) == 0
 
-    def test_an_unclosed_store_does_not_hang_the_exit(self, path: Path) -> None:
-        with script(path, "store.subscribe(print); await store.add_jobs([job(0)]); await store.queues(); sys.exit(7)") as process:
-            assert process.wait(PATIENCE) == 7
+    def test_unclosed_store_does_not_block_the_exit(self, path: Path) -> None:
+        with script(
+            path, "store.subscribe(print); await store.add_jobs([job(0)]); await store.queues(); sys.exit(7)"
+        ) as process:
+            assert process.wait(TIMEOUT_SECONDS) == 7
 
     @pytest.mark.slow
-    async def test_d1_eight_processes(self, store: SqliteStore, path: Path) -> None:
-        """No job lost, none run twice, and nobody hears that the file is locked."""
+    async def test_eight_processes_lose_no_job_and_run_none_twice(
+        self, store: SqliteStore, path: Path
+    ) -> None:
+        """And no process gets an error because the file is locked."""
         body = """
             node, now = await joined(store), await store.time()
             drafts = jobs(150, now)
@@ -159,12 +190,16 @@ class TestProcesses:
             await store.add_jobs(drafts[100:])
             print("added", *(draft.id for draft in drafts), flush=True)
             sys.stdin.readline()
-            while claimed := await store.claim(request(node, room=7)):
-                assert await store.settle([success(one, now) for one in claimed]) == []
+            while claimed := (await store.claim(request(node, room=7))).jobs:
+                assert await settle(store, [success(one, now) for one in claimed]) == []
                 print("ran", *(one.id for one in claimed), flush=True)
         """
         processes = [script(path, body) for _ in range(8)]
-        added = [line for process in processes for line in (await asyncio.to_thread(read_line, process)).split()[1:]]
+        added = [
+            line
+            for process in processes
+            for line in (await asyncio.to_thread(read_line, process)).split()[1:]
+        ]
         for process in processes:
             assert process.stdin is not None
             process.stdin.write("go\n")
@@ -174,11 +209,13 @@ class TestProcesses:
         ran = [word for output in said for word in output.split() if word != "ran"]
         assert len(added) == 1_200
         assert sorted(ran) == sorted(added)
-        assert len(await store.list_jobs(JobFilter(TENANT, states=frozenset({State.SUCCEEDED})), 2_000)) == 1_200
+        assert (
+            len(await store.list_jobs(JobFilter(TENANT, states=frozenset({State.SUCCEEDED})), 2_000)) == 1_200
+        )
 
     @pytest.mark.slow
-    async def test_d2_killed_while_writing(self, store: SqliteStore, path: Path) -> None:
-        """A17: thirty kills, three writers at a time, each at another moment; whatever was acknowledged is there."""
+    async def test_acknowledged_jobs_survive_kills(self, store: SqliteStore, path: Path) -> None:
+        """Thirty kills, three writers at a time, each at another instant."""
         body = """
             while True:
                 drafts = jobs(3, await store.time())
@@ -189,7 +226,10 @@ class TestProcesses:
         for round_number in range(10):
             processes = [script(path, body) for _ in range(3)]
             for position, process in enumerate(processes):
-                lines = [await asyncio.to_thread(read_line, process) for _ in range(1 + 3 * round_number + position)]
+                lines = [
+                    await asyncio.to_thread(read_line, process)
+                    for _ in range(1 + 3 * round_number + position)
+                ]
                 process.kill()
                 complete = "".join(lines) + await asyncio.to_thread(read_rest, process)
                 acknowledged += map(UUID, complete.split())
@@ -199,22 +239,24 @@ class TestProcesses:
         assert (await asyncio.to_thread(_integrity, path)) == "ok"
 
     @pytest.mark.slow
-    async def test_checkpoints_and_marks_survive_kills(self, store: SqliteStore, path: Path) -> None:
-        """A17: each process goes on from the last checkpoint anybody was told of, and nothing marked is done twice."""
+    async def test_checkpoints_and_once_markers_survive_kills(self, store: SqliteStore, path: Path) -> None:
+        """Each process goes on from the last acknowledged checkpoint, and no marked step is done twice."""
         body = """
             me = await joined(store)
-            for gone in await store.bury(me):
+            for gone in await store.expire_nodes(me):
                 pass
-            await store.settle([loss(row, await store.time()) for row in await store.orphans(10)])
-            [claimed] = await store.claim(request(me))
+            lost = await store.running_jobs(OfDeadNodes(), 10)
+            await store.settle([loss(row, await store.time()) for row in lost])
+            [claimed] = (await store.claim(request(me))).jobs
             step = int(claimed.checkpoint or 0)
             print("from", step, flush=True)
             while True:
                 step += 1
-                reply = await store.mark(claimed.id, claimed.attempt, str(step), new_id(0))
-                if reply is MarkReply.TAKEN:
+                reply = await store.take_once(claimed.id, claimed.attempt, str(step), new_id(0))
+                if reply is OnceReply.TAKEN:
                     print("did", step, flush=True)
-                assert await store.save([Note(claimed.id, claimed.attempt, str(step).encode(), b"")]) == []
+                update = AttemptUpdate(claimed.id, claimed.attempt, str(step).encode(), b"")
+                assert await store.save_progress([update]) == []
                 print("saved", step, flush=True)
         """
         await add(store, job(await store.time()))
@@ -231,12 +273,15 @@ class TestProcesses:
             did += [step for word, step in said if word == "did"]
         assert saved > 20
         assert len(did) == len(set(did))
-        # A kill between the commit of a mark and the word about it is the only reason why one may be missing.
+        # Only a kill between the commit of a marker and its output may hide one.
         assert len(did) >= max(did) - 10
 
     @pytest.mark.slow
-    async def test_effects_exactly_once_while_workers_are_killed(self, store: SqliteStore, path: Path) -> None:
-        """Each job adds 1 to a balance in its own transaction; workers die at any moment, and the sum is exact."""
+    async def test_transactional_effects_happen_once_while_workers_are_killed(
+        self, store: SqliteStore, path: Path
+    ) -> None:
+        """Each job adds 1 to a balance in its own transaction; workers die at any instant, and the sum is
+        exact."""
         number = 1_000
         connection = sqlite3.connect(path)
         connection.execute("CREATE TABLE accounts (balance INTEGER NOT NULL)")
@@ -247,15 +292,15 @@ class TestProcesses:
         await store.add_jobs(jobs(number, now - 1_000_000))
         body = """
             node = await joined(store)
-            while claimed := await store.claim(request(node, room=5)):
+            while claimed := (await store.claim(request(node, room=5))).jobs:
                 for row in claimed:
-                    transaction = await store.transact()
+                    transaction = await store.begin_transaction()
                     await transaction.connection.execute("UPDATE accounts SET balance = balance + $1", 1)
                     print("about to", flush=True)
                     await transaction.finish(success(row, await store.time()))
         """
         kills = 0
-        while await store.count_jobs():
+        while await live_counts(store):
             processes = [script(path, body) for _ in range(2)]
             for position, process in enumerate(processes):
                 assert process.stdout is not None
@@ -264,33 +309,42 @@ class TestProcesses:
                 process.kill()
                 await asyncio.to_thread(read_rest, process)
                 kills += 1
-            await store.bury(me)
-            assert await store.settle([loss(row, await store.time()) for row in await store.orphans(100)]) == []
+            await store.expire_nodes(me)
+            assert (
+                await settle(
+                    store,
+                    [loss(row, await store.time()) for row in await store.running_jobs(OfDeadNodes(), 100)],
+                )
+                == []
+            )
         connection = sqlite3.connect(path)
         assert connection.execute("SELECT balance FROM accounts").fetchone() == (number,)
         connection.close()
         listed = await store.list_jobs(JobFilter(TENANT), 1_000)
         assert Counter(found.state for found in listed) == {State.SUCCEEDED: number}
         assert kills > 4
-        assert max(found.attempt for found in listed) > 1, "no kill met a job that ran"
+        assert max(found.attempt for found in listed) > 1, "no kill hit a running job"
 
     @pytest.mark.slow
-    async def test_c7_limits_hold_over_processes(self, store: SqliteStore, path: Path) -> None:
-        """Three processes, ten gates of two places each; who runs when is recorded outside the store, by files."""
+    async def test_limits_hold_over_processes(self, store: SqliteStore, path: Path) -> None:
+        """Three processes, ten limit keys of two permits each; files record which jobs run at the same
+        time."""
         number = 300
-        now, places = await store.time(), path.with_name("places")
-        places.mkdir()
-        await store.add_jobs([job(now - 1_000_000 + at, gate=f"{at % 10}") for at in range(number)])
+        now, running_files = await store.time(), path.with_name("running_files")
+        running_files.mkdir()
+        await set_limits(store, limit(max_running=2))
+        await store.add_jobs([job(now - 1_000_000 + at, limit_key=f"{at % 10}") for at in range(number)])
         body = f"""
             node, empty = await joined(store), 0
             while empty < 50:
-                claimed = await store.claim(request(node, room=4, bounds=(bound(most=2),)))
+                claimed = (await store.claim(request(node, room=4, sweep=empty > 10))).jobs
                 for row in claimed:
-                    Path({str(places)!r}, f"{{row.gate}}-{{row.id}}").touch()
-                    running = [name for name in os.listdir({str(places)!r}) if name.startswith(f"{{row.gate}}-")]
+                    Path({str(running_files)!r}, f"{{row.limit_key}}-{{row.id}}").touch()
+                    files = os.listdir({str(running_files)!r})
+                    running = [name for name in files if name.startswith(f"{{row.limit_key}}-")]
                     assert len(running) <= 2, running
                 for row in claimed:
-                    Path({str(places)!r}, f"{{row.gate}}-{{row.id}}").unlink()
+                    Path({str(running_files)!r}, f"{{row.limit_key}}-{{row.id}}").unlink()
                 await store.settle([success(row, now) for row in claimed])
                 empty = 0 if claimed else empty + 1
         """.replace("success(row, now)", "success(row, row.due_at)")
@@ -301,8 +355,9 @@ class TestProcesses:
         listed = await store.list_jobs(JobFilter(TENANT), 1_000)
         assert Counter(found.state for found in listed) == {State.SUCCEEDED: number}
 
-    def test_d5_full_disk(self, path: Path) -> None:
-        """Nothing acknowledged is lost, nothing is half-written, small things fit where large ones do not, and room helps."""
+    def test_full_disk_loses_nothing(self, path: Path) -> None:
+        """No acknowledged job is lost, none is stored by halves, small batches still fit, and the store goes
+        on when there is room."""
         body = """
             now = await store.time()
             kept = await add(store, job(now))
@@ -312,19 +367,21 @@ class TestProcesses:
             try:
                 await store.add_jobs(refused)
             except StoreFull as full:
-                assert str(store._path) in str(full)
+                assert str(store.path) in str(full)
             else:
-                raise AssertionError("nothing was refused")
-            large, small = await asyncio.gather(store.add_jobs(refused), store.add_jobs([job(now)]), return_exceptions=True)
+                raise AssertionError("no batch was refused")
+            large, small = await asyncio.gather(
+                store.add_jobs(refused), store.add_jobs([job(now)]), return_exceptions=True
+            )
             assert isinstance(large, StoreFull), large
             assert len(small) == 1, small
-            assert [count.pending for count in await store.count_jobs()] == [2]
+            assert [count.pending for count in (await live_counts(store)).values()] == [2]
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             assert len(await store.add_jobs(refused)) == 2_000
-            assert [count.pending for count in await store.count_jobs()] == [2_002]
+            assert [count.pending for count in (await live_counts(store)).values()] == [2_002]
         """
         with script(path, body) as process:
-            assert process.wait(PATIENCE) == 0
+            assert process.wait(TIMEOUT_SECONDS) == 0
         assert _integrity(path) == "ok"
 
 
@@ -334,8 +391,10 @@ from pathlib import Path
 from duetime.errors import StoreError, StoreFull
 from duetime.model.lease import NodeId
 from duetime.stores.sqlite import SqliteStore
-from duetime.store import MarkReply, Note
-from duetime.testing.conformance.drafts import add, bound, job, jobs, joined, loss, new_id, request, success
+from duetime.store import AttemptUpdate, OfDeadNodes, OfNode, OnceReply
+from duetime.testing.conformance.drafts import (
+    add, job, jobs, joined, live_counts, loss, new_id, request, settle, success
+)
 
 async def main():
     store = SqliteStore(Path(sys.argv[1]))
@@ -348,11 +407,12 @@ asyncio.run(main())
 
 async def settled_elsewhere(path: Path, claimed: Claimed) -> None:
     body = f"""
-        [row] = [row for row in await store.held(NodeId({claimed_by(path, claimed)})) if str(row.id) == "{claimed.id}"]
+        running = await store.running_jobs(OfNode(NodeId({claimed_by(path, claimed)})), 100)
+        [row] = [row for row in running if str(row.id) == "{claimed.id}"]
         await store.settle([success(row, await store.time())])
     """
     with script(path, body) as process:
-        assert await asyncio.to_thread(process.wait, PATIENCE) == 0
+        assert await asyncio.to_thread(process.wait, TIMEOUT_SECONDS) == 0
 
 
 def claimed_by(path: Path, claimed: Claimed) -> int:
@@ -373,22 +433,24 @@ class Script(subprocess.Popen[str]):
 def script(path: Path, body: str) -> Script:
     """Another process that opens the same file and runs these lines."""
     text = SCRIPT.format(body=textwrap.indent(textwrap.dedent(body).strip(), "    "))
-    return Script([sys.executable, "-c", text, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return Script(
+        [sys.executable, "-c", text, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def read_line(process: Script) -> str:
     assert process.stdout is not None
     line = process.stdout.readline()
-    assert line, "the process ended before it said anything"
+    assert line, "the process ended without output"
     return line
 
 
 def read_rest(process: Script) -> str:
-    """The complete lines it said before its end."""
+    """The complete lines it printed before its end."""
     assert process.stdout is not None
     with process:
         rest = process.stdout.read()
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT_SECONDS)
     return rest[: rest.rfind("\n") + 1]
 
 

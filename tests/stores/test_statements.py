@@ -21,15 +21,22 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_statements_by_their_names(package: str) -> None:
-    Path("one.sql").write_text("-- About all of them.\n\n-- name: first\n-- What it does.\nSELECT 1;\n\n-- name: second\nSELECT 2\n")
+    Path("one.sql").write_text(
+        "-- About all of them.\n\n-- name: first\n-- What it does.\nSELECT 1;\n\n-- name: second\nSELECT 2\n"
+    )
     assert load(package, "sql") == {"first": "SELECT 1", "second": "SELECT 2"}
 
 
 def test_columns_stand_where_they_are_named(package: str) -> None:
-    Path("a.sql").write_text("-- name: copy\nINSERT INTO kept ({all}) SELECT {j.all}, {few} FROM jobs j WHERE x = '{}'\n")
-    Path("columns.sql").write_text("-- columns: few\n-- What is short.\nid, name\n\n-- columns: all\n{few},\nstate\n")
+    Path("a.sql").write_text(
+        "-- name: copy\nINSERT INTO kept ({all}) SELECT {j.all}, {few} FROM jobs j WHERE x = '{}'\n"
+    )
+    Path("columns.sql").write_text(
+        "-- columns: few\n-- What is short.\nid, name\n\n-- columns: all\n{few},\nstate\n"
+    )
     assert load(package, "sql") == {
-        "copy": "INSERT INTO kept (id, name, state) SELECT j.id, j.name, j.state, id, name FROM jobs j WHERE x = '{}'"
+        "copy": "INSERT INTO kept (id, name, state) "
+        "SELECT j.id, j.name, j.state, id, name FROM jobs j WHERE x = '{}'"
     }
 
 

@@ -1,4 +1,4 @@
-"""A page of the browser that is strict: an error of the script, or a breach of the content policy, fails the test that saw it."""
+"""Chromium, and a browser page that fails the test on any script error or content policy violation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 from tests.servers.debian import program
 
 ZONE = "Europe/Berlin"
-PATIENCE = 60_000  # milliseconds: two busy cores
-FAULTS = ("Content Security Policy", "Uncaught", "Each child in a list", "Maximum update depth")
+TIMEOUT = 60_000  # milliseconds; enough for a busy machine
+ERRORS = ("Content Security Policy", "Uncaught", "Each child in a list", "Maximum update depth")
 
 
 @asynccontextmanager
@@ -34,17 +34,19 @@ async def chromium(folder: Path) -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def strict_page(browser: Browser, **options: Any) -> AsyncIterator[Page]:
-    context = await browser.new_context(**{"timezone_id": ZONE, "locale": "en-GB", "viewport": {"width": 1360, "height": 860}, **options})
-    context.set_default_timeout(PATIENCE)
-    faults: list[str] = []
+    context = await browser.new_context(
+        **{"timezone_id": ZONE, "locale": "en-GB", "viewport": {"width": 1360, "height": 860}, **options}
+    )
+    context.set_default_timeout(TIMEOUT)
+    errors: list[str] = []
 
-    def heard(message: ConsoleMessage) -> None:
-        if any(fault in message.text for fault in FAULTS):
-            faults.append(message.text)
+    def on_console(message: ConsoleMessage) -> None:
+        if any(error in message.text for error in ERRORS):
+            errors.append(message.text)
 
     page = await context.new_page()
-    page.on("console", heard)
-    page.on("pageerror", lambda problem: faults.append(str(problem)))
+    page.on("console", on_console)
+    page.on("pageerror", lambda error: errors.append(str(error)))
     yield page
     await context.close()
-    assert not faults, faults
+    assert not errors, errors

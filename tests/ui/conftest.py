@@ -1,4 +1,4 @@
-"""One browser and one service for the session of each worker; a page of its own for each test."""
+"""One browser and one service per test worker, and a new page for each test."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.ui.browser import PATIENCE, chromium, strict_page
+from tests.ui.browser import TIMEOUT, chromium, strict_page
 from tests.ui.site import Site
 
 
 @pytest.fixture(scope="session")
 async def browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Browser]:
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=TIMEOUT)
     async with chromium(tmp_path_factory.mktemp("chromium")) as found:
         yield found
 

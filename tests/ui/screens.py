@@ -1,10 +1,25 @@
-"""Page objects: what a person does on a page, in one word each."""
+"""Page objects: the elements of each page and the actions of a user."""
 
 from __future__ import annotations
 
 from playwright.async_api import Locator, Page, expect
 
 from tests.ui.site import Site
+
+# Every page, and an unknown one.
+PATHS = (
+    "/",
+    "/schedules",
+    "/schedules/new",
+    "/jobs",
+    "/jobs/new",
+    "/calendar",
+    "/dead",
+    "/queues",
+    "/nodes",
+    "/keys",
+    "/nowhere",
+)
 
 
 class Screen:
@@ -19,7 +34,7 @@ class Screen:
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
 
-    async def told(self, text: str) -> None:
+    async def sees_message(self, text: str) -> None:
         await expect(self.page.get_by_role("status").filter(has_text=text).first).to_be_visible()
 
     @property
@@ -39,8 +54,8 @@ class Schedules(Screen):
     def search(self) -> Locator:
         return self.page.get_by_label("Search schedules by name")
 
-    async def choose_all(self) -> None:
-        await self.page.get_by_label("Select all that match").check()
+    async def select_all(self) -> None:
+        await self.page.get_by_label("Select all matches").check()
 
 
 class Editor(Screen):
@@ -67,7 +82,7 @@ class Editor(Screen):
     async def save(self) -> None:
         await self.button("Review and save").click()
         await self.dialog.get_by_role("button", name="Save").click()
-        await self.told("is saved")
+        await self.sees_message("saved")
 
 
 class Jobs(Screen):
@@ -79,4 +94,8 @@ class Jobs(Screen):
         await expect(self.page.get_by_role("heading", level=1)).to_contain_text(name)
 
     def fact(self, name: str) -> Locator:
-        return self.page.locator("dl > div").filter(has=self.page.locator("dt").get_by_text(name, exact=True)).locator("dd")
+        return (
+            self.page.locator("dl > div")
+            .filter(has=self.page.locator("dt").get_by_text(name, exact=True))
+            .locator("dd")
+        )

@@ -1,7 +1,8 @@
-"""The service of a test, asked as programs do: to prepare what a page shows, and to see what a page did."""
+"""The service of a test, with API calls that prepare data and check the effect of the UI."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +16,7 @@ TASKS = "tests.ui.tasks:app"
 
 
 class Site:
-    """`duetime serve` on a SQLite file; `restart` brings it back on the same port."""
+    """`duetime serve` on a SQLite file; `restart` starts it again on the same port."""
 
     def __init__(self, folder: Path, *options: str, app: str = TASKS) -> None:
         self._folder = folder
@@ -27,7 +28,9 @@ class Site:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
     @property
@@ -46,19 +49,36 @@ class Site:
 
     def _start(self, *options: str) -> Service:
         self._starts += 1
-        environment = {"PYTHONPATH": str(ROOT)}
-        return Service(self.store, self._folder / f"serve-{self._starts}.log", *self._options, *options, environment=environment)
+        environment = {
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+        }  # the code of this checkout
+        return Service(
+            self.store,
+            self._folder / f"serve-{self._starts}.log",
+            *self._options,
+            *options,
+            environment=environment,
+        )
 
-    def ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
+    def request(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        answer = httpx.request(method, f"{self.address}/api/v1{path}", json=body, headers=headers, timeout=30)
-        assert answer.is_success, answer.text
-        return answer.json() if answer.content else None
+        response = httpx.request(
+            method, f"{self.address}/api/v1{path}", json=body, headers=headers, timeout=30
+        )
+        assert response.is_success, response.text
+        return response.json() if response.content else None
 
     def add_schedule(self, name: str, **fields: Any) -> Any:
-        wanted = {"name": name, "when": {"cron": "0 4 1 1 *", "tz": "Europe/Berlin"}, "target": {"type": "task", "name": "greet"}, **fields}
-        return self.ask("POST", "/schedules", wanted)
+        body = {
+            "name": name,
+            "when": {"cron": "0 4 1 1 *", "tz": "Europe/Berlin"},
+            "target": {"type": "task", "name": "greet"},
+            **fields,
+        }
+        return self.request("POST", "/schedules", body)
 
     def submit(self, task: str, **fields: Any) -> str:
-        job_id: str = self.ask("POST", "/jobs", {"target": {"type": "task", "name": task}, **fields})["id"]
+        job_id: str = self.request("POST", "/jobs", {"target": {"type": "task", "name": task}, **fields})[
+            "id"
+        ]
         return job_id

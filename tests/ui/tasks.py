@@ -1,4 +1,4 @@
-"""What the nodes of these tests run."""
+"""The tasks of the test service."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import duetime as dt
 
-app = dt.App("memory://")  # the command line names another store
+app = dt.App("memory://")  # the command line sets another store
 
 
 @app.task("greet", queue="people")
 async def greet(ctx: dt.Context, name: str = "world") -> dict[str, Any]:
-    """Succeeds at once."""
+    """Succeeds immediately."""
     return {"hello": name}
 
 
@@ -23,15 +23,15 @@ async def endless(ctx: dt.Context) -> None:
     await asyncio.Event().wait()
 
 
-@app.task("loud", retry=dt.Retry(max_attempts=1))
-async def loud(ctx: dt.Context, text: str) -> None:
-    """Fails with the words it was given."""
+@app.task("failing", retry=dt.Retry(max_attempts=1))
+async def failing(ctx: dt.Context, text: str) -> None:
+    """Fails with the given text."""
     raise ValueError(text)
 
 
 @app.task("fragile", retry=dt.Retry(max_attempts=1))
 async def fragile(ctx: dt.Context, number: int = 0) -> int:
-    """Fails for good while its number is negative."""
+    """Fails if the number is negative."""
     if number < 0:
         raise ValueError("the number is negative")
     return number

@@ -1,4 +1,4 @@
-"""What the canvas of a chart shows: every figure of the legend, and nothing that was not measured."""
+"""The charts draw every measured value, and gaps where there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.ui.site import Site
 pytestmark = pytest.mark.slow
 
 OUTCOMES = ("succeeded", "retried", "dead", "cancelled", "skipped")
-# Runs of neighbouring columns of the canvas with a pixel that is not grey; axes, grid and their texts are.
+# The widths of runs of canvas columns that have a coloured pixel. Axes, grid and labels are grey.
 COLOURED = """canvas => {
   const { width, height } = canvas;
   const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
@@ -31,42 +31,46 @@ COLOURED = """canvas => {
 
 
 async def widths(page: Page, site: Site, chart: str, busy: set[int]) -> list[int]:
-    """How wide is what is drawn, piece by piece, when jobs ran in these minutes of the hour only."""
+    """The widths of the drawn shapes, from left to right, if jobs ran only in these minutes of the hour."""
 
-    async def answer(route: Route) -> None:
+    async def respond(route: Route) -> None:
         stats = await (await route.fetch()).json()
         for minute, point in enumerate(stats["series"]):
-            point.update(figures(minute in busy))
+            point.update(stats_point(minute in busy))
         await route.fulfill(json=stats)
 
-    await page.route("**/api/v1/stats?since=1h*", answer)
+    await page.route("**/api/v1/stats?since=1h*", respond)
     await Screen(page, site).open("/")
     canvas = page.get_by_role("img", name=chart).locator("canvas")
     await expect(canvas).to_be_visible()
     await page.wait_for_function(f"canvas => ({COLOURED})(canvas).length", arg=await canvas.element_handle())
     drawn: list[int] = await canvas.evaluate(COLOURED)
-    await page.unroute_all(behavior="wait")  # an answer under way must not outlive the page
+    await page.unroute_all(behavior="wait")  # no response may be pending when the page closes
     return drawn
 
 
-def figures(busy: bool) -> dict[str, Any]:
-    lateness = {"lateness_p50_ms": 12.0, "lateness_p99_ms": 30.0} if busy else {"lateness_p50_ms": None, "lateness_p99_ms": None}
+def stats_point(busy: bool) -> dict[str, Any]:
+    lateness = (
+        {"lateness_p50_ms": 12.0, "lateness_p99_ms": 30.0}
+        if busy
+        else {"lateness_p50_ms": None, "lateness_p99_ms": None}
+    )
     return {**dict.fromkeys(OUTCOMES, 0), "succeeded": 5 if busy else 0, **lateness}
 
 
-async def test_the_lateness_of_a_single_minute_is_a_dot(page: Page, site: Site) -> None:
-    (dot,) = await widths(page, site, "How late jobs start", {60})
+async def test_lateness_of_a_single_minute_is_a_dot(page: Page, site: Site) -> None:
+    (dot,) = await widths(page, site, "Lateness of job starts", {60})
     assert 4 <= dot <= 12
 
 
-async def test_minutes_without_jobs_are_gaps_and_lone_minutes_between_them_dots(page: Page, site: Site) -> None:
-    lone, line, last = await widths(page, site, "How late jobs start", {10, *range(20, 40), 50})
-    assert 4 <= lone <= 12
+async def test_minutes_without_jobs_are_gaps_in_the_lateness_chart(page: Page, site: Site) -> None:
+    single, line, last = await widths(page, site, "Lateness of job starts", {10, *range(20, 40), 50})
+    assert 4 <= single <= 12
     assert 4 <= last <= 12
-    assert line > 5 * lone
+    assert line > 5 * single
 
 
-async def test_the_bars_of_the_first_and_the_last_minute_are_as_wide_as_others(page: Page, site: Site) -> None:
+async def test_bars_of_first_and_last_minute_have_full_width(page: Page, site: Site) -> None:
     first, middle, last = await widths(page, site, "Jobs by outcome", {0, 30, 60})
     assert abs(first - middle) <= 1
     assert abs(last - middle) <= 1

@@ -1,4 +1,4 @@
-"""How the files of the UI leave the house: cached, compressed, under a strict policy, below any path."""
+"""The service sends the files of the UI cached, compressed and with a strict content policy."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def client(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(folder) as made:
-        yield made
+    async with client_of(folder) as opened:
+        yield opened
 
 
 def client_of(folder: Path) -> httpx.AsyncClient:
@@ -40,15 +40,23 @@ def client_of(folder: Path) -> httpx.AsyncClient:
 
 @pytest.mark.parametrize(
     ("path", "base"),
-    [("/ui/", "./"), ("/ui/schedules", "./"), ("/ui/schedules/new", "../"), ("/ui/schedules/a%2Fb", "../"), ("/ui/a/b/c", "../../")],
+    [
+        ("/ui/", "./"),
+        ("/ui/schedules", "./"),
+        ("/ui/schedules/new", "../"),
+        ("/ui/schedules/a%2Fb", "../"),
+        ("/ui/a/b/c", "../../"),
+    ],
 )
-async def test_every_address_is_the_page_with_its_base_as_seen_from_there(client: httpx.AsyncClient, path: str, base: str) -> None:
-    answer = await client.get(path)
-    assert answer.status_code == 200
-    assert f'<base href="{base}" />' in answer.text
+async def test_every_path_returns_the_page_with_its_relative_base(
+    client: httpx.AsyncClient, path: str, base: str
+) -> None:
+    response = await client.get(path)
+    assert response.status_code == 200
+    assert f'<base href="{base}" />' in response.text
 
 
-async def test_the_policy_allows_own_scripts_and_marked_styles_only(client: httpx.AsyncClient) -> None:
+async def test_content_policy_allows_only_own_scripts_and_nonce_styles(client: httpx.AsyncClient) -> None:
     first, second = [await client.get("/ui/") for _ in range(2)]
     policy = first.headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; script-src 'self';")
@@ -56,40 +64,42 @@ async def test_the_policy_allows_own_scripts_and_marked_styles_only(client: http
     nonce = re.search("style-src 'self' 'nonce-([^']+)'", policy)
     assert nonce is not None
     assert f'content="{nonce[1]}"' in first.text
-    assert nonce[1] not in second.text, "each page has a mark of its own"
+    assert nonce[1] not in second.text, "each response has its own nonce"
 
 
-async def test_assets_are_kept_for_ever_and_travel_compressed(client: httpx.AsyncClient) -> None:
-    answer = await client.get("/ui/assets/index-abc.js", headers={"accept-encoding": "gzip"})
-    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
-    assert answer.headers["content-encoding"] == "gzip"
-    assert answer.headers["content-type"].startswith("text/javascript")
-    assert answer.text == "let one = 1;"
+async def test_assets_are_immutable_and_compressed(client: httpx.AsyncClient) -> None:
+    response = await client.get("/ui/assets/index-abc.js", headers={"accept-encoding": "gzip"})
+    assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert response.headers["content-encoding"] == "gzip"
+    assert response.headers["content-type"].startswith("text/javascript")
+    assert response.text == "let one = 1;"
     plain = await client.get("/ui/assets/index-abc.js", headers={"accept-encoding": "identity"})
     assert "content-encoding" not in plain.headers
     same = await client.get("/ui/assets/index-abc.js", headers={"if-none-match": plain.headers["etag"]})
     assert (same.status_code, same.content) == (304, b"")
 
 
-@pytest.mark.parametrize("path", ["/ui/assets/gone-123.js", "/ui/assets/..%2F..%2Foutside.js", "/ui/assets/../../outside.js"])
-async def test_what_is_no_asset_is_not_there(client: httpx.AsyncClient, path: str) -> None:
-    answer = await client.get(path)
-    assert "outside" not in answer.text.replace("/outside", "")
-    assert answer.status_code in {200, 404}
+@pytest.mark.parametrize(
+    "path", ["/ui/assets/gone-123.js", "/ui/assets/..%2F..%2Foutside.js", "/ui/assets/../../outside.js"]
+)
+async def test_path_outside_the_assets_is_not_served(client: httpx.AsyncClient, path: str) -> None:
+    response = await client.get(path)
+    assert "outside" not in response.text.replace("/outside", "")
+    assert response.status_code in {200, 404}
 
 
-async def test_hidden_files_are_no_part_of_it(client: httpx.AsyncClient) -> None:
+async def test_hidden_file_is_not_served(client: httpx.AsyncClient) -> None:
     assert "secret" not in (await client.get("/ui/.stamp")).text
 
 
 @pytest.mark.parametrize("path", ["/", "/ui"])
-async def test_the_front_door_leads_to_the_ui_below_any_path(client: httpx.AsyncClient, path: str) -> None:
-    answer = await client.get(path)
-    assert (answer.status_code, answer.headers["location"]) == (307, "ui/")
+async def test_root_redirects_to_the_ui_below_any_path(client: httpx.AsyncClient, path: str) -> None:
+    response = await client.get(path)
+    assert (response.status_code, response.headers["location"]) == (307, "ui/")
 
 
-async def test_an_installation_without_the_ui_says_so(tmp_path: Path) -> None:
+async def test_missing_ui_build_is_reported(tmp_path: Path) -> None:
     async with client_of(tmp_path) as client:
-        answer = await client.get("/ui/")
-    assert answer.status_code == 503
-    assert "make ui" in answer.text
+        response = await client.get("/ui/")
+    assert response.status_code == 503
+    assert "make ui" in response.text

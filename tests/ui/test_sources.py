@@ -1,4 +1,4 @@
-"""UI and API cannot drift apart, and what is locked can be installed anywhere."""
+"""The UI matches the API, and its locked packages can be installed on every platform."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from tools.ui_types import FILE, document, text_of, type_of
 LOCK = json.loads((ROOT / "ui" / "package-lock.json").read_text())
 
 
-def test_the_types_of_the_ui_are_those_of_the_api() -> None:
+def test_ui_types_match_the_api() -> None:
     assert FILE.read_text() == text_of(document()), "run `make ui`"
 
 
-def test_types_are_read_from_schemas() -> None:
-    assert type_of({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}) == "Array<number | null>"
+def test_json_schema_becomes_a_typescript_type() -> None:
+    assert (
+        type_of({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}})
+        == "Array<number | null>"
+    )
     closed = {
         "type": "object",
         "additionalProperties": False,
@@ -26,24 +29,29 @@ def test_types_are_read_from_schemas() -> None:
         "properties": {"a": {"const": "x"}, "b-c": {"$ref": "#/d/E"}},
     }
     assert type_of(closed) == '{ a: "x"; "b-c"?: E }'
-    assert type_of({"type": "object", "additionalProperties": {"type": "string"}}) == "{ [key: string]: string }"
+    assert (
+        type_of({"type": "object", "additionalProperties": {"type": "string"}}) == "{ [key: string]: string }"
+    )
 
 
-def test_the_lock_names_no_registry() -> None:
+def test_package_lock_names_no_registry() -> None:
     assert not [name for name, package in LOCK["packages"].items() if "resolved" in package]
 
 
-def test_every_locked_package_is_held_to_its_content() -> None:
+def test_every_locked_package_has_a_checksum() -> None:
     assert not [name for name, package in LOCK["packages"].items() if name and "integrity" not in package]
 
 
-def test_the_lock_has_the_binaries_of_every_usual_platform() -> None:
-    families = Counter(re.sub(r"(@[^/]+/)?([a-z]+).*", r"\1\2", name.removeprefix("node_modules/")) for name in LOCK["packages"])
+def test_package_lock_has_the_binaries_of_every_platform() -> None:
+    families = Counter(
+        re.sub(r"(@[^/]+/)?([a-z]+).*", r"\1\2", name.removeprefix("node_modules/"))
+        for name in LOCK["packages"]
+    )
     assert families["@rolldown/binding"] >= 12
     assert families["lightningcss"] >= 10
     assert families["@oxlint/binding"] >= 12
     assert families["@typescript/typescript"] >= 12
 
 
-def test_what_is_built_comes_from_these_sources() -> None:
+def test_built_ui_is_current() -> None:
     assert Interface().is_current(), "run `make ui`"

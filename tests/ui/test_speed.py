@@ -1,4 +1,4 @@
-"""First load, and a table of ten thousand schedules: measured, printed, and held to a limit."""
+"""Limits for the first load and for a table of ten thousand schedules. The measured values are printed."""
 
 from __future__ import annotations
 
@@ -18,47 +18,53 @@ from tests.ui.site import ROOT, Site
 
 pytestmark = pytest.mark.slow
 
-MANY = 10_000
-LARGEST_LOAD = 400_000  # bytes, compressed as they travel
-LONGEST_TASK = 100  # milliseconds of work during which the page answers nobody: what is aimed at, and reported
-HOPELESS = 5 * LONGEST_TASK  # no machine is that slow: the table draws all of its rows
+ROWS = 10_000
+FILE_SIZES = """performance.getEntriesByType('resource')
+  .filter((file) => !file.name.includes('/api/'))
+  .map((file) => file.transferSize)"""
+MAX_LOAD = 400_000  # bytes, compressed
+TARGET_TASK = 100  # milliseconds that the page may block; only printed
+MAX_TASK = 5 * TARGET_TASK  # reached only if the table renders all of its rows
 
 
-async def test_the_first_load_is_small(browser: Browser, site: Site) -> None:
+async def test_first_load_is_small(browser: Browser, site: Site) -> None:
     async with strict_page(browser) as page:
         await page.goto(f"{site.ui}/")
         await expect(page.get_by_role("img", name="Jobs by outcome")).to_be_visible()
-        sizes = "performance.getEntriesByType('resource').filter((one) => !one.name.includes('/api/')).map((one) => one.transferSize)"
-        total = sum(await page.evaluate(sizes))
+        total = sum(await page.evaluate(FILE_SIZES))
     sys.stdout.write(f"first load of the overview with its charts: {total:,} bytes\n")
-    assert 50_000 < total < LARGEST_LOAD
+    assert 50_000 < total < MAX_LOAD
 
 
 @pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with Site(tmp_path_factory.mktemp("crowded")) as site:
-        fill = "import asyncio, sys; from tests.ui.crowd import fill; asyncio.run(fill(sys.argv[1], int(sys.argv[2])))"
-        subprocess.run([sys.executable, "-c", fill, site.store, str(MANY)], cwd=ROOT, check=True)
+def large_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with Site(tmp_path_factory.mktemp("large")) as site:
+        command = [sys.executable, "-m", "tests.ui.many_schedules", site.store, str(ROWS)]
+        subprocess.run(command, cwd=ROOT, check=True)
         yield site
 
 
 @pytest.mark.timeout(300)
-async def test_ten_thousand_schedules_scroll_and_filter_without_a_long_task(browser: Browser, page: Page, crowded: Site) -> None:
-    schedules = Schedules(page, crowded)
+async def test_ten_thousand_schedules_scroll_and_filter_without_blocking(
+    browser: Browser, page: Page, large_site: Site
+) -> None:
+    schedules = Schedules(page, large_site)
     await schedules.open("/schedules")
-    await expect(page.get_by_text("10,000 in all")).to_be_visible()
-    await expect(schedules.row("crowd-00000")).to_be_visible()
+    await expect(page.get_by_text("10,000 total")).to_be_visible()
+    await expect(schedules.row("many-00000")).to_be_visible()
     async with longest_task(browser, page) as scrolling:
         await scroll_to_the_end(page)
-        await expect(schedules.row(f"crowd-{MANY - 1:05}")).to_be_visible()
+        await expect(schedules.row(f"many-{ROWS - 1:05}")).to_be_visible()
     async with longest_task(browser, page) as filtering:
-        await schedules.search.press_sequentially("crowd-0777", delay=40)
-        await expect(schedules.row("crowd-07770")).to_be_visible()
-        await expect(schedules.row("crowd-00000")).to_have_count(0)
-    told = f"{scrolling.longest:.0f} ms scrolling, {filtering.longest:.0f} ms filtering (aimed at: {LONGEST_TASK})"
-    sys.stdout.write(f"longest task over {MANY:,} rows: {told}\n")
-    assert 0 < scrolling.longest < HOPELESS
-    assert 0 < filtering.longest < HOPELESS
+        await schedules.search.press_sequentially("many-0777", delay=40)
+        await expect(schedules.row("many-07770")).to_be_visible()
+        await expect(schedules.row("many-00000")).to_have_count(0)
+    summary = (
+        f"{scrolling.longest:.0f} ms scrolling, {filtering.longest:.0f} ms filtering (target: {TARGET_TASK})"
+    )
+    sys.stdout.write(f"longest task over {ROWS:,} rows: {summary}\n")
+    assert 0 < scrolling.longest < MAX_TASK
+    assert 0 < filtering.longest < MAX_TASK
 
 
 @dataclass(slots=True)
@@ -68,18 +74,24 @@ class Trace:
 
 @asynccontextmanager
 async def longest_task(browser: Browser, page: Page) -> AsyncIterator[Trace]:
-    """The processor's time of the longest task of the page's thread: what others do on this machine meanwhile does not count."""
+    """The CPU time of the longest task of the page's thread. Other load on the machine does not count."""
     trace = Trace()
     await browser.start_tracing(page=page, categories=["toplevel"])
     yield trace
     events = json.loads(await browser.stop_tracing())["traceEvents"]
-    pages = {(one["pid"], one["tid"]) for one in events if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"}
-    tasks = (one for one in events if "RunTask" in one["name"] and (one["pid"], one["tid"]) in pages)
-    trace.longest = max((one.get("tdur", 0) for one in tasks), default=0) / 1_000
+    pages = {
+        (event["pid"], event["tid"])
+        for event in events
+        if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+    }
+    tasks = (
+        event for event in events if "RunTask" in event["name"] and (event["pid"], event["tid"]) in pages
+    )
+    trace.longest = max((task.get("tdur", 0) for task in tasks), default=0) / 1_000
 
 
 async def scroll_to_the_end(page: Page) -> None:
-    """As a wheel does: some thousand pixels at a time, until nothing more comes."""
+    """Scrolls some thousand pixels at a time, as a mouse wheel does."""
     await page.get_by_role("table", name="Schedules").hover()
     await page.evaluate(
         """async () => {

@@ -27,7 +27,9 @@ def test_the_bounds_rise_by_about_a_quarter_and_those_shown_are_among_them() -> 
 
 @given(LAPSES)
 def test_as_many_are_up_to_each_bound_as_there_are(lapses: list[int]) -> None:
-    assert dict(of(lapses).up_to(FEW_BOUNDS)) == {bound: sum(lapse <= bound for lapse in lapses) for bound in FEW_BOUNDS}
+    assert dict(of(lapses).up_to(FEW_BOUNDS)) == {
+        bound: sum(lapse <= bound for lapse in lapses) for bound in FEW_BOUNDS
+    }
     assert (of(lapses).count, of(lapses).total) == (len(lapses), sum(lapses))
 
 
@@ -40,13 +42,15 @@ def test_merged_is_as_if_all_had_been_added_to_one(first: list[int], second: lis
 
 
 @given(LAPSES)
-def test_what_was_written_down_reads_the_same(lapses: list[int]) -> None:
+def test_histogram_survives_a_round_trip(lapses: list[int]) -> None:
     made = of(lapses)
     again = Histogram.from_json(made.to_json())
     assert (again.counts, again.total) == (made.counts, made.total)
 
 
-@given(st.lists(st.integers(200, BOUNDS[-1]), min_size=1, max_size=60), st.sampled_from([0.5, 0.9, 0.99, 1.0]))
+@given(
+    st.lists(st.integers(200, BOUNDS[-1]), min_size=1, max_size=60), st.sampled_from([0.5, 0.9, 0.99, 1.0])
+)
 def test_a_quantile_is_within_its_step(lapses: list[int], part: float) -> None:
     exact = sorted(lapses)[max(0, -(-int(part * 100) * len(lapses) // 100) - 1)]
     told = of(lapses).quantile(part)
@@ -54,5 +58,5 @@ def test_a_quantile_is_within_its_step(lapses: list[int], part: float) -> None:
     assert exact / 1.3 <= told <= exact * 1.3
 
 
-def test_none_have_no_quantile() -> None:
+def test_empty_histogram_has_no_quantile() -> None:
     assert Histogram().quantile(0.5) is None

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from duetime.model.attempt import trace
 from duetime.model.job import error_line
-from duetime.model.trace import trace
 
 
 def noted() -> Exception:
@@ -28,11 +28,17 @@ def unreadable() -> Exception:
     ("make", "line"),
     [
         (lambda: ValueError("no such customer"), "ValueError: no such customer"),
-        (lambda: ValueError("no such customer\n[SQL: SELECT 1]\n(Background: https://example.org)"), "ValueError: no such customer"),
+        (
+            lambda: ValueError("no such customer\n[SQL: SELECT 1]\n(Background: https://example.org)"),
+            "ValueError: no such customer",
+        ),
         (lambda: ValueError("no such customer  \n"), "ValueError: no such customer"),
         (ValueError, "ValueError"),
         (noted, "ValueError: no such customer"),
-        (lambda: ExceptionGroup("two went wrong", [ValueError("a"), KeyError("b")]), "ExceptionGroup: two went wrong (2 sub-exceptions)"),
+        (
+            lambda: ExceptionGroup("two went wrong", [ValueError("a"), KeyError("b")]),
+            "ExceptionGroup: two went wrong (2 sub-exceptions)",
+        ),
         (unreadable, "SyntaxError: invalid syntax"),
     ],
 )

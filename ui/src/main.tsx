@@ -9,13 +9,13 @@ import { Router } from 'wouter';
 import { asProblem } from './api/problem';
 import { LiveProvider } from './live/LiveProvider';
 import { Toasts } from './parts/Toasts';
-import { SessionGate } from './session/SessionGate';
+import { SessionProvider } from './session/SessionProvider';
 import { Shell } from './shell/Shell';
 import { theme } from './theme';
 
-const RETRIES = 3;
+const MAX_RETRIES = 3;
 
-// The server's policy allows only styles with this mark; scripts are files of its own.
+// The Content-Security-Policy allows only styles with this nonce, and scripts from the server's own files.
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? '';
 setNonce(nonce);
 
@@ -23,10 +23,10 @@ const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      refetchOnWindowFocus: false, // the stream of events tells what is new, unless the user has paused it,
+      refetchOnWindowFocus: false, // the event stream reports changes, unless the user has paused it
       networkMode: 'always',
-      // What the server refused stays refused; what it could not answer is asked again.
-      retry: (count, error) => count < RETRIES && [0, 429, 503].includes(asProblem(error).status),
+      // Retry only when the server was unreachable or too busy. A rejected request stays rejected.
+      retry: (count, error) => count < MAX_RETRIES && [0, 429, 503].includes(asProblem(error).status),
       retryDelay: (count) => Math.min(500 * 2 ** count, 4_000),
     },
     mutations: { networkMode: 'always' },
@@ -38,11 +38,11 @@ createRoot(document.getElementById('root')!).render(
     <QueryClientProvider client={client}>
       <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
         <Router base={new URL(document.baseURI).pathname.replace(/\/$/, '')}>
-          <SessionGate>
+          <SessionProvider>
             <LiveProvider>
               <Shell />
             </LiveProvider>
-          </SessionGate>
+          </SessionProvider>
         </Router>
         <Toasts />
       </MantineProvider>

@@ -1,1 +1,2 @@
-"""The HTTP edge: strict JSON in, problem+json out. pydantic, FastAPI and uvicorn live here and nowhere else."""
+"""The HTTP API: strict JSON in, views and problem+json out. pydantic, FastAPI and uvicorn are used only
+here."""

@@ -1,130 +1,117 @@
-"""Who asks: a tenant and what it may do. The router asks before any route does, so that a route cannot forget to."""
+"""Authentication and scopes as dependencies of routes. Every router requires a known caller, so no route can
+forget it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated
 
 from fastapi import Depends
+from pydantic import BaseModel
 from starlette.requests import Request
+from starlette.responses import Response
 
-from duetime.api.edge import Edge, edge_of
-from duetime.api.problems import Refused
+from duetime.api.caller import AuthRequest, Caller
+from duetime.api.idempotency import fingerprint
+from duetime.api.paging import Listing, PageQuery
+from duetime.api.problems import ApiProblem
+from duetime.api.state import ServiceState, state_of
+from duetime.app.services import Services
 from duetime.model.apikey import Scope
-from duetime.model.instant import Micros
-from duetime.model.job import DEFAULT_TENANT
-from duetime.model.limit import Rate
-
-__all__ = ["LOCAL", "Admin", "Asked", "Caller", "Gate", "Known", "Manager", "Operator", "Reader", "Scope", "Scraper", "Submitter"]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    tenant: str
-    scopes: frozenset[Scope]
-    key_prefix: str | None = None  # what may be shown of the key
-    name: str | None = None
-    expires_at: Micros | None = None
-    rate: Rate | None = None  # the key's own; None: that of the service
+class RequestContext:
+    """A request of a known caller."""
 
-    def may(self, scope: Scope) -> bool:
-        return scope in self.scopes or Scope.ADMIN in self.scopes
+    state: ServiceState
+    caller: Caller
+    auth: AuthRequest
+    path: str
+    view: Services  # the app, limited to the caller's tenant
 
     @property
-    def author(self) -> str | None:
-        """As whom changes are signed; None in local mode, where nobody said who they are."""
-        return None if self.key_prefix is None else f"{self.name or 'key'} ({self.key_prefix})"
+    def is_operator(self) -> bool:
+        """The caller belongs to the tenant that runs the service. Only that tenant may change what all
+        tenants share."""
+        return self.caller.tenant == self.state.app.tenant
+
+    def require_operator(self, reason: str) -> None:
+        if not self.is_operator:
+            raise ApiProblem(
+                403, "tenant_not_allowed", f"{reason}: use a key of the tenant {self.state.app.tenant!r}"
+            )
+
+    def listing(self, name: str, query: PageQuery, filters: Mapping[str, object] | None = None) -> Listing:
+        bound = (
+            query.model_dump(mode="json", exclude={"limit", "cursor"}) if filters is None else dict(filters)
+        )
+        return Listing(self.state.cursors, self.caller.tenant, name, bound, query)
+
+    async def once(
+        self, work: Callable[[Services], Awaitable[Response]], body: BaseModel | None = None
+    ) -> Response:
+        """Do the work once for each Idempotency-Key; `work` gets the view to use."""
+        key = self.auth.headers.get("idempotency-key")
+        if key is None:
+            return await work(self.view)
+        request = fingerprint(self.auth.method, self.path, body)
+        return await self.state.idempotency.once(self.view, key, request, work)
 
 
-LOCAL = Caller(DEFAULT_TENANT, frozenset(Scope))
+def auth_request_of(request: Request) -> AuthRequest:
+    return AuthRequest(
+        request.method, request.headers, None if request.client is None else request.client.host
+    )
 
 
-class Asked(NamedTuple):
-    """What a gate goes by."""
-
-    method: str
-    headers: Mapping[str, str]
-    peer: str | None  # the address at the other end of the connection; None for a Unix socket
+async def authenticate(state: ServiceState, request: AuthRequest, path: str) -> RequestContext:
+    caller = await state.authenticator.authenticate(request)
+    state.rate_limit.spend(caller)
+    return RequestContext(state, caller, request, path, state.view(caller))
 
 
-class Gate(Protocol):
-    """Tells who asks; raises Refused(401) for whom it does not know."""
-
-    local: bool  # nobody shows a key: whoever reaches the service may do everything
-
-    async def admit(self, asked: Asked) -> Caller: ...
-
-
-def asked_by(request: Request) -> Asked:
-    return Asked(request.method, request.headers, None if request.client is None else request.client.host)
+async def known_caller(request: Request) -> RequestContext:
+    """The context of the request, made once for all dependencies of a route."""
+    context: RequestContext | None = getattr(request.state, "context", None)
+    if context is None:
+        context = await authenticate(state_of(request), auth_request_of(request), request.url.path)
+        request.state.context = context
+    return context
 
 
-async def admit(edge: Edge, asked: Asked, scope: Scope) -> Caller:
-    caller = await edge.gate.admit(asked)
-    edge.rate_limit.spend(caller)
-    return _allowed(caller, scope)
+def require_scope(context: RequestContext, scope: Scope) -> RequestContext:
+    if not context.caller.may(scope):
+        raise ApiProblem(
+            403, "scope_missing", f"the key lacks the scope {scope.value!r}: use a key that has it"
+        )
+    return context
 
 
-async def anyone_known(request: Request) -> Caller:
-    """At the router: every route below it is closed to whom the gate does not know."""
-    caller: Caller | None = getattr(request.state, "caller", None)
-    if caller is None:
-        edge = edge_of(request)
-        caller = request.state.caller = await edge.gate.admit(asked_by(request))
-        edge.rate_limit.spend(caller)
-    return caller
+def _with(scope: Scope) -> Callable[[Request], Awaitable[RequestContext]]:
+    async def dependency(request: Request) -> RequestContext:
+        return require_scope(await known_caller(request), scope)
+
+    return dependency
 
 
-async def admitted(request: Request, scope: Scope) -> Caller:
-    return _allowed(await anyone_known(request), scope)
-
-
-def _allowed(caller: Caller, scope: Scope) -> Caller:
-    if not caller.may(scope):
-        raise Refused(403, "scope_missing", f"the key lacks the scope {scope.value!r}: use one that has it")
-    return caller
-
-
-def at_home(edge: Edge, caller: Caller) -> bool:
-    """Whether the caller belongs to the tenant that runs the service: what all tenants share is its alone to change."""
-    return caller.tenant == edge.app.tenant
-
-
-async def _reader(request: Request) -> Caller:
-    return await admitted(request, Scope.READ)
-
-
-async def _submitter(request: Request) -> Caller:
-    return await admitted(request, Scope.SUBMIT)
-
-
-async def _manager(request: Request) -> Caller:
-    return await admitted(request, Scope.MANAGE)
-
-
-async def _admin(request: Request) -> Caller:
-    return await admitted(request, Scope.ADMIN)
-
-
-async def _operator(request: Request) -> Caller:
-    caller = await admitted(request, Scope.MANAGE)
-    edge = edge_of(request)
-    if not at_home(edge, caller):
-        raise Refused(403, "tenant_not_allowed", f"all tenants share this: only keys of the tenant {edge.app.tenant!r} may change it")
-    return caller
+async def _operator(request: Request) -> RequestContext:
+    context = require_scope(await known_caller(request), Scope.MANAGE)
+    context.require_operator("all tenants share queues")
+    return context
 
 
 async def _scraper(request: Request) -> None:
-    """For /metrics: whoever may read, unless the operator lets everybody in."""
-    if not edge_of(request).settings.open_metrics:
-        await admitted(request, Scope.READ)
+    """For /metrics: a caller of the operator's tenant that may read, unless the settings open it for all."""
+    if not state_of(request).settings.open_metrics:
+        require_scope(await known_caller(request), Scope.READ).require_operator("metrics include all tenants")
 
 
-Known = Annotated[Caller, Depends(anyone_known)]
-Reader = Annotated[Caller, Depends(_reader)]
-Submitter = Annotated[Caller, Depends(_submitter)]
-Manager = Annotated[Caller, Depends(_manager)]
-Operator = Annotated[Caller, Depends(_operator)]
-Admin = Annotated[Caller, Depends(_admin)]
+Known = Annotated[RequestContext, Depends(known_caller)]
+Reader = Annotated[RequestContext, Depends(_with(Scope.READ))]
+Submitter = Annotated[RequestContext, Depends(_with(Scope.SUBMIT))]
+Manager = Annotated[RequestContext, Depends(_with(Scope.MANAGE))]
+Operator = Annotated[RequestContext, Depends(_operator)]
+Admin = Annotated[RequestContext, Depends(_with(Scope.ADMIN))]
 Scraper = Annotated[None, Depends(_scraper)]

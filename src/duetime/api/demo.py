@@ -1,8 +1,8 @@
-"""/demo/echo: an agent to try things with, in local mode only. It answers as its path says; what is left for later it reports by itself.
+"""/demo/echo: a sample agent for local mode. Its path selects the answer.
 
-/anything         200 with what was sent       /status/503      that status, and 202 for good: no report follows
-/flaky            503 at times, on a job's first attempt
-/slow/1.5         200 after so many seconds    /later/10        202, then a report each second and, after ten, the end
+/anything         200 with the request         /status/503      that status; after 202 no report follows
+/flaky            503 for some jobs, on the first attempt
+/slow/1.5         200 after 1.5 seconds        /later/10        202, a report each second, success after ten
 """
 
 from __future__ import annotations
@@ -14,40 +14,44 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api.auth import anyone_known
-from duetime.api.edge import edge_of
-from duetime.api.limits import LARGEST_BODY, read_body
+from duetime.api.auth import known_caller
+from duetime.api.body import MAX_BODY, read_body
 from duetime.api.routing import answer
-from duetime.app.operations import Operations
-from duetime.app.reporting import Alive, Completed
+from duetime.api.state import state_of
+from duetime.app.reports import Alive, Completed
+from duetime.app.services import Services
 from duetime.clock import pause
 from duetime.errors import DuetimeError
-from duetime.invokers.http.echo_paths import SHOWN_OF_BODY, told_by
-from duetime.model.signing import spoken_for
+from duetime.invokers.http.echo_paths import MAX_SHOWN_BODY, response_for
+from duetime.model.signing import verify_report_token
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-LONGEST_SLOW = 60.0
-LONGEST_LATER = 120
-router = APIRouter(prefix="/demo/echo", dependencies=[Depends(anyone_known)], include_in_schema=False)
-_reporting: set[asyncio.Task[None]] = set()  # a task nobody holds may vanish before its end
+MAX_SLOW = 60.0
+MAX_LATER = 120
+router = APIRouter(prefix="/demo/echo", dependencies=[Depends(known_caller)], include_in_schema=False)
+_reporting: set[asyncio.Task[None]] = set()  # asyncio keeps only weak references to tasks
 
 
 @router.api_route("/{path:path}", methods=METHODS)
 async def echo(request: Request, path: str) -> Response:
-    body = await read_body(request, LARGEST_BODY)
-    said = {"method": request.method, "path": f"/{path}", "body": body[:SHOWN_OF_BODY].decode("utf-8", "replace")}
-    status, wait = told_by(f"/{path}")
-    if path == "flaky" and _unlucky(request):
-        return answer({**said, "note": "this attempt is an unlucky one: the next will do"}, 503)
+    body = await read_body(request, MAX_BODY)
+    said = {
+        "method": request.method,
+        "path": f"/{path}",
+        "body": body[:MAX_SHOWN_BODY].decode("utf-8", "replace"),
+    }
+    status, wait = response_for(f"/{path}")
+    if path == "flaky" and _fails_first(request):
+        return answer({**said, "note": "this attempt fails on purpose: the next one succeeds"}, 503)
     kind, _, seconds = path.partition("/")
     if kind == "later":
         _report_later(request, seconds)
     if wait:
-        await pause(min(wait, LONGEST_SLOW))
+        await pause(min(wait, MAX_SLOW))
     return answer(said, status)
 
 
-def _unlucky(request: Request) -> bool:
+def _fails_first(request: Request) -> bool:
     """One job in three, on its first attempt."""
     job_id = _job_id(request)
     return job_id is not None and request.headers.get("duetime-attempt") == "1" and job_id.int % 3 == 0
@@ -61,24 +65,30 @@ def _job_id(request: Request) -> UUID | None:
 
 
 def _report_later(request: Request, seconds: str) -> None:
-    """Only for who comes with the token of an attempt, as every report."""
-    edge, job_id = edge_of(request), _job_id(request)
-    spoken = None if job_id is None else spoken_for(edge.ring, job_id, request.headers.get("duetime-report-token", ""))
+    """Only with the report token of an attempt."""
+    state, job_id = state_of(request), _job_id(request)
+    spoken = (
+        None
+        if job_id is None
+        else verify_report_token(state.ring, job_id, request.headers.get("duetime-report-token", ""))
+    )
     if job_id is None or spoken is None:
         return
-    steps = min(int(seconds), LONGEST_LATER) if seconds.isascii() and seconds.isdigit() else 10
-    task = asyncio.create_task(_work(edge.app.for_tenant(spoken.tenant), job_id, spoken.attempt, steps), name="duetime-demo")
+    steps = min(int(seconds), MAX_LATER) if seconds.isascii() and seconds.isdigit() else 10
+    task = asyncio.create_task(
+        _work(state.app.for_tenant(spoken.tenant), job_id, spoken.attempt, steps), name="duetime-demo"
+    )
     _reporting.add(task)
     task.add_done_callback(_reporting.discard)
 
 
-async def _work(view: Operations, job_id: UUID, attempt: int, steps: int) -> None:
-    """As an agent outside would, only without the way over the network. Whatever ends the attempt ends this, too."""
+async def _work(view: Services, job_id: UUID, attempt: int, steps: int) -> None:
+    """Report like an external agent, but without the network. Stops when the attempt has ended."""
     try:
         for step in range(1, steps + 1):
             await pause(1)
             progress = {"done": step, "total": steps, "note": f"page {step} of {steps}"}
-            await view.report_job(job_id, Alive(attempt, progress))
-        await view.report_job(job_id, Completed(attempt, {"pages": steps}))
+            await view.jobs.report(job_id, Alive(attempt, progress))
+        await view.jobs.report(job_id, Completed(attempt, {"pages": steps}))
     except DuetimeError:
         return

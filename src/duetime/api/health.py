@@ -1,72 +1,72 @@
-"""Alive and ready. Alive says that this process answers; ready, that it can do its work, and if not, why."""
+"""Health checks. /healthz: this process answers. /readyz: it can do its work; if not, why."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api.edge import Edge, edge_of
-from duetime.api.problems import RETRY_AFTER, Refused
+from duetime.api.problems import RETRY_AFTER, ApiProblem
 from duetime.api.routing import PROBLEM, answer
-from duetime.app.health import WITHIN
+from duetime.api.state import ServiceState, state_of
+from duetime.app.health import NO_RESPONSE, STORE_TIMEOUT
 from duetime.clock import wall_micros
 from duetime.errors import DuetimeError
 from duetime.model.instant import SECOND, Micros
 from duetime.store import Store
 from duetime.version import VERSION
 
-MOST_SKEW = 5 * SECOND
+MAX_SKEW = 5 * SECOND
 router = APIRouter(tags=["health"])
 
 
-class HealthOut(BaseModel):
-    model_config = ConfigDict(title="Health", extra="forbid")
+@dataclass(frozen=True, slots=True)
+class HealthView:
     status: str
     version: str
 
 
-@router.get("/healthz", response_model=HealthOut, summary="This process answers")
+@router.get("/healthz", response_model=HealthView, summary="This process answers")
 async def alive() -> Response:
-    return answer({"status": "ok", "version": VERSION})
+    return answer(HealthView("ok", VERSION))
 
 
 @router.get(
     "/readyz",
-    response_model=HealthOut,
-    summary="Store, node, clock and event loop are fit for work, and nobody has told this process to stop",
+    response_model=HealthView,
+    summary="Store, node, clock and event loop work, and the process is not stopping",
     responses={503: {"description": "Not ready.", **PROBLEM}},
 )
 async def ready(request: Request) -> Response:
-    trouble = await _trouble(edge_of(request))
+    trouble = await _trouble(state_of(request))
     if trouble is not None:
-        raise Refused(503, "not_ready", trouble, None, {"Retry-After": RETRY_AFTER})
-    return answer({"status": "ready", "version": VERSION})
+        raise ApiProblem(503, "not_ready", trouble, None, {"Retry-After": RETRY_AFTER})
+    return answer(HealthView("ready", VERSION))
 
 
-async def _trouble(edge: Edge) -> str | None:
-    if edge.stopping:
+async def _trouble(state: ServiceState) -> str | None:
+    if state.stopping:
         return "the service is stopping"
-    return edge.pulse.trouble() or await edge.health.trouble() or await _clock_trouble(edge.app.store)
+    return state.loop_lag.trouble() or await state.health.trouble() or await _clock_trouble(state.app.store)
 
 
 async def _clock_trouble(store: Store) -> str | None:
     try:
-        async with asyncio.timeout(WITHIN):
+        async with asyncio.timeout(STORE_TIMEOUT):
             skew = await _skew(store)
     except (DuetimeError, TimeoutError):
-        return "the store does not answer: it comes back by itself when the store does"
-    if abs(skew) <= MOST_SKEW:
+        return NO_RESPONSE
+    if abs(skew) <= MAX_SKEW:
         return None
     side = "ahead of" if skew > 0 else "behind"
     return f"this machine's clock is {abs(skew) / SECOND:.1f} s {side} the store's: synchronise both (NTP)"
 
 
 async def _skew(store: Store) -> Micros:
-    """By how much this machine's clock is ahead, at least: an answer that travelled long is no proof of a wrong clock."""
+    """How far the clock of this machine is ahead, at least: a slow answer does not prove a wrong clock."""
     asked_at = wall_micros()
     store_at = await store.time()
     answered_at = wall_micros()

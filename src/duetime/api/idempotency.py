@@ -1,24 +1,26 @@
-"""`Idempotency-Key`: the answer to a request is kept with it and given again when the request comes again.
+"""`Idempotency-Key`: the service stores the answer to a request, and sends it again when the request is
+repeated.
 
-A record is taken before the work and finished after it. It holds a seed: whoever carries the request out, the first or one who takes over
-from a process that died in the middle, makes the same ids of it, and the store takes a job of the same id once.
+A record is taken before the work and completed after it. It holds a seed for ids: a process that takes
+over from one that died makes the same ids, and the store accepts a job of the same id once.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from pydantic import BaseModel
 from starlette.responses import Response
 
-from duetime.api.problems import Refused
-from duetime.app.operations import Operations
-from duetime.app.tenants import repeating
+from duetime.api.problems import ApiProblem
+from duetime.app.services import Services
 from duetime.clock import pause
-from duetime.engine.commands import Repeat
+from duetime.engine.submit.commands import Repeat
 from duetime.errors import DuetimeError, StoreError
 from duetime.model.codec import decode, encode
 from duetime.model.ids import RepeatedIds, random_bytes
@@ -26,44 +28,42 @@ from duetime.model.instant import SECOND, Micros
 from duetime.store import Store
 
 KIND = "idempotency"
-LONGEST_KEY = 255
-KEPT = 24 * 3_600 * SECOND
-PATIENCE = 10 * SECOND  # with the first, before another takes over
-LOOKS, LOOK_EVERY = 40, 0.05  # while the first is under way
-HEADERS = ("location", "etag")
-Work = Callable[[Operations], Awaitable[Response]]  # given the view to do it through
+HEADER = "Idempotency-Key"
+MAX_KEY = 255
+RETENTION = 24 * 3_600 * SECOND
+TAKEOVER_TIMEOUT = 10 * SECOND  # after which another request takes over
+MAX_POLLS, POLL_INTERVAL = 40, 0.05  # seconds, while the first request runs
+STORED_HEADERS = ("location", "etag")
+Work = Callable[[Services], Awaitable[Response]]  # gets the view to use
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """Remembered requests, in the store: any API process knows them."""
+class IdempotencyStore:
+    """Answers by key, in the store: all API processes share them."""
 
     store: Store
 
-    async def once(self, view: Operations, key: str | None, request: bytes, work: Work) -> Response:
-        """Do the work, unless this tenant's request with this key was answered before. `request` is what must be the same."""
-        if key is None:
-            return await work(view)
-        turn = _Turn(self.store, view, _checked(key), sha256(request).hexdigest())
-        for _ in range(LOOKS):
-            if (answer := await turn.take(work)) is not None:
+    async def once(self, view: Services, key: str, request: bytes, work: Work) -> Response:
+        """Do the work, unless the tenant's request with this key was answered before. `request` must be the
+        same each time."""
+        keyed = _KeyedRequest(self.store, view, _checked(key), sha256(request).hexdigest())
+        for _ in range(MAX_POLLS):
+            if (answer := await keyed.attempt(work)) is not None:
                 return answer
-            await pause(LOOK_EVERY)
-        raise Refused(
-            409, "idempotency_in_progress", "the first request with this Idempotency-Key is still under way: repeat this one later",
-            "Idempotency-Key", {"Retry-After": "1"},
-        )  # fmt: skip
+            await pause(POLL_INTERVAL)
+        detail = f"the first request with this {HEADER} is still in progress: repeat this one later"
+        raise ApiProblem(409, "idempotency_in_progress", detail, HEADER, {"Retry-After": "1"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _KeyedRequest:
     store: Store
-    view: Operations
+    view: Services
     key: str
     request: str
 
-    async def take(self, work: Work) -> Response | None:
-        """The answer, of this or an earlier turn; None while somebody else is at it."""
+    async def attempt(self, work: Work) -> Response | None:
+        """The answer, new or stored; None while another request with this key runs."""
         now = await self.view.now()
         fresh = {"request": self.request, "seed": random_bytes(16).hex(), "at": now, "taken": now}
         version = await self._put(fresh, 0, now)
@@ -71,16 +71,15 @@ class _Turn:
             return await self._work(fresh, version, False, work)
         known = await self.store.get_record(KIND, self.view.tenant, self.key)
         if known is None:
-            return None  # its time was up just now
+            return None  # it expired just now
         stored = decode(known.value)
         if stored["request"] != self.request:
-            raise Refused(
-                409, "idempotency_reused", "this Idempotency-Key came with another request before: use a new key for each new request",
-                "Idempotency-Key",
-            )  # fmt: skip
+            detail = f"this {HEADER} was used with another request: use a new key for each new request"
+            raise ApiProblem(409, "idempotency_reused", detail, HEADER)
         if "status" in stored:
-            return Response(stored["body"], stored["status"], {**stored["headers"], "Idempotency-Replayed": "true"}, "application/json")
-        if now - stored["taken"] < PATIENCE:
+            headers = {**stored["headers"], "Idempotency-Replayed": "true"}
+            return Response(stored["body"], stored["status"], headers, "application/json")
+        if now - stored["taken"] < TAKEOVER_TIMEOUT:
             return None
         mine = {**stored, "taken": now}
         version = await self._put(mine, known.version, now)
@@ -89,29 +88,40 @@ class _Turn:
     async def _work(self, mine: dict[str, Any], version: int, again: bool, work: Work) -> Response:
         repeat = Repeat(RepeatedIds(bytes.fromhex(mine["seed"])), mine["at"], again)
         try:
-            answer = await work(repeating(self.view, repeat))
-        except (Refused, DuetimeError) as problem:
+            answer = await work(Services(self.view.context.repeating(repeat)))
+        except (ApiProblem, DuetimeError) as problem:
             if not isinstance(problem, StoreError):
-                await self.store.delete_record(KIND, self.view.tenant, self.key)  # nothing was done: the key is free
+                # Nothing was done: the key is free again.
+                await self.store.put_record(KIND, self.view.tenant, self.key, None)
                 raise
-            with suppress(StoreError):  # nobody knows what was done: the next one finds out, at once
+            with suppress(StoreError):  # it is unknown what was done: the next request takes over immediately
                 await self._put({**mine, "taken": 0}, version, mine["at"])
             raise
-        kept = {name: answer.headers[name] for name in HEADERS if name in answer.headers}
-        done = {"request": self.request, "status": answer.status_code, "headers": kept, "body": bytes(answer.body).decode()}
+        kept = {name: answer.headers[name] for name in STORED_HEADERS if name in answer.headers}
+        done = {
+            "request": self.request,
+            "status": answer.status_code,
+            "headers": kept,
+            "body": bytes(answer.body).decode(),
+        }
         await self._put(done, version, mine["at"])
         return answer
 
     async def _put(self, value: dict[str, Any], expect: int, now: Micros) -> int:
-        return await self.store.put_record(KIND, self.view.tenant, self.key, encode(value), expect=expect, expires_at=now + KEPT)
+        expires_at = now + RETENTION
+        return await self.store.put_record(
+            KIND, self.view.tenant, self.key, encode(value), expect=expect, expires_at=expires_at
+        )
+
+
+def fingerprint(method: str, path: str, body: BaseModel | None) -> bytes:
+    """Equal for equal requests: the address and the values of the body, not its layout."""
+    given = None if body is None else body.model_dump(exclude_unset=True)
+    return f"{method} {path}\n{json.dumps(given, sort_keys=True)}".encode()
 
 
 def _checked(key: str) -> str:
-    if not 1 <= len(key) <= LONGEST_KEY or not all("!" <= character <= "~" for character in key):
-        raise Refused(
-            422,
-            "input_invalid",
-            f"Idempotency-Key: must be 1 to {LONGEST_KEY} printable ASCII characters without blanks",
-            "Idempotency-Key",
-        )
+    if not 1 <= len(key) <= MAX_KEY or not all("!" <= character <= "~" for character in key):
+        detail = f"{HEADER}: must be 1 to {MAX_KEY} printable ASCII characters without blanks"
+        raise ApiProblem(422, "input_invalid", detail, HEADER)
     return key

@@ -1,4 +1,4 @@
-"""Counts requests by the route's own path, never by what somebody asked for: so there are only as many series as routes."""
+"""Counts requests by route. The path of a request is never a label, so the number of series is bounded."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from duetime.model.instant import Micros
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 OTHER = "other"
-MANY = 500  # lapses are sorted into their histogram in batches: that is cheaper, and a request need not wait for it
+BATCH = 500  # durations are added to their histogram in batches, which is cheaper
 
 
 class Meter:
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, str]] = Counter()  # route, method, class of status
-        self._lapses: dict[str, list[Micros]] = {}
+        self._durations: dict[str, list[Micros]] = {}
         self._histograms: dict[str, Histogram] = {}
 
-    def count(self, scope: Any, status: int, lapse: Micros, route: str | None = None) -> None:
+    def count(self, scope: Any, status: int, duration: Micros, route: str | None = None) -> None:
         path = route or template_of(scope)
         method = scope["method"]
         self.requests[path, method if method in METHODS else OTHER, f"{status // 100}xx"] += 1
-        lapses = self._lapses.setdefault(path, [])
-        lapses.append(lapse)
-        if len(lapses) >= MANY:
+        durations = self._durations.setdefault(path, [])
+        durations.append(duration)
+        if len(durations) >= BATCH:
             self._sort(path)
 
-    def lapses(self) -> dict[str, Histogram]:
+    def durations(self) -> dict[str, Histogram]:
         """By route."""
-        for path in self._lapses:
+        for path in self._durations:
             self._sort(path)
         return self._histograms
 
     def _sort(self, path: str) -> None:
-        self._histograms.setdefault(path, Histogram()).add(self._lapses[path])
-        self._lapses[path].clear()
+        self._histograms.setdefault(path, Histogram()).add(self._durations[path])
+        self._durations[path].clear()
 
 
 def template_of(scope: Any) -> str:
-    """The whole path of the route that was found, in its own words. The route itself knows it without the prefix of its router."""
+    """The template of the matched route, with the prefix of its router."""
     shape: str | None = getattr(scope.get("route"), "path_format", None)
     if shape is None:
         return OTHER

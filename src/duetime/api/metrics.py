@@ -1,4 +1,4 @@
-"""`/metrics`: what this process counted and how the fleet stands, as Prometheus and its like read it."""
+"""`/metrics`: counters of this process and gauges of the fleet, in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api.auth import Scraper, at_home
-from duetime.api.edge import Edge, edge_of
-from duetime.api.problems import Refused
+from duetime.api.auth import Scraper
+from duetime.api.fleet_gauges import FleetState
 from duetime.api.routing import problems
-from duetime.api.scrapes import Fleet
+from duetime.api.state import ServiceState, state_of
 from duetime.clock import wall_micros
-from duetime.engine.node import Node
+from duetime.engine.node.node import Node
 from duetime.model.instant import SECOND
-from duetime.observers.metrics import OPEN_METRICS, TEXT, Page
-from duetime.observers.tally import MOST_QUEUES, OTHER, Cell, Tally
-from duetime.observers.watch import Watch
-from duetime.store import QueueCount
+from duetime.model.limit import Queue, QueueCounts
+from duetime.observers.counters import MAX_QUEUES, OTHER, AttemptCounts, ProcessCounters
+from duetime.observers.metrics import OPEN_METRICS, TEXT, MetricsPage
+from duetime.observers.telemetry import ProcessTelemetry
 from duetime.version import VERSION
 
 DESCRIPTORS = Path("/proc/self/fd")
@@ -36,47 +35,48 @@ router = APIRouter(tags=["health"])
     response_class=Response,
     responses={
         **{status: problem for status, problem in problems().items() if status in (401, 403, 429)},
-        200: {"description": "Prometheus text, or OpenMetrics if it is asked for.", "content": {TEXT: {"schema": {"type": "string"}}}},
+        200: {
+            "description": "Prometheus text, or OpenMetrics if Accept asks for it.",
+            "content": {TEXT: {"schema": {"type": "string"}}},
+        },
     },
 )
 async def metrics(request: Request, _: Scraper) -> Response:
-    edge = edge_of(request)
-    caller = getattr(request.state, "caller", None)
-    if caller is not None and not at_home(edge, caller):
-        raise Refused(403, "tenant_not_allowed", f"metrics tell of all tenants: use a key of the tenant {edge.app.tenant!r}")
     open_metrics = "application/openmetrics-text" in request.headers.get("accept", "")
-    page = await collect(edge)
+    page = await collect(state_of(request))
     return Response(page.text(open_metrics), media_type=OPEN_METRICS if open_metrics else TEXT)
 
 
-async def collect(edge: Edge) -> Page:
-    page, app = Page(), edge.app
+async def collect(state: ServiceState) -> MetricsPage:
+    page, app = MetricsPage(), state.app
     page.add("duetime_build_info", 1, VERSION, platform.python_version())
-    fleet = await edge.scrapes.fleet()
+    fleet = await state.gauges.read()
     page.add("duetime_store_up", int(fleet is not None))
     node = app.node
     if fleet is not None:
         _add_fleet(page, fleet, node)
     watch = app.watch()
-    _add_counts(page, watch.tally)
-    _add_events(page, watch, app.audience.size)
+    _add_counts(page, watch.counters)
+    _add_events(page, watch, app.event_feed.size)
     if node is not None:
         _add_node(page, node)
     page.add("duetime_clock_skew_seconds", (wall_micros() - app.clock.now()) / SECOND)
-    for (route, method, status), count in sorted(edge.meter.requests.items()):
+    for (route, method, status), count in sorted(state.meter.requests.items()):
         page.add("duetime_http_requests", count, route, method, status)
-    for route, histogram in sorted(edge.meter.lapses().items()):
+    for route, histogram in sorted(state.meter.durations().items()):
         page.add_histogram("duetime_http_request_seconds", histogram, route)
     _add_process(page)
     return page
 
 
-def _add_fleet(page: Page, fleet: Fleet, node: Node | None) -> None:
-    for count in _bounded(fleet.queues):
-        page.add("duetime_jobs", count.pending, count.queue, "pending")
-        page.add("duetime_jobs", count.due, count.queue, "due")
-        page.add("duetime_jobs", count.running, count.queue, "running")
-    states = ["dead" if one.dead else "expired" if one.lease_until < fleet.now else "alive" for one in fleet.nodes]
+def _add_fleet(page: MetricsPage, fleet: FleetState, node: Node | None) -> None:
+    for queue, counts in _bounded(fleet.queues):
+        page.add("duetime_jobs", counts.pending, queue, "pending")
+        page.add("duetime_jobs", counts.due, queue, "due")
+        page.add("duetime_jobs", counts.running, queue, "running")
+    states = [
+        "dead" if one.dead else "expired" if one.lease_until < fleet.now else "alive" for one in fleet.nodes
+    ]
     for state in ("alive", "expired", "dead"):
         page.add("duetime_nodes", states.count(state), state)
     held = [lease.holder for lease in fleet.leases if lease.holder is not None]
@@ -86,16 +86,22 @@ def _add_fleet(page: Page, fleet: Fleet, node: Node | None) -> None:
         page.add("duetime_node_leases", held.count(node.id) if node.id is not None else 0)
 
 
-def _bounded(counts: list[QueueCount]) -> list[QueueCount]:
-    """The fullest queues by name, the rest together."""
-    ordered = sorted(counts, key=lambda count: -count.pending - count.running)
-    rest = ordered[MOST_QUEUES:]
-    together = QueueCount(OTHER, sum(one.pending for one in rest), sum(one.due for one in rest), sum(one.running for one in rest))
-    return [*ordered[:MOST_QUEUES], together] if rest else ordered
+def _bounded(queues: list[Queue]) -> list[tuple[str, QueueCounts]]:
+    """The largest queues by name, the others as one."""
+    counted = [
+        (queue.name, queue.counts) for queue in queues if queue.counts is not None and any(queue.counts)
+    ]
+    counted.sort(key=lambda one: -one[1].pending - one[1].running)
+    rest = [counts for _, counts in counted[MAX_QUEUES:]]
+    together = QueueCounts(*(sum(column) for column in zip(*rest, strict=True)))
+    return [*counted[:MAX_QUEUES], (OTHER, together)] if rest else counted
 
 
-def _add_counts(page: Page, tally: Tally) -> None:
-    for name, counter in (("duetime_jobs_submitted", tally.submitted), ("duetime_jobs_claimed", tally.claimed)):
+def _add_counts(page: MetricsPage, tally: ProcessCounters) -> None:
+    for name, counter in (
+        ("duetime_jobs_submitted", tally.submitted),
+        ("duetime_jobs_claimed", tally.claimed),
+    ):
         for queue, count in sorted(counter.items()):
             page.add(name, count, queue)
     _add_queues(page, sorted(tally.queues.items()))
@@ -109,7 +115,7 @@ def _add_counts(page: Page, tally: Tally) -> None:
         page.add("duetime_turns_failed", count, part)
 
 
-def _add_queues(page: Page, queues: Iterable[tuple[str, Cell]]) -> None:
+def _add_queues(page: MetricsPage, queues: Iterable[tuple[str, AttemptCounts]]) -> None:
     for queue, cell in queues:
         for ending, count in sorted(cell.endings.items()):
             page.add("duetime_attempts", count, queue, ending)
@@ -120,22 +126,22 @@ def _add_queues(page: Page, queues: Iterable[tuple[str, Cell]]) -> None:
         page.add_histogram("duetime_job_duration_seconds", cell.duration, queue)
 
 
-def _add_events(page: Page, watch: Watch, listeners: int) -> None:
-    page.add("duetime_events_written", watch.journal.written)
-    page.add("duetime_events_merged", watch.journal.merged)
+def _add_events(page: MetricsPage, watch: ProcessTelemetry, listeners: int) -> None:
+    page.add("duetime_events_written", watch.event_log.written)
+    page.add("duetime_events_merged", watch.event_log.merged)
     page.add("duetime_event_streams", listeners)
 
 
-def _add_node(page: Page, node: Node) -> None:
+def _add_node(page: MetricsPage, node: Node) -> None:
     page.add("duetime_node_running", node.running)
-    heart = node.heart
+    heart = node.heartbeat
     page.add("duetime_heart_trusted", int(heart is not None and heart.trusted()))
     if heart is not None:
         page.add("duetime_heart_age_seconds", heart.age / SECOND)
         page.add("duetime_loop_lag_seconds", heart.lag() / SECOND)
 
 
-def _add_process(page: Page) -> None:
+def _add_process(page: MetricsPage) -> None:
     used = os.times()
     page.add("process_cpu_seconds", used.user + used.system)
     try:

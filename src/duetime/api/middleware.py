@@ -1,4 +1,4 @@
-"""Around every request: its id, the headers every answer carries, a line in the log, and an end to whatever a route lets slip."""
+"""Around every request: its id, common response headers, a log record, and an answer to unexpected errors."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from duetime.api.holding import HELD
+from duetime.api.long_poll import HELD
 from duetime.api.meter import Meter
 from duetime.api.problems import INTERNAL, respond
 from duetime.clock import monotonic_micros, wall_micros
 from duetime.model.ids import Ids
 
 _logger = logging.getLogger("duetime.api")
-_GIVEN = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-# An answer of the API is nobody's to keep, to guess at or to frame (S41, S44). A page that says otherwise has its way.
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+# API responses: no-store, nosniff, no framing. Pages may override.
 SECURITY = [
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -26,28 +26,30 @@ SECURITY = [
 ]
 
 
-class Border:
-    """Pure ASGI: one object per request and no task of its own, because it is in every request's way."""
+class RequestMiddleware:
+    """Pure ASGI: no extra task for each request."""
 
     def __init__(self, inner: ASGIApp, meter: Meter | None = None, route: str | None = None) -> None:
         self._inner = inner
         self._meter = meter or Meter()
-        self._route = route  # of everything behind it, where nobody else tells
+        self._route = route  # of all requests, if the inner application has one route only
         self._ids = Ids()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        request_id = _given(scope) or self._ids.new(wall_micros()).hex
+        request_id = _given_id(scope) or self._ids.new(wall_micros()).hex
         scope.setdefault("state", {})["request_id"] = request_id
         status = 0
 
-        async def send_marked(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                self._meter.count(scope, status, monotonic_micros() - began - scope["state"].get(HELD, 0), self._route)
+                self._meter.count(
+                    scope, status, monotonic_micros() - began - scope["state"].get(HELD, 0), self._route
+                )
                 headers = message["headers"]
                 own = {name for name, _ in headers}
                 headers.extend(one for one in SECURITY if one[0] not in own)
@@ -56,24 +58,26 @@ class Border:
 
         began = monotonic_micros()
         try:
-            await self._inner(scope, receive, send_marked)
+            await self._inner(scope, receive, send_with_headers)
         except Exception:
-            _logger.exception("%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id})
+            _logger.exception(
+                "%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id}
+            )
             if status:
-                raise  # the answer had begun: all that is left is to break it off
-            await respond(INTERNAL, request_id)(scope, receive, send_marked)
-        _tell(scope, status, began, request_id)
+                raise  # the response has started: the connection must be closed
+            await respond(INTERNAL, request_id)(scope, receive, send_with_headers)
+        _log(scope, status, began, request_id)
 
 
-def _given(scope: Scope) -> str | None:
+def _given_id(scope: Scope) -> str | None:
     for name, value in scope["headers"]:
-        if name == b"x-request-id" and _GIVEN.fullmatch(value):
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
             return str(value.decode())
     return None
 
 
-def _tell(scope: Scope, status: int, began: int, request_id: str) -> None:
-    """Every request at level debug, those that failed at info: a busy API must not drown its log. Never the query: it may hold secrets."""
+def _log(scope: Scope, status: int, began: int, request_id: str) -> None:
+    """Requests at level debug, failed ones at info. Never the query: it may contain secrets."""
     level = logging.INFO if status >= 400 else logging.DEBUG
     if _logger.isEnabledFor(level):
         fields: dict[str, Any] = {"request_id": request_id, "status": status}

@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's, with problem+json where FastAPI would promise errors of its own."""
+"""The OpenAPI document: made by FastAPI, with problem+json for errors and strict schemas for responses."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from fastapi.openapi.utils import get_openapi
 
 from duetime.api.problems import Problem
 
-UNWANTED = ("HTTPValidationError", "ValidationError")
-BEARER = {"type": "http", "scheme": "bearer", "description": "An API key, as `duetime key create` shows it: dt_..."}
+UNUSED = ("HTTPValidationError", "ValidationError")
+BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "An API key, as `duetime key create` printed it: dt_...",
+}
+EXAMPLES = {"date-time": "2030-01-01T09:00:00Z", "uuid": "01935c2e-7b3a-7000-8000-000000000000"}
 REFERENCE = "#/components/schemas/{model}"
 
 
 async def described(service: FastAPI) -> dict[str, Any]:
-    """Beside the loop: it takes half a second the first time, in which jobs of this process start."""
+    """In a thread: the first time takes half a second."""
     known = service.openapi_schema
     return await to_thread(document, service) if known is None else known
 
@@ -32,17 +37,60 @@ def document(service: FastAPI) -> dict[str, Any]:
         )
         schemas = made["components"]["schemas"]
         schemas.update(_problem_schemas())
-        for name in UNWANTED:
+        for name in UNUSED:
             schemas.pop(name, None)
+        _complete_answers(made)
         _without_absent_defaults(schemas)
-        if not service.state.edge.gate.local:
-            _ask_for_keys(made)
+        if not service.state.service.authenticator.local:
+            _require_keys(made)
         service.openapi_schema = made
     return service.openapi_schema
 
 
-def _ask_for_keys(made: dict[str, Any]) -> None:
-    """Of every operation that can answer 401."""
+def _complete_answers(made: dict[str, Any]) -> None:
+    """Answers contain all fields of their views and no others, also fields that have a default for
+    clients."""
+    schemas = made["components"]["schemas"]
+    waiting = [
+        response
+        for operations in made["paths"].values()
+        for operation in operations.values()
+        for status, response in operation["responses"].items()
+        if status.startswith("2")
+    ]
+    seen: set[str] = set()
+    while waiting:
+        for name in _references(waiting.pop()) - seen:
+            seen.add(name)
+            waiting.append(schemas[name])
+            _complete(schemas[name])
+
+
+def _references(schema: Any) -> set[str]:
+    """The names of the schemas that a schema refers to."""
+    if isinstance(schema, list):
+        return {name for member in schema for name in _references(member)}
+    if not isinstance(schema, dict):
+        return set()
+    if "$ref" in schema:
+        return {schema["$ref"].rpartition("/")[2]}
+    return {name for member in schema.values() for name in _references(member)}
+
+
+def _complete(schema: dict[str, Any]) -> None:
+    if schema.get("type") != "object":
+        return
+    schema["required"] = list(schema["properties"])
+    schema["additionalProperties"] = False
+    for member in schema["properties"].values():
+        member.pop("default", None)
+        for choice in member.get("anyOf", [member]):
+            if example := EXAMPLES.get(choice.get("format")):
+                member.setdefault("examples", [example])
+
+
+def _require_keys(made: dict[str, Any]) -> None:
+    """For every operation that can answer 401."""
     made["components"]["securitySchemes"] = {"key": BEARER}
     for operations in made["paths"].values():
         for operation in operations.values():
@@ -51,7 +99,7 @@ def _ask_for_keys(made: dict[str, Any]) -> None:
 
 
 def _without_absent_defaults(schema: Any) -> None:
-    """A text that may be left out is empty inside; nobody may write it so."""
+    """Optional texts default to an empty string internally, which is not a valid value."""
     if isinstance(schema, dict):
         if schema.get("default") == "":
             del schema["default"]

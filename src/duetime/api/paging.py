@@ -1,40 +1,95 @@
-"""Cursors: where a page ended, sealed so that it can only be used by the tenant, for the listing and with the filter it was made for."""
+"""Pages of listings. A cursor is signed: it is valid for one tenant, one listing and one set of filters."""
 
 from __future__ import annotations
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
 
-from duetime.api.problems import Refused
+from pydantic import BaseModel, ConfigDict, Field
+
+from duetime.api.problems import ApiProblem
+from duetime.engine.submit.validate import check_id
 from duetime.model.codec import decode, encode
+from duetime.model.instant import Micros
 
-MARK = 16  # bytes of the signature: nobody guesses 128 bits
-LONGEST = 1_024
+SIGNATURE_BYTES = 16
+MAX_CURSOR = 1_024
+MAX_PAGE = 1_000
+Item = TypeVar("Item")
+Cursor = Annotated[
+    str | None, Field(min_length=1, max_length=MAX_CURSOR, json_schema_extra={"format": "duetime-cursor"})
+]
+
+
+class ClosedQuery(BaseModel):
+    """Unknown query parameters are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PageQuery(ClosedQuery):
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 100
+    cursor: Cursor = None
 
 
 class Cursors:
     def __init__(self, key: bytes) -> None:
         self._key = key
 
-    def write(self, tenant: str, listing: str, filters: dict[str, Any], position: list[Any]) -> str:
+    def write(self, tenant: str, listing: str, filters: Mapping[str, Any], position: Sequence[Any]) -> str:
         place = encode(position)
-        return urlsafe_b64encode(self._mark(tenant, listing, filters, place) + place).rstrip(b"=").decode()
+        return urlsafe_b64encode(self._sign(tenant, listing, filters, place) + place).rstrip(b"=").decode()
 
-    def read(self, tenant: str, listing: str, filters: dict[str, Any], cursor: str) -> list[Any]:
+    def read(self, tenant: str, listing: str, filters: Mapping[str, Any], cursor: str) -> list[Any]:
         try:
-            data = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4)) if len(cursor) <= LONGEST else b""
+            padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+            data = urlsafe_b64decode(padded) if len(cursor) <= MAX_CURSOR else b""
         except (NotBase64, ValueError):
             data = b""
-        mark, place = data[:MARK], data[MARK:]
-        if not place or not hmac.compare_digest(mark, self._mark(tenant, listing, filters, place)):
-            remedy = "give back next_cursor as it was, with the same filters"
-            raise Refused(400, "cursor_invalid", f"cursor: is not one of ours, or of another listing: {remedy}", "cursor")
+        signature, place = data[:SIGNATURE_BYTES], data[SIGNATURE_BYTES:]
+        if not place or not hmac.compare_digest(signature, self._sign(tenant, listing, filters, place)):
+            remedy = "send next_cursor unchanged, with the same filters"
+            raise ApiProblem(
+                400, "cursor_invalid", f"cursor: is not valid for this listing: {remedy}", "cursor"
+            )
         position: list[Any] = decode(place)
         return position
 
-    def _mark(self, tenant: str, listing: str, filters: dict[str, Any], place: bytes) -> bytes:
-        bound = encode([tenant, listing, sorted((name, str(value)) for name, value in filters.items() if value is not None)])
-        return hmac.digest(self._key, len(bound).to_bytes(4, "big") + bound + place, sha256)[:MARK]
+    def _sign(self, tenant: str, listing: str, filters: Mapping[str, Any], place: bytes) -> bytes:
+        given = sorted((name, str(value)) for name, value in filters.items() if value is not None)
+        bound = encode([tenant, listing, given])
+        return hmac.digest(self._key, len(bound).to_bytes(4, "big") + bound + place, sha256)[:SIGNATURE_BYTES]
+
+
+class Listing:
+    """The page of a listing that a query asks for."""
+
+    def __init__(
+        self, cursors: Cursors, tenant: str, name: str, filters: Mapping[str, Any], query: PageQuery
+    ) -> None:
+        self._cursors, self._bound = cursors, (tenant, name, filters)
+        self.limit = query.limit
+        self.position = None if query.cursor is None else cursors.read(*self._bound, query.cursor)
+
+    @property
+    def after(self) -> Any:
+        """The key of the last item of the page before."""
+        return None if self.position is None else self.position[0]
+
+    @property
+    def before_job(self) -> tuple[Micros, UUID] | None:
+        """Fire time and id of the last job of the page before."""
+        return None if self.position is None else (self.position[0], check_id(self.position[1]))
+
+    def cursor(self, position: Sequence[Any] | None) -> str | None:
+        return None if position is None else self._cursors.write(*self._bound, position)
+
+    def split(self, found: Sequence[Item], key: Callable[[Item], Any]) -> tuple[list[Item], str | None]:
+        """The page and the next cursor, from up to `limit + 1` items."""
+        items = list(found[: self.limit])
+        return items, self.cursor([key(items[-1])]) if len(found) > self.limit else None

@@ -1,4 +1,5 @@
-"""Errors as problem+json (RFC 9457): the one place where a code becomes a status. Nothing of the inside is ever told."""
+"""Errors as problem+json (RFC 9457). Maps codes to statuses, and reveals nothing of the inside of the
+service."""
 
 from __future__ import annotations
 
@@ -16,15 +17,16 @@ from duetime.errors import (
     NotOpen,
     PayloadTooLarge,
     StoreError,
+    StoreUnavailable,
     VersionConflict,
 )
 from duetime.model.codec import encode
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_AFTER = "1"  # seconds: most outages of a store are over in a moment, and the rest are asked about cheaply
-MOST_ERRORS = 10
+RETRY_AFTER = "1"  # seconds: most outages of a store are short
+MAX_ERRORS = 10
 
-# From the special to the general: the first that fits decides.
+# The first match decides.
 STATUSES: tuple[tuple[type[DuetimeError], int], ...] = (
     (PayloadTooLarge, 413),
     (InvalidInput, 422),
@@ -35,56 +37,57 @@ STATUSES: tuple[tuple[type[DuetimeError], int], ...] = (
     (NotOpen, 503),
 )
 TITLES = {
-    400: "The request cannot be read",
-    401: "Who asks is not known",
-    403: "Not allowed",
+    400: "Bad request",
+    401: "Unauthorized",
+    403: "Forbidden",
     404: "Not found",
-    405: "Not a method of this address",
+    405: "Method not allowed",
     406: "Not acceptable",
-    409: "The present state forbids it",
-    412: "It has changed meanwhile",
+    409: "Conflict with the present state",
+    412: "Changed by another request",
     413: "Too large",
-    415: "Not a media type that is understood",
-    422: "A value is wrong",
-    428: "A condition is missing",
+    415: "Unsupported media type",
+    422: "Invalid value",
+    428: "Precondition required",
     429: "Too many requests",
-    431: "The head is too large",
-    500: "A fault of the service",
-    503: "Not available at this moment",
+    431: "Request header too large",
+    500: "Internal error",
+    503: "Service unavailable",
 }
 
 
-# What is refused before the domain sees it; the domain's own codes are those of duetime.errors.
-EDGE_CODES = {
+# Codes of the API itself; the other codes are those of duetime.errors.
+API_CODES = {
     "body_too_large": "the body is over the limit",
-    "connections_exhausted": "all places for connections are taken",
-    "cursor_invalid": "a cursor that is not ours, or of another listing, filter or tenant",
-    "head_too_large": "the request's head is over the limit",
-    "host_not_allowed": "in local mode: a name in Host that is not this machine's",
-    "http_malformed": "what came in is not HTTP",
-    "idempotency_in_progress": "the first request with this Idempotency-Key is still under way",
-    "idempotency_reused": "this Idempotency-Key came with another request before",
-    "input_invalid": "a value is wrong; `field` names it",
-    "internal": "a fault of the service",
+    "connections_exhausted": "too many connections",
+    "cursor_invalid": "a cursor of another service, listing, filter or tenant",
+    "head_too_large": "the request header is over the limit",
+    "host_not_allowed": "local mode: the name in Host is not of this machine",
+    "http_malformed": "the request is not HTTP",
+    "idempotency_in_progress": "the first request with this Idempotency-Key is still in progress",
+    "idempotency_reused": "this Idempotency-Key was used with another request",
+    "input_invalid": "a value is invalid; `field` names it",
+    "internal": "an internal error of the service",
     "json_malformed": "the body is not JSON",
-    "key_duplicate": "a key is given twice in one object",
-    "key_expired": "an API key whose time is over",
-    "key_invalid": "what is no API key of this service",
-    "key_missing": "no API key, where one is needed",
-    "key_revoked": "an API key that was revoked",
-    "media_type_unsupported": "the body is not declared as plain JSON",
+    "key_duplicate": "an object contains a key twice",
+    "key_expired": "an expired API key",
+    "key_invalid": "not an API key of this service",
+    "key_missing": "an API key is required",
+    "key_revoked": "a revoked API key",
+    "media_type_unsupported": "the body is not declared as JSON",
     "method_not_allowed": "the address has other methods",
-    "not_found": "there is nothing at this address",
+    "not_found": "unknown address",
     "not_ready": "the store does not answer, the node has no lease, or the service is stopping",
-    "origin_not_allowed": "in local mode: a page of another site asks",
-    "proxy_not_allowed": "in local mode: a proxy asks for somebody else",
-    "rate_limited": "too many requests by this key, or too many wrong keys from this address; Retry-After tells when to come back",
+    "origin_not_allowed": "local mode: the request comes from a page of another site",
+    "proxy_not_allowed": "local mode: the request comes through a proxy",
+    "rate_limited": "too many requests of this key, or too many wrong keys from this address; "
+    "see Retry-After",
     "refused": "the request cannot be served",
-    "request_incomplete": "the connection ended before the body did",
-    "scope_missing": "the key may not do this",
-    "streams_exhausted": "too many streams of events are open already",
-    "tenant_not_allowed": "something that all tenants share, or another tenant's",
-    "token_invalid": "a report token that is not of this job",
+    "request_incomplete": "the connection ended before the body",
+    "scope_missing": "the key lacks a scope",
+    "streams_exhausted": "too many open event streams",
+    "tenant_not_allowed": "the resource is shared by all tenants, or belongs to another tenant",
+    "token_invalid": "not a report token of this job",
     "too_deep": "the body is nested too deeply",
     "too_many_keys": "the body has too many keys",
 }
@@ -97,7 +100,7 @@ class FieldError(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong and what to do about it."""
+    """An error and its remedy."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -105,7 +108,7 @@ class Problem(BaseModel):
             "examples": [
                 {
                     "type": "urn:duetime:problem:input_invalid",
-                    "title": "A value is wrong",
+                    "title": "Invalid value",
                     "status": 422,
                     "detail": "priority: 12 must be a whole number from 0 (last) to 9 (most urgent)",
                     "code": "input_invalid",
@@ -120,13 +123,15 @@ class Problem(BaseModel):
     status: int
     detail: str
     code: str = Field(description="Stable: programs may rely on it.")
-    field: str | None = Field(default=None, description="Which value is wrong.")
-    errors: list[FieldError] | None = Field(default=None, description="All that is wrong, when it is more than one value.")
+    field: str | None = Field(default=None, description="The invalid value.")
+    errors: list[FieldError] | None = Field(
+        default=None, description="All errors, if there is more than one."
+    )
     request_id: str | None = None
 
 
-class Refused(Exception):
-    """A request that is turned away at the edge, before the domain sees it."""
+class ApiProblem(Exception):
+    """An error that the API answers with."""
 
     def __init__(
         self,
@@ -143,42 +148,52 @@ class Refused(Exception):
         self.errors = errors
 
 
-def refusal_of(problem: DuetimeError) -> Refused:
-    status = next((status for kind, status in STATUSES if isinstance(problem, kind)), 500)
-    if status == 500:
-        return INTERNAL
-    headers = {"Retry-After": RETRY_AFTER} if status == 503 else None
-    # What a store says of its own troubles may hold addresses and names of the inside.
-    detail = "the store cannot be used at this moment: repeat the request" if status == 503 else problem.message
-    code = "store_unavailable" if status == 503 else problem.code
-    return Refused(status, code, _visible(detail), getattr(problem, "field", None), headers)
+def problem_of(error: Exception) -> ApiProblem:
+    """The problem to answer with. Raises errors that are faults of the service, for the middleware to log."""
+    if isinstance(error, ApiProblem):
+        return error
+    status = next((status for kind, status in STATUSES if isinstance(error, kind)), None)
+    if status is None or not isinstance(error, DuetimeError):
+        raise error
+    field = getattr(error, "field", None)
+    if status != 503:
+        return ApiProblem(status, error.code, _visible(error.message), field)
+    # The message of a store may contain internal addresses and names.
+    detail, retry_after = "the store is not available: repeat the request", {"Retry-After": RETRY_AFTER}
+    return ApiProblem(503, StoreUnavailable.code, detail, field, retry_after)
 
 
-INTERNAL = Refused(500, "internal", "this is a fault of the service, not of the request: tell its operator the request id")
+INTERNAL = ApiProblem(500, "internal", "internal error: report the request id to the operator of the service")
 
 
-def respond(refused: Refused, request_id: str | None) -> Response:
+def respond(problem: ApiProblem, request_id: str | None) -> Response:
     body: dict[str, Any] = {
-        "type": f"urn:duetime:problem:{refused.code}",
-        "title": TITLES.get(refused.status, "The request failed"),
-        "status": refused.status,
-        "detail": refused.detail,
-        "code": refused.code,
+        "type": f"urn:duetime:problem:{problem.code}",
+        "title": TITLES.get(problem.status, "The request failed"),
+        "status": problem.status,
+        "detail": problem.detail,
+        "code": problem.code,
     }
-    if refused.field is not None:
-        body["field"] = _visible(refused.field)
-    if refused.errors:
-        body["errors"] = refused.errors
+    if problem.field is not None:
+        body["field"] = _visible(problem.field)
+    if problem.errors:
+        body["errors"] = problem.errors
     if request_id is not None:
         body["request_id"] = request_id
-    return Response(encode(body), refused.status, refused.headers, MEDIA_TYPE)
+    return Response(encode(body), problem.status, problem.headers, MEDIA_TYPE)
 
 
-def invalid(errors: list[Any], skip: int = 0) -> Refused:
-    """What pydantic found; `skip` leaves out as many leading parts of each place."""
-    told = [{"field": _place(one["loc"][skip:]), "message": _message(one)} for one in errors[:MOST_ERRORS]]
-    first = told[0]
-    return Refused(422, "input_invalid", f"{first['field']}: {first['message']}", first["field"], errors=told if len(told) > 1 else None)
+def invalid(errors: list[Any], skip: int = 0) -> ApiProblem:
+    """From the errors of pydantic; `skip` drops as many leading parts of each location."""
+    reported = [{"field": _place(one["loc"][skip:]), "message": _message(one)} for one in errors[:MAX_ERRORS]]
+    first = reported[0]
+    return ApiProblem(
+        422,
+        "input_invalid",
+        f"{first['field']}: {first['message']}",
+        first["field"],
+        errors=reported if len(reported) > 1 else None,
+    )
 
 
 def _place(parts: tuple[Any, ...]) -> str:
@@ -191,7 +206,7 @@ def _place(parts: tuple[Any, ...]) -> str:
 def _message(error: Mapping[str, Any]) -> str:
     match error["type"]:
         case "extra_forbidden":
-            return "no such field here: leave it out, or check its spelling"
+            return "unknown field: remove it, or check its spelling"
         case "missing":
             return "is required"
         case _:
@@ -200,5 +215,5 @@ def _message(error: Mapping[str, Any]) -> str:
 
 
 def _visible(text: str) -> str:
-    """What came in may be sent back only in a form that can be written down again."""
+    """Text of a request, made safe to be sent back."""
     return text[:500].encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")

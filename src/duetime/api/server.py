@@ -1,4 +1,4 @@
-"""uvicorn inside our own event loop, beside the node. Signals stay with whoever started us."""
+"""uvicorn in the event loop of the node. The program that starts it handles signals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 
 import uvicorn
 
+from duetime.api.loop_lag import LoopLag
 from duetime.api.protocol import GuardedProtocol
-from duetime.api.pulse import Pulse
 from duetime.api.tls import RenewableContext
 from duetime.clock import monotonic_micros
 from duetime.config import UNIX, Settings, is_loopback
@@ -23,41 +23,47 @@ from duetime.errors import ConfigError
 from duetime.model.instant import Micros
 
 BACKLOG = 2_048
-PATIENCE = 5  # seconds that requests under way may go on after the end was asked for
-IDLE_SECONDS = 30
-HANDSHAKE_SECONDS = 10.0
-MOST_CONNECTIONS = 1_000
-TICKS_A_SECOND = 10
+SHUTDOWN_TIMEOUT = 5  # seconds for requests in progress
+IDLE_TIMEOUT = 30
+HANDSHAKE_TIMEOUT = 10.0
+MAX_CONNECTIONS = 1_000
+TICKS_PER_SECOND = 10
 
 
-class Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, most: int, pulse: Pulse) -> None:
+class ApiServer(uvicorn.Server):
+    def __init__(
+        self, config: uvicorn.Config, tls: ssl.SSLContext | None, max_connections: int, loop_lag: LoopLag
+    ) -> None:
         super().__init__(config)
         self.up = asyncio.Event()
         self.servers: list[asyncio.base_events.Server] = []
         self._tls = tls
-        self._most = most
-        self._pulse = pulse
+        self._max_connections = max_connections
+        self._loop_lag = loop_lag
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn does it, with a handshake that may not take for ever, and our own kind of connection."""
+        """As in uvicorn, with a timeout for TLS handshakes and our own protocol."""
         loop = asyncio.get_running_loop()
-        make = partial(GuardedProtocol, self.config, self.server_state, {}, most=self._most)
-        patience = None if self._tls is None else HANDSHAKE_SECONDS
+        make = partial(
+            GuardedProtocol, self.config, self.server_state, {}, max_connections=self._max_connections
+        )
+        timeout = None if self._tls is None else HANDSHAKE_TIMEOUT
         for one in sockets or ():
-            _claim(one)
+            _listen(one)
             begin: Any = loop.create_unix_server if one.family == socket.AF_UNIX else loop.create_server
-            self.servers.append(await begin(make, sock=one, ssl=self._tls, backlog=BACKLOG, ssl_handshake_timeout=patience))
+            self.servers.append(
+                await begin(make, sock=one, ssl=self._tls, backlog=BACKLOG, ssl_handshake_timeout=timeout)
+            )
         self.started = True
         self.up.set()
 
     async def on_tick(self, counter: int) -> bool:
-        self._pulse.beat()
-        if counter % TICKS_A_SECOND == 0:
+        self._loop_lag.beat()
+        if counter % TICKS_PER_SECOND == 0:
             self._every_second(monotonic_micros())
         return await super().on_tick(counter)
 
@@ -66,14 +72,17 @@ class Server(uvicorn.Server):
             if isinstance(connection, GuardedProtocol):
                 connection.end_if_late(now)
         if isinstance(self._tls, RenewableContext):
-            self._tls.look(now)
+            self._tls.check(now)
 
 
 @asynccontextmanager
 async def serving(
-    service: Any, listener: socket.socket, tls: ssl.SSLContext | None = None, most: int = MOST_CONNECTIONS
-) -> AsyncIterator[Server]:
-    """Answers requests until the block ends; those under way then are finished first."""
+    service: Any,
+    listener: socket.socket,
+    tls: ssl.SSLContext | None = None,
+    max_connections: int = MAX_CONNECTIONS,
+) -> AsyncIterator[ApiServer]:
+    """Serves until the block ends, and then completes requests in progress."""
     config = uvicorn.Config(
         service,
         http=GuardedProtocol,
@@ -83,11 +92,11 @@ async def serving(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=IDLE_SECONDS,
-        timeout_graceful_shutdown=PATIENCE,
+        timeout_keep_alive=IDLE_TIMEOUT,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
     )
-    server = Server(config, tls, most, service.state.edge.pulse)
-    # What it says of coming and going is said by the node, and of what strangers send nothing needs to be said.
+    server = ApiServer(config, tls, max_connections, service.state.service.loop_lag)
+    # The node logs start and stop, and malformed requests are not worth a log record.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     life = asyncio.create_task(server.serve([listener]), name="duetime-api")
     started = asyncio.ensure_future(server.up.wait())
@@ -104,7 +113,7 @@ async def serving(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket, bound before anything else starts: a port that is taken is told at once."""
+    """The bound socket. Made before anything else starts, so that a used port is reported immediately."""
     if host.startswith(UNIX):
         return _listen_at(Path(host.removeprefix(UNIX)))
     try:
@@ -112,47 +121,53 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as problem:
-        raise ConfigError(f"host: {host!r} is no address of this machine ({problem.strerror}): use 127.0.0.1") from None
+        raise ConfigError(
+            f"host: {host!r} is not an address of this machine ({problem.strerror}): use 127.0.0.1"
+        ) from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     except OSError as problem:
         listener.close()
-        raise ConfigError(f"port: cannot listen on {host} port {port} ({problem.strerror}): choose another with --port") from None
+        raise ConfigError(
+            f"port: cannot listen on {host} port {port} ({problem.strerror}): choose another with --port"
+        ) from None
     return listener
 
 
-def _claim(listener: socket.socket) -> None:
-    """Two who start at the same time may both bind; only one of them listens."""
+def _listen(listener: socket.socket) -> None:
+    """Two processes may bind the same port; only one of them can listen."""
     try:
         listener.listen(BACKLOG)
     except OSError as problem:
-        raise ConfigError(f"port: cannot listen at {address_of(listener)} ({problem.strerror}): choose another with --port") from None
+        raise ConfigError(
+            f"port: cannot listen at {address_of(listener)} ({problem.strerror}): choose another with --port"
+        ) from None
 
 
 def _listen_at(path: Path) -> socket.socket:
-    """A Unix socket, for its owner only. What a process that died has left there is cleared away."""
+    """A Unix socket for its owner only. Removes the socket of a process that died."""
     with socket.socket(socket.AF_UNIX) as other:
         if path.is_socket() and other.connect_ex(str(path)) != 0:
             path.unlink()
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(str(path))
-        path.chmod(0o600)  # nobody is served before listen()
+        path.chmod(0o600)  # before listen(), no client can connect
     except OSError as problem:
         listener.close()
-        raise ConfigError(f"host: cannot listen at {path} ({problem.strerror}): name another path") from None
+        raise ConfigError(f"host: cannot listen at {path} ({problem.strerror}): use another path") from None
     return listener
 
 
 def clear(host: str) -> None:
-    """Leave nothing behind where we listened."""
+    """Remove the Unix socket."""
     if host.startswith(UNIX):
         Path(host.removeprefix(UNIX)).unlink(missing_ok=True)
 
 
 def require_safety(settings: Settings) -> None:
-    """What must be said before anybody can connect."""
+    """Check the settings that decide who can connect."""
     if not settings.keys:
         require_loopback(settings.host)
     if (settings.tls_cert is None) != (settings.tls_key is None):
@@ -161,14 +176,20 @@ def require_safety(settings: Settings) -> None:
 
 
 def require_loopback(host: str) -> None:
-    """Without keys everybody who reaches the API may do everything: then only this machine may reach it (S2)."""
+    """Without keys every caller may do everything, so the service must be reachable from this machine
+    only."""
     if not is_loopback(host):
-        remedy = "make a key with `duetime key create NAME --scopes admin` and start with --auth keys, or listen on 127.0.0.1"
-        raise ConfigError(f"host: {host} is reached from elsewhere, and there is no authentication: {remedy}")
+        remedy = (
+            "create a key with `duetime key create NAME --scopes admin` and start with --auth keys, "
+            "or listen on 127.0.0.1"
+        )
+        raise ConfigError(
+            f"host: {host} is reachable from other machines, and there is no authentication: {remedy}"
+        )
 
 
 def tls_of(settings: Settings) -> ssl.SSLContext | None:
-    """The certificate, read before anything else starts."""
+    """The certificate. Read before anything else starts."""
     if settings.tls_cert is None or settings.tls_key is None:
         return None
     return RenewableContext(settings.tls_cert, settings.tls_key)

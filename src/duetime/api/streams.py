@@ -1,4 +1,5 @@
-"""Streams of events as answers: server-sent events, until the listener goes, is too slow, loses its key, or the service stops."""
+"""Streams of server-sent events. A stream ends when the client disconnects or is too slow, its key expires,
+or the service stops."""
 
 from __future__ import annotations
 
@@ -10,59 +11,69 @@ from contextlib import aclosing, suppress
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from duetime.api.problems import Refused
-from duetime.app.audience import Notice, Seat
+from duetime.api.long_poll import Identity, disconnected
+from duetime.api.problems import ApiProblem
+from duetime.app.event_feed import FeedEvent, Subscription
 from duetime.clock import pause
 from duetime.errors import DuetimeError
 from duetime.model.codec import encode
 
 MEDIA_TYPE = "text/event-stream"
-HEARTBEAT = 15.0  # seconds
-CHECK_KEY = 3.0  # seconds: a key that was revoked stops listening, too
-SEND_WITHIN = 30.0  # seconds for a listener to take what is sent
-MOST_OF_ONE = 20  # streams of one key
-MOST = 500  # of this process
+HEARTBEAT_INTERVAL = 15.0  # seconds
+KEY_CHECK_INTERVAL = 3.0  # seconds: the stream of a revoked key ends
+SEND_TIMEOUT = 30.0  # seconds for the client to accept a chunk
+MAX_PER_KEY = 20
+MAX_PER_PROCESS = 500
 BEGIN = b"retry: 2000\n\n"
-BEAT = b": still here\n\n"
+HEARTBEAT = b": still here\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
-class Streams:
-    """How many there are, by who listens."""
+class StreamCounts:
+    """The number of open streams of each caller."""
 
     def __init__(self) -> None:
-        self._open: Counter[tuple[str, str | None]] = Counter()
+        self._open: Counter[Identity] = Counter()
 
-    def enter(self, who: tuple[str, str | None]) -> None:
-        if self._open[who] >= MOST_OF_ONE or self._open.total() >= MOST:
-            detail = f"too many streams are open: close one (at most {MOST_OF_ONE} of one key, {MOST} in all)"
-            raise Refused(429, "streams_exhausted", detail, None, {"Retry-After": "5"})
-        self._open[who] += 1
+    def enter(self, identity: Identity) -> None:
+        if self._open[identity] >= MAX_PER_KEY or self._open.total() >= MAX_PER_PROCESS:
+            detail = (
+                f"too many open streams: close one (at most {MAX_PER_KEY} of one key, "
+                f"{MAX_PER_PROCESS} in all)"
+            )
+            raise ApiProblem(429, "streams_exhausted", detail, None, {"Retry-After": "5"})
+        self._open[identity] += 1
 
-    def leave(self, who: tuple[str, str | None]) -> None:
-        self._open[who] -= 1
-        if not self._open[who]:
-            del self._open[who]
+    def leave(self, identity: Identity) -> None:
+        self._open[identity] -= 1
+        if not self._open[identity]:
+            del self._open[identity]
 
 
 class EventStream(Response):
-    """`leave` is called in the end, whatever ended it."""
+    """Calls `on_end` when the stream ends."""
 
-    def __init__(self, notices: AsyncGenerator[Notice, None], seat: Seat, still_allowed: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(
+        self,
+        notices: AsyncGenerator[FeedEvent, None],
+        seat: Subscription,
+        still_allowed: Callable[[], Awaitable[bool]],
+        on_end: Callable[[], None],
+    ) -> None:
         super().__init__(None, 200, HEADERS, MEDIA_TYPE)
         del self.headers["content-length"]
         self._notices = notices
         self._seat = seat
         self._still_allowed = still_allowed
-        self.leave: Callable[[], None] = lambda: None
+        self._on_end = on_end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gone = asyncio.create_task(_until_gone(receive))
+        gone = asyncio.create_task(disconnected(receive))
         watching = asyncio.create_task(self._watch_key())
         for ends in (gone, watching):
             ends.add_done_callback(lambda _: self._seat.end())
         try:
-            # A store that is away or a listener that takes nothing: the stream ends, and the listener comes again.
+            # If the store fails or the client accepts nothing, the stream ends, and the client reconnects.
             with suppress(TimeoutError, DuetimeError, OSError):
                 await _send(send, {"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 async for chunk in self._chunks():
@@ -73,7 +84,7 @@ class EventStream(Response):
         finally:
             gone.cancel()
             watching.cancel()
-            self.leave()
+            self._on_end()
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         yield BEGIN
@@ -81,9 +92,9 @@ class EventStream(Response):
             coming = asyncio.ensure_future(anext(notices, None))
             try:
                 while True:
-                    done, _ = await asyncio.wait([coming], timeout=HEARTBEAT)
+                    done, _ = await asyncio.wait([coming], timeout=HEARTBEAT_INTERVAL)
                     if not done:
-                        yield BEAT
+                        yield HEARTBEAT
                         continue
                     notice = coming.result()
                     if notice is None:
@@ -97,18 +108,13 @@ class EventStream(Response):
 
     async def _watch_key(self) -> None:
         while await self._still_allowed():
-            await pause(CHECK_KEY)
+            await pause(KEY_CHECK_INTERVAL)
 
 
-def frame(notice: Notice) -> bytes:
+def frame(notice: FeedEvent) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (notice.id, notice.kind.encode(), encode(notice.data))
 
 
 async def _send(send: Send, message: dict[str, object]) -> None:
-    async with asyncio.timeout(SEND_WITHIN):
+    async with asyncio.timeout(SEND_TIMEOUT):
         await send(message)
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -1,5 +1,5 @@
-"""The certificate the service shows. A renewed one takes effect without a restart: whoever connects from then on gets it, and connections
-that are open go on."""
+"""The certificate of the service. A renewed certificate takes effect for new connections, without a
+restart."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Self
 from duetime.errors import ConfigError
 from duetime.model.instant import SECOND, Micros
 
-LOOK_EVERY = 60 * SECOND
-Stamp = tuple[int, ...] | None  # of a file; None: it cannot be looked at
+CHECK_INTERVAL = 60 * SECOND
+Stamp = tuple[int, ...] | None  # of a file; None: it cannot be read
 _logger = getLogger("duetime")
 
 
 class RenewableContext(ssl.SSLContext):
-    """Serves with the newest pair of files that could be read.
+    """Serves with the newest readable pair of certificate and key.
 
-    Reading into a context that is in use would not do: a pair that is broken spoils the one before it, and a key of another kind is put
-    beside the old one, which OpenSSL may go on to prefer. So each pair has a context of its own, to which handshakes are handed over.
+    A context in use cannot be reloaded: a broken pair would damage it, and OpenSSL would keep a key of
+    another type next to the new one. So each pair has its own context, and every handshake switches to the
+    newest.
     """
 
     def __new__(cls, certificate: str, key: str) -> Self:
@@ -29,36 +30,38 @@ class RenewableContext(ssl.SSLContext):
     def __init__(self, certificate: str, key: str) -> None:
         self._files = (certificate, key)
         self._seen = self._stamps()
-        self._next_look: Micros = 0
+        self._next_check: Micros = 0
         _load(self, certificate, key)
         self._newest: ssl.SSLContext = self
-        self.sni_callback = self._hand_over
+        self.sni_callback = self._switch_context
 
     def renew(self) -> None:
-        """Read the files again. What cannot be served is told, and changes nothing."""
+        """Read the files again. Invalid files are logged and change nothing."""
         self._seen = self._stamps()
         fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
             _load(fresh, *self._files)
         except (ConfigError, OSError) as problem:
-            _logger.error("%s; until then the certificate that was read before is used", problem)
+            _logger.error("%s; the previous certificate stays in use", problem)
         else:
             self._newest = fresh
-            _logger.info("the certificate was read again from %s: new connections get it", self._files[0])
+            _logger.info("new connections use the certificate from %s", self._files[0])
 
-    def look(self, now: Micros) -> None:
-        """Once a minute, however often it is called: have the files changed since they were read?"""
-        if now < self._next_look:
+    def check(self, now: Micros) -> None:
+        """Reload changed files. Checks once a minute, however often it is called."""
+        if now < self._next_check:
             return
-        self._next_look = now + LOOK_EVERY
+        self._next_check = now + CHECK_INTERVAL
         if self._stamps() != self._seen:
             self.renew()
 
     def _stamps(self) -> list[Stamp]:
         return [_stamp(file) for file in self._files]
 
-    def _hand_over(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-        """At every handshake, also of those who name no server."""
+    def _switch_context(
+        self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, context: ssl.SSLContext
+    ) -> None:
+        """For every handshake, also without a server name."""
         connection.context = self._newest
 
 
@@ -67,7 +70,12 @@ def _stamp(file: str) -> Stamp:
         found = Path(file).stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size  # a chmod that makes it readable counts, too
+    return (
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+        found.st_ino,
+        found.st_size,
+    )  # ctime: a chmod may make it readable
 
 
 def _load(context: ssl.SSLContext, certificate: str, key: str) -> None:
@@ -77,15 +85,17 @@ def _load(context: ssl.SSLContext, certificate: str, key: str) -> None:
         try:
             open(file, "rb").close()
         except OSError as problem:
-            raise ConfigError(f"{name}: {file} cannot be read ({problem.strerror}): name a PEM file") from None
+            raise ConfigError(f"{name}: {file} cannot be read ({problem.strerror}): use a PEM file") from None
     try:
         context.load_cert_chain(certificate, key, _no_password)
     except ssl.SSLError as problem:
         reason = (problem.reason or "not PEM").replace("_", " ").lower()
-        remedy = "give a PEM certificate with its chain and the key it was made with, unencrypted"
-        raise ConfigError(f"tls_cert: {certificate} and {key} are no pair to serve with ({reason}): {remedy}") from None
+        remedy = "use a PEM certificate with its chain and its unencrypted key"
+        raise ConfigError(
+            f"tls_cert: {certificate} and {key} are not a usable pair ({reason}): {remedy}"
+        ) from None
 
 
 def _no_password() -> str:
-    """Nobody is there to be asked for it."""
+    """A service cannot ask for a password."""
     return ""

@@ -1,4 +1,4 @@
-"""The app: registration, the async API, and the nodes that run it. Tasks -> Client (submits, reads) -> App (plans and works, too)."""
+"""The app: start with services.py for what it can do, core.py for opening and closing, app.py for nodes."""
 
 from duetime.app.app import App
 

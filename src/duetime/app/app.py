@@ -1,4 +1,4 @@
-"""App: the composition root. A client that can also be a node: planner and worker of its own tasks."""
+"""App: the public entry point. An app can submit and read, and it can be a node that plans and works."""
 
 from __future__ import annotations
 
@@ -6,36 +6,32 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import fields
 from typing import Any, Protocol
 
 from duetime import stores
-from duetime.app.operations import Operations
-from duetime.app.tenants import Tenants
-from duetime.engine.calm import share_the_interpreter, spare_the_collector
-from duetime.engine.checks import refuse_unknown
-from duetime.engine.clock import NodeClock
-from duetime.engine.heart import ThreadedHeart
-from duetime.engine.node import Node
-from duetime.engine.options import NodeOptions
-from duetime.engine.signals import Signals
-from duetime.engine.tasks import Tasks
+from duetime.app.core import AsyncApp
+from duetime.app.services import Services
+from duetime.app.sync import SyncApp
+from duetime.engine.node.heartbeat import Heartbeat
+from duetime.engine.node.loop_thread import LoopThread
+from duetime.engine.node.node import Node
+from duetime.engine.node.options import HandlerRegistry, NodeOptions
+from duetime.engine.node.runtime_tuning import share_the_interpreter, spare_the_collector
+from duetime.engine.node.signals import Signals
+from duetime.engine.submit.validate import refuse_unknown
 from duetime.errors import Conflict, InvalidInput
 from duetime.invoker import Handler
 from duetime.invokers.resources import ResourceBox
 from duetime.invokers.task import TaskHandler
 from duetime.invokers.threads import Threads
 from duetime.model import duration
-from duetime.model.events import Event
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
 from duetime.observer import Observer, Observers
-from duetime.observers.log import log_event
-from duetime.observers.watch import Watch
 from duetime.store import Store
-from duetime.sync import SyncApp
-from duetime.task import Task
+from duetime.task import AnyTask
 from duetime.version import VERSION
 
 
@@ -45,20 +41,24 @@ class Target(Handler, Protocol):
     async def close(self) -> None: ...
 
 
-LAST_WORDS = 2.0  # seconds: what was counted is written down before the end, unless the store takes too long
+MAX_VIEWS = 10_000  # of tenants
 TargetMaker = Callable[[Callable[[], Micros]], Target]  # given the store's clock
 NODE_OPTIONS = tuple(option.name for option in fields(NodeOptions) if option.name != "version")
 
 
-class App(Operations):
-    """One program's view of Duetime. Opening it makes a client; `running()` and `run()` make a node that plans and works, too."""
+class App(AsyncApp):
+    """One program's access to Duetime. Opening it makes a client; `running()` and `run()` make a node that
+    also plans and works."""
 
     def __init__(
-        self, store: str | Store = stores.DEFAULT_URL, *, tenant: str = DEFAULT_TENANT, observers: Sequence[Observer] = ()
+        self,
+        store: str | Store = stores.DEFAULT_URL,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self.sync = SyncApp(self._twin)
-        self._given = Observers(observers)
-        super().__init__(store, tenant, [log_event, self._tell_watch, self._given])
+        super().__init__(store, tenant, Observers(observers))
         self._threads: Threads | None = None
         self._node_here: Node | None = None
         self._targets: dict[str, TargetMaker] = {}
@@ -75,7 +75,7 @@ class App(Operations):
         self._node_here = node
         life = asyncio.create_task(node.run(), name="duetime-node")
         try:
-            await _first(life, node.started)
+            await _joined(life, node.started)
             yield node
         finally:
             node.stop()
@@ -89,45 +89,32 @@ class App(Operations):
                 await self.close()
 
     def use_store(self, store: str | Store) -> None:
+        """Keep the tasks and work on another store; only before the app is opened."""
         super().use_store(store)
         self.sync.close()  # it opens itself again, on this store
-        self._tenants = Tenants(self)
-        self._watch: Watch | None = None
+        self._views: dict[str, Services] = {self._tenant: self}
 
-    def for_tenant(self, name: str) -> Operations:
-        """This app as one tenant sees it: the same store, connections and tasks; open while this app is. Cheap, and made once."""
-        return self._tenants(name)
-
-    def watch(self) -> Watch:
-        """Have this process count what happens in it, keep it by the minute and tell those who listen. Every node does; a client that
-        only submits need not."""
-        if self._watch is None:
-            self._watch = Watch(self._store, self._clock, self._ids.new(0).hex[-12:])
-            self._audience.on_renewed = self._watch.journal.listen_until
-            if self._opened:
-                self._watch.open()
-        return self._watch
-
-    def observe(self, observer: Observer) -> None:
-        """Have this function told of everything that happens here, too."""
-        self._given.add(observer)
-
-    @property
-    def clock(self) -> NodeClock:
-        """The store's time as this process knows it."""
-        return self._clock
+    def for_tenant(self, name: str) -> Services:
+        """This app as one tenant sees it: the same store, connections and tasks; open while this app is."""
+        view = self._views.get(name)
+        if view is None:
+            if len(self._views) >= MAX_VIEWS:
+                self._views = {self._tenant: self}
+            view = self._views[name] = Services(self.context.with_tenant(name))
+        return view
 
     @property
     def node(self) -> Node | None:
-        """That of this app which is running, if one is."""
+        """The running node of this app, if there is one."""
         return self._node_here
 
     def use_target(self, name: str, make: TargetMaker) -> None:
-        """Have nodes of this app run jobs of another target than a task, such as "@http". `make` is called when a node starts."""
+        """Have nodes of this app run jobs of a target other than a task, such as "@http". `make` is called
+        when a node starts."""
         self._targets[name] = make
 
     async def run_async(self, **options: Any) -> None:
-        """Plan and work until cancelled. For a loop of your own; signals are yours to handle."""
+        """Plan and work until cancelled, in your own event loop. You handle signals."""
         async with self.running(**options) as node:
             await node.ended.wait()
 
@@ -144,42 +131,46 @@ class App(Operations):
                 spare_the_collector()
                 await signals.wait(node.ended)
 
-    async def _connect(self) -> None:
-        await super()._connect()
-        if self._watch is not None:
-            self._watch.open()
-
+    # -- inside
     async def _disconnect(self) -> None:
-        if self._watch is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LAST_WORDS):
-                    await self._watch.close()
         await super()._disconnect()
         if self._threads is not None:
             self._threads.close()
             self._threads = None
 
-    # -- inside -------------------------------------------------------------------------------------------------------
-    def _own_watch(self) -> Watch | None:
-        return self._watch
-
-    def _tell_watch(self, event: Event) -> None:
-        if self._watch is not None:
-            self._watch(event)
-
-    def _node(self, resources: ResourceBox, targets: Mapping[str, Target] | None = None, **options: Any) -> Node:
-        settings = NodeOptions(**{"name": f"{socket.gethostname()}-{os.getpid()}", "version": VERSION, **_parsed(options)})
-        handlers: dict[str, Handler] = {name: self._handler(task, resources) for name, task in self.tasks.items()}
+    def _node(
+        self, resources: ResourceBox, targets: Mapping[str, Target] | None = None, **options: Any
+    ) -> Node:
+        settings = NodeOptions(
+            **{"name": f"{socket.gethostname()}-{os.getpid()}", "version": VERSION, **_parsed(options)}
+        )
+        handlers: dict[str, Handler] = {
+            name: self._handler(task, resources) for name, task in self.tasks.items()
+        }
         handlers.update(targets or {})
-        retentions = {name: task.options.retention for name, task in self.tasks.items() if task.options.retention is not None}
-        tasks = Tasks(handlers, retentions, {name: task.defaults for name, task in self.tasks.items()})
+        retentions = {
+            name: task.options.retention
+            for name, task in self.tasks.items()
+            if task.options.retention is not None
+        }
+        tasks = HandlerRegistry(
+            handlers, retentions, {name: task.defaults for name, task in self.tasks.items()}
+        )
 
-        def heart() -> ThreadedHeart:
-            return ThreadedHeart(self._store, self._clock, self._observers)
+        def heartbeat() -> Heartbeat:
+            return Heartbeat(self.store, self._clock, self._observers, LoopThread("duetime-heartbeat"))
 
-        return Node(self._store, self._clock, tasks, settings, self._observers, heart, self._waiting.settled)
+        return Node(
+            self.store,
+            self._clock,
+            tasks,
+            settings,
+            self._observers,
+            heartbeat,
+            self.context.shared.waiter.settled,
+        )
 
-    def _handler(self, task: Task[..., Any], resources: ResourceBox) -> TaskHandler:
+    def _handler(self, task: AnyTask, resources: ResourceBox) -> TaskHandler:
         own, inner = self.hooks.chain, () if task.group is self else task.group.hooks.chain
         return TaskHandler(
             task.function,
@@ -199,15 +190,15 @@ class App(Operations):
             self._threads = Threads()
         return self._threads
 
-    def _twin(self) -> App:
-        """Another app on the same store and tasks, for another event loop."""
-        twin = App(self._store.twin(), tenant=self._tenant, observers=[self._given])
-        twin.tasks = self.tasks
+    def _twin(self) -> AsyncApp:
+        """A client on the same store and tasks, for another event loop."""
+        twin = AsyncApp(self.store.clone(), self._tenant, self._given)
+        twin.tasks = twin.context.shared.tasks = self.tasks
         return twin
 
 
-async def _first(life: asyncio.Task[None], started: asyncio.Event) -> None:
-    """Until the node has joined; what prevents it is raised here."""
+async def _joined(life: asyncio.Task[None], started: asyncio.Event) -> None:
+    """Until the node has joined; raises the error that prevents it."""
     joined = asyncio.ensure_future(started.wait())
     await asyncio.wait([life, joined], return_when=asyncio.FIRST_COMPLETED)
     joined.cancel()
@@ -241,7 +232,9 @@ def _refuse_a_running_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise Conflict("app.run() makes an event loop of its own, and one is running here: `await app.run_async()` in its place")
+    raise Conflict(
+        "app.run() starts its own event loop, but one is already running: use `await app.run_async()` instead"
+    )
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -1,4 +1,4 @@
-"""The calendar of coming fires: read and counted in small steps, so that nothing else waits for it."""
+"""The calendar of future fires. Reads and counts in small steps, so that the event loop is never blocked."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 from uuid import UUID
 
-from duetime.app.client import Client
+from duetime.app.context import AppContext
 from duetime.clock import pause
-from duetime.engine.checks import check_count
+from duetime.engine.submit.validate import check_count
 from duetime.errors import InvalidInput
 from duetime.model import zone
-from duetime.model.calendar import BUCKETS, LONGEST_SPAN, Coming, Grid, Tally
+from duetime.model.calendar import BUCKETS, MAX_SPAN, Coming, FireCounter, Grid
 from duetime.model.instant import SECOND, Micros, read, to_datetime, to_micros
 from duetime.model.schedule import ScheduleFilter
 
-PAGE = 200  # schedules read at once
-AT_ONCE = 10  # of these looked at
-STEPS = 200  # counted at once
-LONGEST = SECOND  # for counting
-MOST_BUCKETS = 1_500
-TOO_MANY = "there was not enough time to count all fires: ask for a shorter time"
+PAGE = 200  # schedules in one read
+CHUNK = 10  # schedules between two pauses
+STEPS = 200  # counts between two pauses
+COUNTING_TIMEOUT = SECOND
+MAX_BUCKETS = 1_500
+INCOMPLETE = "counting all fires took too long: ask for a shorter range"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Calendar:
     note: str | None = None
 
 
-class ComingFire(NamedTuple):
+class CalendarFire(NamedTuple):
     at: datetime
     schedule_id: UUID
     name: str
@@ -43,46 +43,65 @@ class ComingFire(NamedTuple):
 
 
 class FirePage(NamedTuple):
-    fires: list[ComingFire]
+    fires: list[CalendarFire]
     next: tuple[datetime, UUID] | None  # where the next page begins; None: this is the last
 
 
-class CalendarOperations(Client):
-    async def calendar(self, start: datetime | None = None, end: datetime | None = None, bucket: str = "1h", tz: str = "UTC") -> Calendar:
-        """How many fires of schedules that are not paused fall into each bucket; those before now are not coming any more. Without `start`
-        from now on, without `end` for a day."""
-        begin, until = await self._stretch(start, end)
+@dataclass(frozen=True, slots=True)
+class FireCalendar:
+    """Calling it counts the future fires by bucket."""
+
+    context: AppContext
+
+    async def __call__(
+        self, start: datetime | None = None, end: datetime | None = None, bucket: str = "1h", tz: str = "UTC"
+    ) -> Calendar:
+        """The number of future fires in each bucket; paused schedules are left out. Without `start` from now
+        on, without `end` for a day."""
+        begin, until = await self._range(start, end)
         if bucket not in BUCKETS:
             raise InvalidInput("bucket", f"{bucket!r} is not one of {', '.join(BUCKETS)}")
-        if (until - begin) // BUCKETS[bucket] > MOST_BUCKETS:
-            raise InvalidInput("bucket", f"{bucket} makes more than {MOST_BUCKETS:,} of them: give a larger one, or a shorter time")
+        if (until - begin) // BUCKETS[bucket] > MAX_BUCKETS:
+            raise InvalidInput(
+                "bucket",
+                f"{bucket} makes more than {MAX_BUCKETS:,} buckets: use a larger one, or a shorter range",
+            )
         zone.load(tz)
-        tally = Tally(Grid(begin, until, BUCKETS[bucket], tz, since=await self._commands.now()))
+        tally = FireCounter(Grid(begin, until, BUCKETS[bucket], tz, since=await self.context.now()))
         async for page in self._coming():
             for one in page:
                 tally.add(one)
-        deadline, late = self._clock.monotonic() + LONGEST, False
+        deadline, late = self.context.clock.monotonic() + COUNTING_TIMEOUT, False
         while tally.work(STEPS):
-            if not late and self._clock.monotonic() > deadline:
+            if not late and self.context.clock.monotonic() > deadline:
                 tally.hurry()
                 late = True
             await pause(0)
-        return _calendar(begin, until, tally, TOO_MANY if late else None)
+        return _calendar(begin, until, tally, INCOMPLETE if late else None)
 
-    async def coming_fires(
-        self, start: datetime | None = None, end: datetime | None = None, limit: int = 100, after: tuple[datetime, UUID] | None = None
+    async def fires(
+        self,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        limit: int = 100,
+        after: tuple[datetime, UUID] | None = None,
     ) -> FirePage:
-        """The single fires, earliest first; `after` is the position the page before gave."""
-        begin, until = await self._stretch(start, end)
+        """The single fires, earliest first; `after` is the `next` of the previous page."""
+        begin, until = await self._range(start, end)
         check_count(limit, "limit")
-        begin = max(begin, await self._commands.now())
+        begin = max(begin, await self.context.now())
         place = None if after is None else (to_micros(after[0]), after[1])
-        heads = [head async for page in self._coming() for one in page if (head := _head(one, begin, until, place)) is not None]
+        heads = [
+            head
+            async for page in self._coming()
+            for one in page
+            if (head := _head(one, begin, until, place)) is not None
+        ]
         heapify(heads)
-        found: list[ComingFire] = []
+        found: list[CalendarFire] = []
         while heads and len(found) <= limit:
             at, number, one = heads[0]
-            found.append(ComingFire(to_datetime(at), one.id, one.name, one.target))
+            found.append(CalendarFire(to_datetime(at), one.id, one.name, one.target))
             following = one.next(at, until)
             if following is None:
                 heappop(heads)
@@ -91,31 +110,32 @@ class CalendarOperations(Client):
         last = found[limit - 1] if len(found) > limit else None
         return FirePage(found[:limit], None if last is None else (last.at, last.schedule_id))
 
-    async def _stretch(self, start: datetime | None, end: datetime | None) -> tuple[Micros, Micros]:
-        self._require_open()
-        begin = await self._commands.now() if start is None else read(start, "from")
+    async def _range(self, start: datetime | None, end: datetime | None) -> tuple[Micros, Micros]:
+        begin = await self.context.now() if start is None else read(start, "from")
         until = begin + 24 * 3_600 * SECOND if end is None else read(end, "to")
         if until <= begin:
             raise InvalidInput("to", "must be later than `from`")
-        if until - begin > LONGEST_SPAN:
-            raise InvalidInput("to", f"must be at most {LONGEST_SPAN // (86_400 * SECOND)} days after `from`")
+        if until - begin > MAX_SPAN:
+            raise InvalidInput("to", f"must be at most {MAX_SPAN // (86_400 * SECOND)} days after `from`")
         return begin, until
 
     async def _coming(self) -> AsyncIterator[list[Coming]]:
-        wanted, after = ScheduleFilter(self._tenant, paused=False), None
-        while page := await self._store.list_schedules(wanted, PAGE, after):
-            for at in range(0, len(page), AT_ONCE):
-                yield [one for schedule in page[at : at + AT_ONCE] if (one := Coming.of(schedule)) is not None]
+        wanted, after = ScheduleFilter(self.context.tenant, paused=False), None
+        while page := await self.context.store.list_schedules(wanted, PAGE, after):
+            for at in range(0, len(page), CHUNK):
+                yield [one for schedule in page[at : at + CHUNK] if (one := Coming.of(schedule)) is not None]
                 await pause(0)
             after = page[-1].draft.name
 
 
-def _calendar(begin: Micros, until: Micros, tally: Tally, note: str | None) -> Calendar:
+def _calendar(begin: Micros, until: Micros, tally: FireCounter, note: str | None) -> Calendar:
     buckets = [(to_datetime(at), count) for at, count in tally.result()]
     return Calendar(to_datetime(begin), to_datetime(until), buckets, note is None, note)
 
 
-def _head(one: Coming, start: Micros, end: Micros, after: tuple[Micros, UUID] | None) -> tuple[Micros, int, Coming] | None:
+def _head(
+    one: Coming, start: Micros, end: Micros, after: tuple[Micros, UUID] | None
+) -> tuple[Micros, int, Coming] | None:
     """Its first fire on this page."""
     begin = start - 1
     if after is not None:

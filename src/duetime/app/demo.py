@@ -1,4 +1,5 @@
-"""Example schedules that call the echo agent of a service in local mode: something to look at within a minute, and gone without a trace."""
+"""Sample schedules that call the echo endpoint of a service in local mode. They can be removed without a
+trace."""
 
 from __future__ import annotations
 
@@ -7,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from duetime.app.listing import JobQuery
-from duetime.app.operations import Operations
-from duetime.engine.drafts import NO_DEFAULTS, schedule_draft
+from duetime.app.services import Services
+from duetime.engine.submit.build import NO_DEFAULTS
+from duetime.engine.submit.schedules import schedule_draft
 from duetime.model.job import Overlap
 from duetime.model.retry import Retry
 from duetime.model.schedule import ScheduleFilter
@@ -27,7 +29,7 @@ class Example:
     path: str
     options: Mapping[str, Any] = field(default_factory=dict)
     later: bool = False  # the agent answers 202 and reports
-    at_once: bool = False  # one job of it now, so that nobody has to wait
+    at_once: bool = False  # trigger one job now
 
     def target(self, address: str) -> dict[str, Any]:
         return {"type": "http", "url": f"{address}{ECHO}{self.path}", "async": self.later}
@@ -62,26 +64,32 @@ EXAMPLES = (
         {"retry": Retry(max_attempts=2, first_delay="1s"), "max_runs": 30},
         at_once=True,
     ),
-    Example("demo.weekdays", "waits for 9 o'clock in Berlin, Monday to Friday", Cron("0 9 * * MON-FRI", tz="Europe/Berlin"), "/morning"),
+    Example(
+        "demo.weekdays",
+        "waits for 9 o'clock in Berlin, Monday to Friday",
+        Cron("0 9 * * MON-FRI", tz="Europe/Berlin"),
+        "/morning",
+    ),
 )
 
 
-async def add_examples(app: Operations, address: str) -> None:
-    """`address` is where the service answers or will answer. What is there already stays as it is."""
+async def add_examples(app: Services, address: str) -> None:
+    """`address` is that of the service. Existing schedules stay as they are."""
     for example in EXAMPLES:
         options = example.all_options
-        draft = schedule_draft(app.ids, app.tenant, example.name, HTTP, example.when, NO_DEFAULTS, await app.now(), options)
+        ids, now = app.context.ids, await app.now()
+        draft = schedule_draft(ids, app.tenant, example.name, HTTP, example.when, NO_DEFAULTS, now, options)
         wanted = replace(draft, target_spec=HttpTarget.from_json(example.target(address)).to_spec())
-        stored = await app.put_schedule(wanted, replace=True)
+        stored = await app.schedules.put(wanted, replace=True)
         if example.at_once and stored.id == wanted.id:
-            await app.trigger(example.name)
+            await app.schedules.trigger(example.name)
 
 
-async def remove_examples(app: Operations) -> int:
-    """The schedules, what waits or runs of them, and their dead letters; how many schedules it were."""
-    removed = await app.bulk_schedules("remove", ScheduleFilter(app.tenant, label=LABEL))
+async def remove_examples(app: Services) -> int:
+    """Remove the schedules, their live jobs and their dead letters. Returns the number of schedules."""
+    removed = await app.bulk.schedules("remove", ScheduleFilter(app.tenant, label=LABEL))
     for action in ("cancel", "discard"):
-        done = await app.bulk_jobs(action, JobQuery(label=LABEL))
+        done = await app.bulk.jobs(action, JobQuery(label=LABEL))
         while done.next is not None:
-            done = await app.bulk_jobs(action, JobQuery(label=LABEL), after=done.next)
+            done = await app.bulk.jobs(action, JobQuery(label=LABEL), after=done.next)
     return removed.done

@@ -1,4 +1,4 @@
-"""Discovery: importing the modules of a package in which tasks are registered."""
+"""Discovery: imports the modules of a package that register tasks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from duetime.task import Tasks
 
 
 def import_all(name: str) -> list[ModuleType]:
-    """The module, and every module of the package if it is one."""
+    """The module and, if it is a package, all its modules."""
     if not isinstance(name, str) or not name or name.startswith("."):
-        raise ConfigError(f'discover: {name!r} is no module: write its full name, like "shop.tasks"')
+        raise ConfigError(f'discover: {name!r} is not a module: write its full name, like "shop.tasks"')
     found = _import(name)
     below = pkgutil.walk_packages(found.__path__, f"{name}.") if hasattr(found, "__path__") else ()
-    # A package's __main__ is a program, not a part.
+    # A package's __main__ is a program: importing it would run it.
     return [found, *(_import(one.name) for one in below if not one.name.endswith(".__main__"))]
 
 
 def groups_in(modules: list[ModuleType]) -> Iterator[Tasks]:
-    """The groups of tasks that stand in these modules, each once."""
+    """The groups of tasks in these modules, each once."""
     seen: set[int] = set()
     for module in modules:
         for value in vars(module).values():
@@ -36,5 +36,8 @@ def _import(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as problem:
         if problem.name is not None and f"{name}.".startswith(f"{problem.name}."):
-            raise ConfigError(f"discover: there is no module {name!r} on the Python path: check its name, and where you start") from problem
+            raise ConfigError(
+                f"discover: module {name!r} is not on the Python path: "
+                "check its name and the current directory"
+            ) from problem
         raise

@@ -1,52 +1,57 @@
-"""Whether this process can do its work, in one sentence if it cannot."""
+"""Whether this process can work; if not, why, in one sentence."""
 
 from __future__ import annotations
 
 import asyncio
 
 from duetime.app.app import App
-from duetime.app.fresh import Fresh
+from duetime.app.ttl_cache import TtlCache
 from duetime.errors import DuetimeError, SchemaMissing, SchemaTooNew
 from duetime.model.instant import SECOND
 
-WITHIN = 1.0  # seconds for the store to answer
-SCHEMA_EVERY = 15 * SECOND
+STORE_TIMEOUT = 1.0  # seconds
+SCHEMA_CHECK_INTERVAL = 15 * SECOND
+NO_RESPONSE = "the store does not respond: this process recovers when the store does"
 
 
 class Health:
     def __init__(self, app: App) -> None:
         self._app = app
-        self._schema = Fresh(app.clock, SCHEMA_EVERY)
+        self._schema = TtlCache(app.clock, SCHEMA_CHECK_INTERVAL)
 
     async def trouble(self) -> str | None:
-        """What keeps it from working; None when nothing does."""
+        """What keeps it from working; None if nothing does."""
         return self._node_trouble() or await self._store_trouble()
 
     def _node_trouble(self) -> str | None:
         node = self._app.node
         if node is None:
-            return None  # it only answers requests, and needs no lease for that
+            return None  # it only answers requests, which needs no lease
         if node.stopping:
             return "the node is stopping"
-        if node.heart is None:
-            return "the node has not joined the fleet: it does by itself when the store lets it"
-        return None if node.heart.trusted() else "the node could not renew its lease in time: it joins again by itself"
+        if node.heartbeat is None:
+            return "the node has not joined the fleet: it joins when the store is available"
+        return (
+            None
+            if node.heartbeat.trusted()
+            else "the node could not renew its lease in time: it will join again"
+        )
 
     async def _store_trouble(self) -> str | None:
         try:
-            async with asyncio.timeout(WITHIN):
+            async with asyncio.timeout(STORE_TIMEOUT):
                 await self._app.store.time()
                 if not self._app.store.capabilities.embedded:
                     await self._schema.get("schema", self._check_schema)
         except (SchemaMissing, SchemaTooNew) as problem:
             return problem.message
         except (DuetimeError, TimeoutError):
-            return "the store does not answer: it comes back by itself when the store does"
+            return NO_RESPONSE
         return None
 
     async def _check_schema(self) -> None:
-        """Somebody may have migrated the database meanwhile, or dropped it."""
-        other = self._app.store.twin()
+        """The database may have been migrated or dropped in between."""
+        other = self._app.store.clone()
         try:
             await other.open()
         finally:

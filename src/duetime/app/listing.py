@@ -1,14 +1,24 @@
-"""Pages of jobs by any mix of filters."""
+"""Reads of jobs and schedules: pages by filter, the earliest jobs, and schedules by name or id."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from duetime.model.instant import Micros
+from duetime.clock import Clock
+from duetime.errors import ScheduleNotFound
+from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Job, JobFilter, State
+from duetime.model.schedule import Schedule
 from duetime.store import Store
+
+MAX_SORTED = 200  # jobs that are read to sort them
+NARROWING_TIMEOUT = SECOND * 3 // 10
+MIN_INTERVAL = SECOND // 1_000
+
+FilterBefore = Callable[[Micros], JobFilter]  # the jobs before an instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +42,15 @@ class JobPage(NamedTuple):
     next: tuple[Micros, UUID] | None  # where the next page begins; None: this is the last
 
 
-async def page_of(store: Store, tenant: str, query: JobQuery, limit: int, before: tuple[Micros, UUID] | None) -> JobPage:
+async def page_of(
+    store: Store, tenant: str, query: JobQuery, limit: int, before: tuple[Micros, UUID] | None
+) -> JobPage:
     nodes = await _nodes(store, query.worker)
     if nodes == []:
         return JobPage([], None)
-    found = await store.list_jobs(filter_of(tenant, query, None if nodes is None else nodes[-1]), limit + 1, before)
+    found = await store.list_jobs(
+        filter_of(tenant, query, None if nodes is None else nodes[-1]), limit + 1, before
+    )
     return JobPage(found[:limit], position(found[limit - 1]) if len(found) > limit else None)
 
 
@@ -57,7 +71,7 @@ def filter_of(tenant: str, query: JobQuery, node: int | None = None) -> JobFilte
 
 
 def position(job: Job) -> tuple[Micros, UUID]:
-    """Where a listing goes on after this one."""
+    """Where a listing continues after this job."""
     return job.fire_time, job.id
 
 
@@ -67,3 +81,50 @@ async def _nodes(store: Store, worker: str | None) -> list[int] | None:
     if worker.isascii() and worker.isdigit() and len(worker) < 19:
         return [int(worker)]
     return [node.id for node in await store.nodes() if node.name == worker]
+
+
+async def find_schedule(store: Store, tenant: str, reference: str) -> Schedule:
+    """By id or by name."""
+    found = await _schedule_by_id(store, tenant, reference) or await store.get_schedule(tenant, reference)
+    if found is None:
+        raise ScheduleNotFound(f"schedule {reference!r} not found: list the schedules to see all of them")
+    return found
+
+
+async def _schedule_by_id(store: Store, tenant: str, reference: str) -> Schedule | None:
+    try:
+        wanted = UUID(reference)
+    except ValueError:
+        return None
+    return await store.get_schedule(tenant, wanted)
+
+
+async def earliest_jobs(
+    store: Store,
+    clock: Clock,
+    wanted: FilterBefore,
+    key: Callable[[Job], Micros],
+    between: tuple[Micros, Micros],
+    limit: int,
+) -> list[Job]:
+    """The first jobs by `key` in an interval. Stores list the newest first, so the interval is narrowed until
+    few jobs are left. Exact unless thousands of jobs share an instant, or the store is slow."""
+    before = await _narrow(store, clock, wanted, between, limit)
+    return sorted(await store.list_jobs(wanted(before), MAX_SORTED), key=key)[:limit]
+
+
+async def _narrow(
+    store: Store, clock: Clock, wanted: FilterBefore, between: tuple[Micros, Micros], limit: int
+) -> Micros:
+    """An instant before which there are at least `limit` jobs and at most MAX_SORTED."""
+    low, high = between
+    deadline = clock.monotonic() + NARROWING_TIMEOUT
+    if await store.count_jobs(wanted(high), MAX_SORTED + 1) <= MAX_SORTED:
+        return high
+    while high - low > MIN_INTERVAL and clock.monotonic() < deadline:
+        middle = (low + high) // 2
+        found = await store.count_jobs(wanted(middle), MAX_SORTED + 1)
+        if limit <= found <= MAX_SORTED:
+            return middle
+        low, high = (low, middle) if found > MAX_SORTED else (middle, high)
+    return high

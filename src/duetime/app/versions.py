@@ -1,4 +1,4 @@
-"""What schedules were: every change with who made it and what it changed; and the way back."""
+"""Versions of schedules: who changed what, and how to restore an earlier one."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from duetime.app.client import Client
-from duetime.app.finding import find_schedule
-from duetime.app.planning import EDITS
-from duetime.engine.checks import check_count
-from duetime.errors import ScheduleNotFound, VersionConflict, VersionNotFound
-from duetime.model.definition import FieldChange, definition, difference
+from duetime.app.context import AppContext
+from duetime.app.listing import find_schedule
+from duetime.engine.submit.validate import check_count
+from duetime.errors import ScheduleNotFound, VersionNotFound
 from duetime.model.instant import to_datetime
 from duetime.model.schedule import Change, Schedule, ScheduleVersion
+from duetime.model.schedule_json import FieldChange, difference, schedule_to_json
 
 
 @dataclass(frozen=True, slots=True)
-class VersionView:
+class VersionChange:
     """What a schedule was after a change (for a removal: before it)."""
 
     version: int
     at: datetime
-    author: str | None  # None: nobody said who they are
+    author: str | None  # None: the caller gave no name
     change: Change
     paused: bool
     schedule_id: UUID  # another than today's where an earlier schedule had the name
@@ -32,55 +31,56 @@ class VersionView:
     diff: tuple[FieldChange, ...]  # against the version before
 
     @staticmethod
-    def of(row: ScheduleVersion, before: ScheduleVersion | None) -> VersionView:
+    def of(row: ScheduleVersion, before: ScheduleVersion | None) -> VersionChange:
         at, draft = to_datetime(row.at), row.draft
-        return VersionView(row.version, at, row.author, row.change, row.paused, draft.id, definition(draft), tuple(_changes(row, before)))
+        json = schedule_to_json(draft)
+        return VersionChange(
+            row.version, at, row.author, row.change, row.paused, draft.id, json, tuple(_changes(row, before))
+        )
 
 
-class Versions(Client):
-    async def schedule_versions(self, reference: str, *, limit: int = 100, before: int | None = None) -> list[VersionView]:
-        """What was changed on a schedule, newest first; `before` is the last version already seen. By its name also of one that was
-        removed, as long as its versions are kept."""
-        self._require_open()
-        rows = await self._store.list_versions(self._tenant, await self._name_of(reference), check_count(limit, "limit") + 1, before)
-        return [VersionView.of(row, older) for row, older in zip(rows[:limit], [*rows[1:], None], strict=False)]
+@dataclass(frozen=True, slots=True)
+class ScheduleVersions:
+    """Calling it lists the versions of a schedule."""
 
-    async def restore_schedule(
+    context: AppContext
+
+    async def __call__(
+        self, reference: str, *, limit: int = 100, before: int | None = None
+    ) -> list[VersionChange]:
+        """The changes of a schedule, newest first; `before` is the last version of the previous page. A
+        removed schedule is found by its name as long as its versions are kept."""
+        store, tenant = self.context.store, self.context.tenant
+        rows = await store.list_versions(
+            tenant, await self._name_of(reference), check_count(limit, "limit") + 1, before
+        )
+        return [
+            VersionChange.of(row, older) for row, older in zip(rows[:limit], [*rows[1:], None], strict=False)
+        ]
+
+    async def restore(
         self, reference: str, version: int, *, expect_version: int | None = None, author: str | None = None
     ) -> Schedule:
-        """Make it what it was at that version; its pause stays as it is. One that was removed is created again, under its name. With
-        `expect_version`, only if it is still that one now: VersionConflict otherwise."""
-        self._require_open()
-        name = await self._name_of(reference)
-        rows = await self._store.list_versions(self._tenant, name, 1, check_count(version, "version") + 1)
+        """Restore an earlier version; whether the schedule is paused stays as it is. A removed schedule is
+        created again. With
+        `expect_version`, only if the schedule is still at that version: VersionConflict otherwise."""
+        context, name = self.context, await self._name_of(reference)
+        rows = await context.store.list_versions(context.tenant, name, 1, check_count(version, "version") + 1)
         if not rows or rows[0].version != version:
-            raise VersionNotFound(f"schedule {name!r} has no version {version}: list its versions to see those there are")
-        known = await self._store.get_schedule(self._tenant, name)
+            raise VersionNotFound(
+                f"schedule {name!r} has no version {version}: list its versions to see all of them"
+            )
+        known = await context.store.get_schedule(context.tenant, name)
         draft = rows[0].draft
         if known is None:
-            draft = replace(draft, id=self._ids.new(await self._commands.now()))
-        return await self._commands.put_schedule(draft, known is not None, expect_version, author=author)
-
-    async def remove_schedule(self, reference: str, *, expect_version: int | None = None, author: str | None = None) -> None:
-        """Remove it, by name or id; with `expect_version`, only if it is still that one: an edit made meanwhile is not lost unseen."""
-        self._require_open()
-        for _ in range(EDITS):
-            known = await find_schedule(self._store, self._tenant, reference)
-            expected = known.version if expect_version is None else expect_version
-            try:
-                await self._commands.remove_schedule(self._tenant, known.draft.name, author, expected)
-            except VersionConflict:
-                if expect_version is not None:
-                    raise
-            else:
-                return
-        raise VersionConflict(f"schedule {reference!r} is changed by others at this moment: repeat the removal")
+            draft = replace(draft, id=context.ids.new(await context.now()))
+        return await context.commands.put_schedule(draft, known is not None, expect_version, author=author)
 
     async def _name_of(self, reference: str) -> str:
         try:
-            return (await find_schedule(self._store, self._tenant, reference)).draft.name
+            return (await find_schedule(self.context.store, self.context.tenant, reference)).draft.name
         except ScheduleNotFound:
-            if await self._store.list_versions(self._tenant, reference, 1):
+            if await self.context.store.list_versions(self.context.tenant, reference, 1):
                 return reference
             raise
 

@@ -1,4 +1,5 @@
-"""Why: reads of the store what bears upon a job or schedule, and has it put into one sentence."""
+"""Why a job or a schedule is in its state: reads what affects it from the store and explains it in one
+sentence."""
 
 from __future__ import annotations
 
@@ -6,21 +7,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from duetime.app.client import Client
-from duetime.app.finding import find_schedule
-from duetime.engine.checks import check_id
-from duetime.engine.herald import profiles
-from duetime.model.instant import to_datetime
+from duetime.app.context import AppContext
+from duetime.app.listing import find_schedule
+from duetime.engine.node.registry import profiles
+from duetime.engine.submit.validate import check_id
+from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.lease import NodeId
-from duetime.model.limit import Bound
-from duetime.model.why import DAY, Fleet, Scene, Why, explain
+from duetime.model.limit import TaskLimit
+from duetime.model.why import DAY, FleetStatus, JobFacts, Why, explain, held_up_by_rate
 from duetime.model.why_schedules import explain_schedule
-from duetime.store import ClaimRequest, Lane
+from duetime.store import ClaimRequest, Lane, OfNode
 
-NOBODY = NodeId(0)
-FAR = 3_650 * DAY  # beyond it nothing falls due that could be taken for the instant at which a rate allows the next start
-MOST_LOOKED_AT = 1_000
+NO_NODE = NodeId(0)
+PREFETCH = 3_650 * DAY  # so far ahead that the answer is the instant at which a rate allows the next start
+MAX_READ = 1_000
 LATEST_CHANGES = 20
 RUNNING, PENDING = frozenset({State.RUNNING}), frozenset({State.PENDING})
 
@@ -36,79 +37,100 @@ class Reason:
 
     @staticmethod
     def of(found: Why) -> Reason:
-        return Reason(found.code, found.why, None if found.since is None else to_datetime(found.since), found.remedy)
+        return Reason(
+            found.code, found.why, None if found.since is None else to_datetime(found.since), found.remedy
+        )
 
 
-class WhyOperations(Client):
-    async def why_job(self, job_id: UUID | str) -> Reason:
+@dataclass(frozen=True, slots=True)
+class Explanations:
+    context: AppContext
+
+    async def job(self, job_id: UUID | str) -> Reason:
         """One sentence that explains the present state of a job."""
-        job = await self.read_job(check_id(job_id))
-        scene = Scene(job, await self._fleet(), await self._store.list_attempts(job.id))
-        if job.state is State.PENDING and job.due_at <= scene.now:
-            scene = await self._hindrances(scene)
-        return Reason.of(explain(scene))
+        job = await self.context.commands.get_job(self.context.tenant, check_id(job_id))
+        fleet, attempts = await self._fleet(), await self.context.store.list_attempts(job.id)
+        facts = JobFacts(job, fleet, attempts, bound=self._limit(job, fleet))
+        if job.state is State.PENDING and facts.waits:
+            facts = await self._hindrances(facts)
+        return Reason.of(explain(facts))
 
-    async def why_schedule(self, reference: str) -> Reason:
+    async def schedule(self, reference: str) -> Reason:
         """One sentence that explains when a schedule fires next, or why it does not. By name or id."""
-        self._require_open()
-        schedule = await find_schedule(self._store, self._tenant, reference)
-        versions = await self._store.list_versions(self._tenant, schedule.draft.name, LATEST_CHANGES) if schedule.paused else []
+        store, tenant = self.context.store, self.context.tenant
+        schedule = await find_schedule(store, tenant, reference)
+        versions = (
+            await store.list_versions(tenant, schedule.draft.name, LATEST_CHANGES) if schedule.paused else []
+        )
         return Reason.of(explain_schedule(schedule, await self._fleet(), versions))
 
-    async def _fleet(self) -> Fleet:
-        nodes, said = await self._store.nodes(), await profiles(self._store)
-        return Fleet(await self._store.time(), nodes, said)
+    async def _fleet(self) -> FleetStatus:
+        store = self.context.store
+        nodes, known = await store.nodes(), await profiles(store)
+        return FleetStatus(await store.time(), nodes, known)
 
-    async def _hindrances(self, scene: Scene) -> Scene:
-        """All that can hold up a job that is due."""
-        job = scene.job
-        queue = next((one for one in await self._store.queues() if one.name == job.queue), None)
-        count = next((one for one in await self._store.count_jobs() if one.queue == job.queue), None)
-        bound = self._bound(job, scene.fleet)
-        due = JobFilter(self._tenant, states=PENDING, queue=job.queue, due_before=scene.now + 1)
-        scene = replace(
-            scene,
+    async def _hindrances(self, facts: JobFacts) -> JobFacts:
+        """Everything that can keep a due job from starting."""
+        job, store, bound = facts.job, self.context.store, facts.bound
+        queue = next((one for one in await store.queues(counted=True) if one.name == job.queue), None)
+        due = JobFilter(self.context.tenant, states=PENDING, queue=job.queue, due_before=facts.now + 1)
+        facts = replace(
+            facts,
             queue=queue,
-            running_in_queue=0 if count is None else count.running,
-            due_in_queue=await self._store.count_matching(due, MOST_LOOKED_AT),
+            running_in_queue=0 if queue is None or queue.counts is None else queue.counts.running,
+            due_in_queue=await store.count_jobs(due, MAX_READ),
             blocker=await self._blocker(job),
-            bound=bound,
         )
-        if bound is not None and bound.most is not None:
-            scene = await self._at_gate(scene)
-        if (queue is not None and queue.rate is not None) or (bound is not None and bound.rate is not None):
-            lanes, bounds = (Lane(job.queue, job.priority, 0),), () if bound is None else (bound,)
-            asked = ClaimRequest(NOBODY, lanes, (job.target,), room=1, prefetch=FAR, bounds=bounds)
-            scene = replace(scene, rate_until=await self._store.next_due(asked))
-        return scene
+        if bound is not None and bound.max_running is not None:
+            facts = await self._in_use(facts)
+        if queue is not None and queue.rate is not None:
+            lanes = (Lane(job.queue, job.priority, 0),)
+            request = ClaimRequest(NO_NODE, lanes, (job.target,), room=1, prefetch=PREFETCH)
+            facts = replace(facts, queue_free_at=await store.next_due(request))
+        if bound is not None and bound.rate is not None:
+            facts = replace(facts, key_asks_at=await self._asks_at(job, bound, facts.now))
+        return facts
 
-    def _bound(self, job: Job, fleet: Fleet) -> Bound | None:
-        """What the code of the nodes says about its gate; the code of this process, where they have not said."""
-        if job.gate is None:
+    def _limit(self, job: Job, fleet: FleetStatus) -> TaskLimit | None:
+        """The limit that the nodes apply to the job; that of this process if they have not published one."""
+        if job.limit_key is None:
             return None
-        task = self.tasks.get(job.target)
+        task = self.context.shared.tasks.get(job.target)
         own = None if task is None else task.options.limit
-        return fleet.bound(job.target) or (None if own is None else Bound(job.target, own.most, own.parsed_rate))
+        return fleet.bound(job.target) or (
+            None if own is None else TaskLimit(job.target, own.max_running, own.parsed_rate)
+        )
+
+    async def _asks_at(self, job: Job, limit: TaskLimit, now: Micros) -> Micros | None:
+        """When the job that the rate of this limit key holds up asks again."""
+        wanted = JobFilter(self.context.tenant, states=PENDING, target=job.target, due_after=now)
+        others = await self.context.store.list_jobs(wanted, MAX_READ)
+        asking = [
+            other.due_at
+            for other in others
+            if other.limit_key == job.limit_key and held_up_by_rate(other, limit, now)
+        ]
+        return min(asking, default=None)
 
     async def _blocker(self, job: Job) -> Job | None:
         """The job of the same schedule that has started and not finished."""
         if job.overlap is None or job.attempt > 0:
             return None
         for states in (RUNNING, PENDING):
-            wanted = JobFilter(self._tenant, states=states, schedule=job.schedule)
-            for other in await self._store.list_jobs(wanted, MOST_LOOKED_AT):
+            wanted = JobFilter(self.context.tenant, states=states, schedule=job.schedule)
+            for other in await self.context.store.list_jobs(wanted, MAX_READ):
                 if other.attempt > 0 and other.schedule_id == job.schedule_id:
                     return other
         return None
 
-    async def _at_gate(self, scene: Scene) -> Scene:
-        """Jobs of other tenants count, and are not named."""
-        job = scene.job
-        wanted = JobFilter(self._tenant, states=RUNNING, target=job.target)
-        own = [other for other in await self._store.list_jobs(wanted, MOST_LOOKED_AT) if other.gate == job.gate]
+    async def _in_use(self, facts: JobFacts) -> JobFacts:
+        """Jobs of other tenants are counted, but not named."""
+        job, store, tenant = facts.job, self.context.store, self.context.tenant
+        wanted = JobFilter(tenant, states=RUNNING, target=job.target)
+        own = [other for other in await store.list_jobs(wanted, MAX_READ) if other.limit_key == job.limit_key]
         at_gate = len(own)
-        for node in scene.fleet.nodes:
+        for node in facts.fleet.nodes:
             if node.running:
-                held = await self._store.held(node.id)
-                at_gate += sum(other.gate == job.gate and other.tenant != self._tenant for other in held)
-        return replace(scene, at_gate=at_gate, gate_jobs=own)
+                held = await store.running_jobs(OfNode(node.id), MAX_READ)
+                at_gate += sum(other.limit_key == job.limit_key and other.tenant != tenant for other in held)
+        return replace(facts, at_gate=at_gate, gate_jobs=own)

@@ -1,12 +1,14 @@
-"""The command line. Everything heavy is imported by the command that needs it, so that `duetime --help` and completion are quick."""
+"""The command line. `duetime --help` imports no command: each is a file in `commands`, imported when it is
+used."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from duetime.cli.program import program
+
 
 def main(arguments: Sequence[str] | None = None, name: str = "duetime") -> None:
-    """Carry out these words, or those of the process, and leave it with the status; `name` is what the user typed before them."""
-    from duetime.cli.program import program
-
+    """Run the command that these arguments, or those of the process, name, and exit with its status.
+    `name` is the program's name."""
     program(None if arguments is None else list(arguments), prog_name=name)

@@ -1,26 +1,43 @@
-"""What all commands have in common: `--store`, examples below the help, and the settings as this invocation sees them."""
+"""How commands are declared: `command` registers a function whose parameters are its flags, or groups of
+flags."""
 
 from __future__ import annotations
 
 import inspect
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from inspect import Parameter
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from duetime.cli.failure import USAGE
-from duetime.cli.flags import option
-from duetime.config import Settings, load
+from duetime.cli.invocation import invocation, setting_option
 
 Command = Callable[..., None]
 
 
+@dataclass(frozen=True, slots=True)
+class FlagGroup:
+    """Several flags that make one value: `changes: Annotated[dict[str, Any], FlagGroup(schedule_changes)]`
+    gives a command the parameters of `schedule_changes` as flags, and the command gets what it returns."""
+
+    make: Callable[..., Any]
+
+
+def flag_group(make: Callable[..., Any], flags: Mapping[str, tuple[Any, Any]]) -> FlagGroup:
+    """A group whose flags come from a table: annotation and default by name."""
+    parameters = [
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+        for name, (kind, default) in flags.items()
+    ]
+    setattr(make, "__signature__", inspect.Signature(parameters))  # noqa: B010  # functions may carry one
+    return FlagGroup(make)
+
+
 class PlainCommand(TyperCommand):
-    """Its help shows arguments as manuals do: `NAME`, `[NAME]...`. Of which Python type they are is nothing to whoever types them."""
+    """Its help shows arguments as manuals do, `NAME` or `[NAME]...`, without their Python types."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -32,25 +49,14 @@ class PlainCommand(TyperCommand):
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """What stood on the command line; the rest of the settings is read when a command asks."""
-
-    flags: dict[str, Any]
-    config: Path | None
-
-    def settings(self) -> Settings:
-        return load(self.flags, os.environ, self.config)
-
-
-def invocation(context: typer.Context) -> Invocation:
-    found = context.find_object(Invocation)
-    return Invocation({}, None) if found is None else found
+def standalone() -> typer.Typer:
+    """For a file whose one command is not in a group."""
+    return typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 def group(text: str) -> typer.Typer:
-    """A group of commands; alone it shows what it has."""
-    made = typer.Typer(help=text, rich_markup_mode=None, invoke_without_command=True)
+    """A group of commands. Without a command it shows its help."""
+    made = typer.Typer(help=text, rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
     @made.callback()
     def overview(context: typer.Context) -> None:
@@ -62,10 +68,12 @@ def group(text: str) -> typer.Typer:
 
 
 def command(parent: typer.Typer, name: str, *examples: str) -> Callable[[Command], Command]:
-    """Add a command to a group; it gets the option --store on top of its own."""
+    """Register a function as a command. It gets the flag --store on top of its own."""
 
     def register(function: Command) -> Command:
-        parent.command(name, cls=PlainCommand, epilog=_epilog(examples), help=inspect.getdoc(function))(_with_store(function))
+        parent.command(name, cls=PlainCommand, epilog=_epilog(examples), help=inspect.getdoc(function))(
+            _with_flags(function)
+        )
         return function
 
     return register
@@ -75,24 +83,51 @@ def _epilog(examples: tuple[str, ...]) -> str | None:
     return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples) if examples else None
 
 
-def _with_store(function: Command) -> Command:
-    def carry_out(context: typer.Context, store: str | None = None, **given: Any) -> None:
+def _with_flags(function: Command) -> Command:
+    """The function with one parameter per flag: typer reads flags from the signature."""
+
+    def run(context: typer.Context, store: str | None = None, **given: Any) -> None:
         if store is not None:
             invocation(context).flags["store"] = store
-        function(context, **given)
+        _call(function, {"context": context, **given})
 
-    return taking(function, carry_out, {"store": (Annotated[str | None, option("store")], None)})
+    store = Parameter(
+        "store",
+        Parameter.KEYWORD_ONLY,
+        annotation=Annotated[str | None, setting_option("store")],
+        default=None,
+    )
+    parameters = {**_flags_of(function), "store": store}
+    setattr(run, "__signature__", inspect.Signature(list(parameters.values())))  # noqa: B010
+    run.__annotations__ = {one.name: one.annotation for one in parameters.values()}
+    run.__name__ = function.__name__
+    return run
 
 
-def taking(function: Command, carry_out: Command, added: dict[str, tuple[Any, Any]], hidden: str | None = None) -> Command:
-    """`carry_out`, which calls the function, with the function's own parameters (but not `hidden`) and those added, each with its
-    annotation and default: typer reads them from the signature."""
-    kept = inspect.signature(function, eval_str=True)
-    own = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept.parameters.values() if one.name != hidden]
-    more = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, (kind, default) in added.items()
-    ]
-    carry_out.__signature__ = kept.replace(parameters=[*own, *more])  # type: ignore[attr-defined]  # functions may carry one
-    carry_out.__annotations__ = {one.name: one.annotation for one in [*own, *more]}
-    carry_out.__name__, carry_out.__doc__ = function.__name__, function.__doc__
-    return carry_out
+def _flags_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    found: dict[str, Parameter] = {}
+    for one in _parameters(function):
+        inner = _group_of(one)
+        found |= (
+            {one.name: one.replace(kind=Parameter.KEYWORD_ONLY)} if inner is None else _flags_of(inner.make)
+        )
+    return found
+
+
+def _call(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    """Call the function with its flags; the values of groups are made first."""
+    values = {
+        one.name: given[one.name] if (inner := _group_of(one)) is None else _call(inner.make, given)
+        for one in _parameters(function)
+    }
+    return function(**values)
+
+
+def _parameters(function: Callable[..., Any]) -> list[Parameter]:
+    return list(inspect.signature(function, eval_str=True).parameters.values())
+
+
+def _group_of(parameter: Parameter) -> FlagGroup | None:
+    return next(
+        (one for one in getattr(parameter.annotation, "__metadata__", ()) if isinstance(one, FlagGroup)), None
+    )

@@ -1,56 +1,69 @@
-"""What the shell offers after TAB. Anything that goes wrong offers nothing, and no code of the user's is imported for it."""
+"""What the shell offers after TAB. Errors offer nothing, and none of the user's code is imported."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from zoneinfo import available_timezones
 
 import typer
 
+from duetime.cli.backend import Backend, open_backend
+from duetime.config import Settings, load
 from duetime.errors import DuetimeError
+from duetime.model.job import State
+from duetime.model.unique import OnConflict
 
-if TYPE_CHECKING:
-    from duetime.cli.access import Access
-
-    Reader = Callable[[Access], Awaitable[Iterable[str | None]]]
-
-PATIENCE = 1.0  # seconds; a store or a server that is away must not hang the prompt
-NEWEST = 500  # jobs that are asked for the names of their tasks
-MOST = 1_000
+TIMEOUT = 1.0  # seconds: an unreachable store or server must not block the prompt
+MAX_JOBS = 500  # the newest, read for the names of their tasks
+MAX_SCHEDULES = 1_000
 PLACES = ("store", "server", "key", "key_file")
+
+Completer = Callable[[typer.Context, str], list[str]]
+Reader = Callable[[Backend], Awaitable[Iterable[str | None]]]
 
 
 def complete_state(incomplete: str) -> list[str]:
-    from duetime.model.job import State
-
     return [state.value for state in State if state.startswith(incomplete)]
 
 
 def complete_zone(incomplete: str) -> list[str]:
-    from zoneinfo import available_timezones
-
     return sorted(name for name in available_timezones() if name.lower().startswith(incomplete.lower()))
 
 
 def complete_conflict(incomplete: str) -> list[str]:
-    from duetime.model.unique import OnConflict
-
-    return [way.value for way in OnConflict if way.startswith(incomplete)]
+    return [policy.value for policy in OnConflict if policy.startswith(incomplete)]
 
 
-def complete_schedule(context: typer.Context, incomplete: str) -> list[str]:
-    async def names(access: Access) -> Iterable[str]:
-        return [one.name for one in await access.schedules(limit=MOST)]
+def _completer(names: Reader) -> Completer:
+    """A completion of the names that match what was typed."""
 
-    return _asked(context, names, incomplete)
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        return _matches(context, names, incomplete)
+
+    return complete
 
 
-def complete_queue(context: typer.Context, incomplete: str) -> list[str]:
-    async def names(access: Access) -> Iterable[str]:
-        return [one.name for one in await access.queues()]
+async def _schedules(backend: Backend) -> Iterable[str]:
+    return [one.name for one in await backend.schedules(limit=MAX_SCHEDULES)]
 
-    return _asked(context, names, incomplete)
+
+async def _queues(backend: Backend) -> Iterable[str]:
+    return [one.name for one in await backend.queues()]
+
+
+async def _tasks(backend: Backend) -> Iterable[str | None]:
+    """Of workers, of schedules and of the newest jobs."""
+    known = [one.name for one in await backend.known_tasks()]
+    scheduled = [one.task for one in await backend.schedules(limit=MAX_SCHEDULES)]
+    return {*known, *scheduled, *(one.task for one in await backend.jobs(limit=MAX_JOBS))}
+
+
+complete_schedule = _completer(_schedules)
+complete_queue = _completer(_queues)
+complete_task = _completer(_tasks)
 
 
 def complete_queues(context: typer.Context, incomplete: str) -> list[str]:
@@ -59,42 +72,25 @@ def complete_queues(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in complete_queue(context, last)]
 
 
-def complete_task(context: typer.Context, incomplete: str) -> list[str]:
-    """Tasks that workers run, and those that schedules or the newest jobs name."""
-
-    async def names(access: Access) -> Iterable[str | None]:
-        scheduled = [one.task for one in await access.schedules(limit=MOST)]
-        submitted = [one.task for one in await access.jobs(limit=NEWEST)]
-        return {*(one.name for one in await access.known_tasks()), *scheduled, *submitted}
-
-    return _asked(context, names, incomplete)
-
-
 def complete_target(context: typer.Context, incomplete: str) -> list[str]:
-    return [*complete_task(context, incomplete), *(name for name in ("@http",) if incomplete and name.startswith(incomplete))]
+    return [
+        *complete_task(context, incomplete),
+        *(name for name in ("@http",) if incomplete and name.startswith(incomplete)),
+    ]
 
 
-def _asked(context: typer.Context, names: Reader, incomplete: str) -> list[str]:
-    import asyncio
-
-    from duetime.config import load
-
+def _matches(context: typer.Context, names: Reader, incomplete: str) -> list[str]:
     root = context.find_root().params
     given = {name: context.params.get(name) or root.get(name) for name in PLACES}
     try:
         settings = load({name: str(value) for name, value in given.items() if value is not None}, os.environ)
-        return asyncio.run(_read(settings, names, incomplete))
+        return asyncio.run(_read(replace(settings, app=None), names, incomplete))
     except (DuetimeError, OSError):
         return []
 
 
-async def _read(settings: object, names: Reader, incomplete: str) -> list[str]:
-    import asyncio
-    from dataclasses import replace
-
-    from duetime.cli.session import access
-    from duetime.config import Settings
-
-    assert isinstance(settings, Settings)
-    async with asyncio.timeout(PATIENCE), access(replace(settings, app=None)) as found:
-        return sorted(name for name in await names(found) if name is not None and name.startswith(incomplete))
+async def _read(settings: Settings, names: Reader, incomplete: str) -> list[str]:
+    async with asyncio.timeout(TIMEOUT), open_backend(settings) as backend:
+        return sorted(
+            name for name in await names(backend) if name is not None and name.startswith(incomplete)
+        )

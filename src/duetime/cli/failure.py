@@ -1,77 +1,19 @@
-"""How commands fail: one line on stderr, and the exit status that tells scripts what kind of failure it was."""
+"""How commands fail: one line on stderr, and an exit status that tells scripts the kind of failure."""
 
 from __future__ import annotations
 
-import os
-import sys
-import traceback
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
-from duetime.cli.escape import visible
 from duetime.errors import ConfigError, DuetimeError, InvalidInput, NeverFires, PayloadTooLarge
 
 REFUSED, USAGE = 1, 2
-PIPE_CLOSED = 128 + 13
-# Well-formed, and still not accepted.
+# Correctly written, and still not accepted.
 _REFUSALS = (NeverFires, PayloadTooLarge)
-# typer carries a click of its own in some versions and uses the installed one in others; its own exports are the way to both.
-_CLICK_ERROR: type = typer.BadParameter.__mro__[2]
 
-
-class Program(TyperGroup):
-    """The root group. Whatever a command raises ends here, whether it was started from a shell or by a test."""
-
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
-        given = list(sys.argv[1:] if args is None else args)
-        try:
-            status = super().main(given, prog_name, complete_var, False, windows_expand_args, **extra)
-        except PipeClosed:
-            _end_quietly()
-        except typer.Abort:
-            if sys.stdout is not None and sys.stdout.isatty():
-                typer.echo()  # the question has no end of line
-            _leave("nothing was done: answer with y, or give --yes", "aborted", REFUSED)
-        except DuetimeError as problem:
-            _explain(problem, given)
-            _leave(problem.message, problem.code, status_of(problem))
-        except Exception as problem:
-            _explain(problem, given)
-            if isinstance(problem, _CLICK_ERROR):
-                _leave(*_usage(problem), USAGE)
-            _leave(f"unexpected {type(problem).__name__}: {problem}; run it with `duetime --debug` to see where", "internal", REFUSED)
-        sys.exit(status if isinstance(status, int) else 0)
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            answer = super().invoke(ctx)
-            if sys.stdout is not None:
-                sys.stdout.flush()
-        except BrokenPipeError:
-            raise PipeClosed from None  # click would tell it as a refusal
-        return answer
-
-
-class PipeClosed(Exception):
-    """Who read our output has seen enough."""
-
-
-def _end_quietly() -> NoReturn:
-    """As a program does that the signal reaches."""
-    # Python would try once more to write what is left, and complain.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(PIPE_CLOSED)
+Load = Callable[[str], Any]
 
 
 def status_of(problem: DuetimeError) -> int:
@@ -80,44 +22,39 @@ def status_of(problem: DuetimeError) -> int:
 
 
 def report(message: str, code: str) -> None:
-    """The one line by which an error is known."""
+    """The one line of an error."""
+    from duetime.cli.format import (
+        visible,  # it brings asyncio with the clock, and `duetime --help` has no use for it
+    )
+
     typer.echo(f"error: {visible(' '.join(message.split()))} [{code}]", err=True)
 
 
-def _leave(message: str, code: str, status: int) -> NoReturn:
-    report(message, code)
-    sys.exit(status)
-
-
-def _explain(problem: BaseException, given: list[str]) -> None:
-    if "--debug" in given:
-        typer.echo("".join(traceback.format_exception(problem)), err=True, nl=False)
-
-
-def _usage(problem: Any) -> tuple[str, str]:
+def usage_message(problem: Any, load: Load) -> str:
+    """What is wrong with a command line, and the line that would be right where we can tell. `load`
+    returns a command by its name."""
     context, option = getattr(problem, "ctx", None), getattr(problem, "option_name", None)
     where = getattr(context, "command_path", "duetime")
-    if context is not None and option in _options_of_all(context):
-        return f"{option} stands before the command: write `duetime {option} ... {where.removeprefix('duetime ')} ...`", "usage"
-    if context is not None and context.parent is None and option in _options_below(context.command):
-        return f"{option} stands after the command: write `{where} ... {option}`", "usage"
-    said = problem.format_message().rstrip(".")
-    misplaced = said.startswith("Got unexpected extra argument") and "({" in said
+    if context is not None:
+        root = context.find_root()
+        if context is not root and option in _options_of(root.command):
+            command = where.removeprefix("duetime ")
+            return f"{option} goes before the command: write `duetime {option} ... {command} ...`"
+        if context is root and option in {
+            name for one in root.command.commands for name in _options_below(load(one))
+        }:
+            return f"{option} goes after the command: write `{where} ... {option}`"
+    text = problem.format_message().rstrip(".").removeprefix("Invalid value: ")
+    misplaced = text.startswith("Got unexpected extra argument") and "({" in text
     if context is not None and misplaced and "--payload" in _options_of(context.command):
-        return f"what a task is called with stands behind --payload: write `{where} TASK --payload '{{...}}'`", "usage"
-    return f"{said} See `{where} --help`" if said.endswith("?") else f"{said}: see `{where} --help`", "usage"
-
-
-def _options_of_all(context: Any) -> set[str]:
-    """Those of `duetime` itself, where a command below it was called."""
-    root = context.find_root()
-    return set() if context is root else _options_of(root.command)
+        return f"the task's arguments go after --payload: write `{where} TASK --payload '{{...}}'`"
+    return f"{text} See `{where} --help`" if text.endswith("?") else f"{text}: see `{where} --help`"
 
 
 def _options_below(command: Any) -> set[str]:
-    """Those of all commands of a group, and of the groups in it."""
+    """The options of a command, and of all commands in a group."""
     below = getattr(command, "commands", {}).values()
-    return {name for one in below for name in _options_of(one) | _options_below(one)}
+    return _options_of(command).union(*(_options_below(one) for one in below))
 
 
 def _options_of(command: Any) -> set[str]:

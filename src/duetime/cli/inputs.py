@@ -1,4 +1,4 @@
-"""From what was typed to values: payloads, instants, labels, and the four ways to say when."""
+"""From typed text to values: payloads, instants, labels, targets and rules."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import json
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
+from duetime.cli.files import read_text
 from duetime.errors import InvalidInput, InvalidPayload, InvalidWhen
 from duetime.model.when import At, Cron, Every, RRule, When
 
-ISO = "write it like 2030-01-01T09:00:00Z or 2030-01-01T09:00:00+01:00"
+ISO = "use a form such as 2030-01-01T09:00:00Z or 2030-01-01T09:00:00+01:00"
+
+Target = str | dict[str, Any]  # the name of a task, or an HTTP target
 
 
 def read_payload(text: str | None) -> Any:
@@ -22,17 +24,20 @@ def read_payload(text: str | None) -> Any:
     try:
         return json.loads(_payload_text(text), parse_constant=_refuse_constant, object_pairs_hook=_distinct)
     except (json.JSONDecodeError, RecursionError) as problem:
-        raise InvalidPayload("payload", f'is not JSON ({problem}): write it like \'{{"customer": "c1"}}\', @file.json or -') from None
+        raise InvalidPayload(
+            "payload",
+            f'is not JSON ({problem}): use a form such as \'{{"customer": "c1"}}\', @file.json or -',
+        ) from None
 
 
 def _payload_text(text: str) -> str:
+    if not text.startswith("@") and text != "-":
+        return text
     try:
-        if text == "-":
-            return sys.stdin.read()
-        return Path(text[1:]).read_text("utf-8") if text.startswith("@") else text
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
-        raise InvalidPayload("payload", f"{text[1:]!r} cannot be read: {reason}") from None
+        return sys.stdin.read() if text == "-" else read_text(text[1:])
+    except ValueError as problem:  # also for text that is not UTF-8
+        name = "stdin" if text == "-" else repr(text[1:])
+        raise InvalidPayload("payload", f"{name} cannot be read: {problem}") from None
 
 
 def _refuse_constant(name: str) -> Any:
@@ -43,7 +48,9 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise InvalidPayload("payload", f"has {next(name for name in names if names.count(name) > 1)!r} twice")
+        raise InvalidPayload(
+            "payload", f"has {next(name for name in names if names.count(name) > 1)!r} twice"
+        )
     return found
 
 
@@ -60,7 +67,7 @@ def read_instant(text: str | None, field: str) -> datetime | None:
 
 
 def read_moment(at: str | None, delay: str | None) -> datetime | None:
-    """The instant, where one is given; not beside a delay."""
+    """The instant, if one is given; not together with a delay."""
     if at is not None and delay is not None:
         raise InvalidInput("delay", "give either `at` or `delay`, not both")
     return read_instant(at, "at")
@@ -81,23 +88,27 @@ def read_label(pair: str | None) -> tuple[str, str] | None:
     return None if labels is None else next(iter(labels.items()))
 
 
-def read_target(text: str, method: str | None = None) -> str | dict[str, Any]:
-    """A task's name, or a URL that is called."""
+def read_target(text: str, method: str | None = None) -> Target:
+    """The name of a task, or a URL to call."""
     if "://" in text:
         return {"type": "http", "url": text, **({} if method is None else {"method": method})}
     if method is not None:
-        raise InvalidInput("method", "is for URLs: leave it out beside a task")
+        raise InvalidInput("method", "works only with a URL: leave it out for a task")
     return text
 
 
 def read_when(cron: str | None, every: str | None, at: str | None, rrule: str | None, tz: str | None) -> When:
-    """Exactly one of the four; a zone only where it has a meaning."""
-    given = [name for name, value in (("cron", cron), ("every", every), ("at", at), ("rrule", rrule)) if value is not None]
+    """Exactly one of the four; a time zone only for --cron and --rrule."""
+    given = [
+        name
+        for name, value in (("cron", cron), ("every", every), ("at", at), ("rrule", rrule))
+        if value is not None
+    ]
     if len(given) != 1:
-        told = " and ".join(f"--{name}" for name in given) or "nothing"
-        raise InvalidWhen("when", f"{told} given: use one of --cron, --every, --at, --rrule")
+        found = " and ".join(f"--{name}" for name in given) or "nothing"
+        raise InvalidWhen("when", f"{found} given: use one of --cron, --every, --at, --rrule")
     if tz is not None and given[0] in ("every", "at"):
-        raise InvalidWhen("tz", f"has no meaning with --{given[0]}: leave it out")
+        raise InvalidWhen("tz", f"does not apply to --{given[0]}: leave it out")
     if cron is not None:
         return Cron(cron, tz or "UTC")
     if every is not None:

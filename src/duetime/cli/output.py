@@ -1,71 +1,102 @@
-"""Tables, records and JSON on stdout. Colours only on a terminal; nothing is cut off; a narrow terminal gets records, not a table."""
+"""Tables, records and JSON on stdout. Colours only on a terminal; nothing is cut off; a narrow terminal
+gets records, not a table."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from duetime.cli.escape import visible, visible_lines
+from duetime.cli.format import record_fields, visible, visible_lines
+from duetime.model.views import to_json
 
-UNLIMITED = 100_000  # columns; what is piped into another program must not depend on a window
+UNLIMITED = 100_000  # columns: output into a pipe must not depend on a window
 STYLES = {
-    "succeeded": "green", "running": "cyan", "queued": "cyan", "dead": "red", "cancelled": "yellow", "skipped": "yellow",
-    "ok": "green", "warn": "yellow", "alive": "green", "expired": "yellow", "paused": "yellow", "active": "green",
+    "succeeded": "green", "running": "cyan", "queued": "cyan", "dead": "red", "cancelled": "yellow",
+    "skipped": "yellow", "ok": "green", "warn": "yellow", "alive": "green", "expired": "yellow",
+    "paused": "yellow", "active": "green",
 }  # fmt: skip
 
-
-class Field(NamedTuple):
-    name: str
-    value: str
+Value = TypeVar("Value")
 
 
 def say(text: str = "") -> None:
     typer.echo(visible_lines(text))
 
 
+def hint(text: str) -> None:
+    """A line for people, on stderr: it does not get into what a script reads."""
+    typer.echo(visible(text), err=True)
+
+
 def show_json(value: Any) -> None:
-    """ASCII only: what JSON leaves unescaped could still move a terminal's cursor."""
-    typer.echo(json.dumps(value, indent=2))
+    """ASCII only: characters that JSON leaves unescaped could still move a terminal's cursor."""
+    typer.echo(json.dumps(to_json(value), indent=2))
 
 
-def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], empty: str, console: Console | None = None) -> None:
+def show(value: Value, as_json: bool, text: Callable[[Value], None]) -> None:
+    """As JSON, or as `text` writes it for people."""
+    if as_json:
+        show_json(value)
+    else:
+        text(value)
+
+
+def show_list(
+    found: Sequence[Value],
+    as_json: bool,
+    columns: Sequence[str],
+    row: Callable[[Value], Sequence[str]],
+    empty: str,
+) -> None:
+    """As JSON, or as a table with one row for each; `empty` is said when there are none."""
+    show(found, as_json, lambda values: show_table(columns, [row(one) for one in values], empty))
+
+
+def show_fields(value: Any, as_json: bool = False) -> None:
+    """As JSON, or its fields one below the other."""
+    show(to_json(value), as_json, lambda record: show_record(record_fields(record)))
+
+
+def show_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], empty: str, console: Console | None = None
+) -> None:
     """`empty` is said when there are no rows."""
     if not rows:
         say(empty)
         return
     out = console or make_console()
     table = _table(columns, rows)
-    # The least width that rich speaks of is that of the longest words: it would cut off the rest.
+    # rich's minimum width is that of the longest words; it would cut off the rest.
     if out.measure(table, options=out.options.update(max_width=UNLIMITED)).maximum <= out.width:
         out.print(table)
         return
     for row in rows:
-        show_record([Field(*pair) for pair in zip(columns, row, strict=True)], out)
+        show_record(zip(columns, row, strict=True), out)
         out.print()
 
 
-def show_record(fields: Sequence[Field], console: Console | None = None) -> None:
-    """Name and value, one under another; long values are wrapped, not cut."""
-    out = console or make_console()
-    indent = max(len(field.name) for field in fields) + 2
-    for name, value in fields:
+def show_record(fields: Iterable[tuple[str, str]], console: Console | None = None, margin: str = "") -> None:
+    """Name and value, one below the other; long values are wrapped, not cut."""
+    out, pairs = console or make_console(), list(fields)
+    indent = max((len(name) for name, _ in pairs), default=0) + len(margin) + 2
+    for name, value in pairs:
         first, *more = visible_lines(value).split("\n")
         style = STYLES.get(first.split(" ")[0], "")
-        out.print(Text.assemble((name.ljust(indent), "bold"), (first, style)), soft_wrap=True)
+        out.print(Text.assemble((f"{margin}{name}".ljust(indent), "bold"), (first, style)), soft_wrap=True)
         for rest in more:
             out.print(Text(f"{'':{indent}}{rest}"), soft_wrap=True)
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """What to do about it is decided in one place, for everything that writes."""
+        """The program's root handles it for all output."""
         raise BrokenPipeError
 
 

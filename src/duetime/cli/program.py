@@ -1,32 +1,45 @@
-"""The program `duetime`: its groups of commands and the options that stand before them."""
+"""The program `duetime`: its commands, the flags that stand before them, and how it ends."""
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from duetime.cli.command import Invocation
-from duetime.cli.dead import dead
-from duetime.cli.demo import add_demo
-from duetime.cli.doctor import add_doctor
-from duetime.cli.failure import USAGE, Program
-from duetime.cli.flags import option, words
-from duetime.cli.job import job
-from duetime.cli.key import key
-from duetime.cli.migrate import add_migrate
-from duetime.cli.node import node
-from duetime.cli.queue import queue
-from duetime.cli.schedule import schedule
-from duetime.cli.serve import add_serve
-from duetime.cli.simulate import add_simulate
-from duetime.cli.task import task
-from duetime.cli.watching import add_watching
-from duetime.cli.why import add_why
-from duetime.cli.worker import add_worker
+from duetime.cli.failure import REFUSED, USAGE, report, status_of, usage_message
+from duetime.cli.invocation import Invocation, setting_option, value_option
+from duetime.errors import DuetimeError
 from duetime.version import VERSION
 
+# Each name is also that of its file in `commands`, except for those in SHARED.
+COMMANDS = {
+    "serve": "Run a node with the HTTP API and the web UI.",
+    "worker": "Run jobs only; for development with --reload.",
+    "job": "Submit, list, show, cancel and retry jobs.",
+    "schedule": "Add, list, edit, pause and preview schedules.",
+    "dead": "List dead letters; retry or discard them.",
+    "queue": "List queues; pause, resume and limit them.",
+    "task": "List the tasks that jobs can be submitted to.",
+    "node": "List the nodes that plan and work.",
+    "key": "Create, list and revoke API keys.",
+    "why": "Explain why a job or a schedule is as it is.",
+    "events": "Follow jobs, schedules, nodes and queues live.",
+    "stats": "Show current load, recent results and what is late.",
+    "simulate": "Preview the load of all schedules on a virtual clock.",
+    "doctor": "Check the store, the nodes and what is overdue.",
+    "migrate": "Create or upgrade the schema of the store.",
+    "demo": "Add sample schedules to the local service.",
+}
+SHARED = {"worker": "serve"}
 EPILOG = """Settings come from flags, DUETIME_* variables and duetime.toml, in this order.
 
 \b
@@ -38,9 +51,103 @@ Examples:
   duetime --store postgresql://scheduler@db.example.org/duetime doctor
   duetime --server https://duetime.example.org --key-file ~/.duetime-key why nightly
 """
-KEY = "The API key for --server. Whoever is on this machine can read it here: better DUETIME_KEY or --key-file."
+KEY = "The API key for --server. Visible in the process list: prefer DUETIME_KEY or --key-file."
+PIPE_CLOSED = 128 + 13
+# Some versions of typer carry a click of their own, others use the installed one; typer's exports lead to
+# either.
+_CLICK_ERROR: type = typer.BadParameter.__mro__[2]
 
-# Plain help: laying it out with rich takes longer than everything else `--help` does.
+
+@cache
+def load_command(name: str) -> Any:
+    """Import the file of a command."""
+    made = get_command(import_module(f"duetime.cli.commands.{SHARED.get(name, name)}").commands)
+    found = getattr(made, "commands", {}).get(name, made)
+    found.name = name
+    return found
+
+
+class PipeClosed(Exception):
+    """The reader of our output has closed it."""
+
+
+class Program(TyperGroup):
+    """The root group. It knows only names and one-line help of its commands until one is used; errors of
+    all commands end here."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands.update(
+            {
+                name: TyperCommand(name=name, help=text, rich_markup_mode=None)
+                for name, text in COMMANDS.items()
+            }
+        )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else load_command(name), rest
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        given = list(sys.argv[1:] if args is None else args)
+        try:
+            status = super().main(given, prog_name, complete_var, False, windows_expand_args, **extra)
+        except PipeClosed:
+            _exit_quietly()
+        except typer.Abort:
+            if sys.stdout is not None and sys.stdout.isatty():
+                typer.echo()  # the question has no end of line
+            _exit("nothing was done: answer with y, or give --yes", "aborted", REFUSED)
+        except DuetimeError as problem:
+            _show_traceback(problem, given)
+            _exit(problem.message, problem.code, status_of(problem))
+        except Exception as problem:
+            _show_traceback(problem, given)
+            if isinstance(problem, _CLICK_ERROR):
+                _exit(usage_message(problem, load_command), "usage", USAGE)
+            _exit(
+                f"unexpected {type(problem).__name__}: {problem}; run it with `duetime --debug` to see where",
+                "internal",
+                REFUSED,
+            )
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            raise PipeClosed from None  # click would exit with status 1
+        return result
+
+
+def _exit_quietly() -> NoReturn:
+    """With the status of a program that SIGPIPE ends. Python would write the rest of its buffer once more,
+    and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(PIPE_CLOSED)
+
+
+def _exit(message: str, code: str, status: int) -> NoReturn:
+    report(message, code)
+    sys.exit(status)
+
+
+def _show_traceback(problem: BaseException, given: list[str]) -> None:
+    if "--debug" in given:
+        typer.echo("".join(traceback.format_exception(problem)), err=True, nl=False)
+
+
+# Plain help: rich needs longer for the layout than everything else that `--help` does.
 program = typer.Typer(
     name="duetime",
     cls=Program,
@@ -61,27 +168,22 @@ def _version(wanted: bool) -> None:
 @program.callback()
 def root(
     context: typer.Context,
-    store: Annotated[str | None, option("store")] = None,
-    app: Annotated[str | None, option("app")] = None,
-    server: Annotated[str | None, option("server")] = None,
-    key: Annotated[str | None, words("--key", "KEY", KEY)] = None,
-    key_file: Annotated[str | None, option("key_file")] = None,
-    config: Annotated[Path | None, words("--config", "FILE", "Read settings from this file, not duetime.toml.")] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where in the program an error arose.")] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")] = False,
+    store: Annotated[str | None, setting_option("store")] = None,
+    app: Annotated[str | None, setting_option("app")] = None,
+    server: Annotated[str | None, setting_option("server")] = None,
+    key: Annotated[str | None, value_option("--key", "KEY", KEY)] = None,
+    key_file: Annotated[str | None, setting_option("key_file")] = None,
+    config: Annotated[
+        Path | None, value_option("--config", "FILE", "Read settings from this file, not duetime.toml.")
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
-    context.obj = Invocation({"store": store, "app": app, "server": server, "key": key, "key_file": key_file}, config)
+    context.obj = Invocation(
+        {"store": store, "app": app, "server": server, "key": key, "key_file": key_file}, config
+    )
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(USAGE)
-
-
-program.add_typer(job, name="job")
-program.add_typer(schedule, name="schedule")
-program.add_typer(dead, name="dead")
-program.add_typer(queue, name="queue")
-program.add_typer(task, name="task")
-program.add_typer(node, name="node")
-program.add_typer(key, name="key")
-for add in (add_demo, add_serve, add_worker, add_migrate, add_doctor, add_simulate, add_watching, add_why):
-    add(program)

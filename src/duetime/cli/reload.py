@@ -1,5 +1,7 @@
-"""`--reload`: the worker runs as a child process that is started anew when a source file changes. Nothing of the user's is imported here,
-so that code which cannot even be read does no harm: the child ends, and the next change starts another."""
+"""`--reload`: the worker runs as a child process that is restarted when a source file changes. This process
+imports none of the user's code: if a file cannot be imported, the child ends, and the next change starts
+another.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +10,44 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from duetime.cli.files import Snapshot, changed_files, snapshot, source_folders
 from duetime.cli.output import say
-from duetime.cli.sources import Snapshot, changes, snapshot, source_folders
 from duetime.config import Settings
 from duetime.model import duration
 from duetime.model.instant import SECOND
 
 FLAG = "--reload"
-LOOK_EVERY = 0.5  # seconds
-GRACE = "2s"  # whoever changes the code wants to see it run; jobs that need longer are given back and run again
-BEYOND_GRACE = 5 * SECOND
-MOST_NAMED = 3
+CHECK_INTERVAL = 0.5  # seconds
+GRACE = "2s"  # a restart should not wait long; jobs that need longer are given back and run again
+EXTRA_GRACE = 5 * SECOND
+MAX_NAMED = 3
 
 
 def run_reloading(settings: Settings) -> None:
     """Until SIGINT or SIGTERM."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # two changes within one second would leave a stale file behind
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }  # two changes within one second would leave a stale file
     grace = settings.grace
     if not settings.given("grace"):
         environment["DUETIME_GRACE"] = grace = GRACE
     command = [sys.executable, *(word for word in sys.orig_argv[1:] if word != FLAG)]
-    patience = (duration.parse(grace, "grace") + BEYOND_GRACE) / SECOND
-    asyncio.run(Reloader(command, environment, source_folders(), patience).run())
+    timeout = (duration.parse(grace, "grace") + EXTRA_GRACE) / SECOND
+    asyncio.run(Reloader(command, environment, source_folders(), timeout).run())
 
 
 class Reloader:
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folders: Sequence[Path], patience: float) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], folders: Sequence[Path], timeout: float
+    ) -> None:
         self._command = command
         self._environment = environment
         self._folders = folders
-        self._patience = patience
+        self._timeout = timeout
         self._stopping = asyncio.Event()
         self._child: asyncio.subprocess.Process | None = None
 
@@ -55,34 +63,30 @@ class Reloader:
             await self._end(self._child)
 
     async def _until_change(self, seen: Snapshot, child: asyncio.subprocess.Process) -> Snapshot:
-        told = False
-        while not await self._stopped_within(LOOK_EVERY):
+        reported = False
+        while not await self._stopped_within(CHECK_INTERVAL):
             now = await asyncio.to_thread(snapshot, self._folders)
-            if changed := changes(seen, now):
-                say(f"changed: {_names(changed)}; starting anew")
+            if changed := changed_files(seen, now):
+                say(f"changed: {_names(changed)}; restarting")
                 return now
-            if child.returncode is not None and not told:
+            if child.returncode is not None and not reported:
                 say(f"the worker ended with status {child.returncode}; waiting for a change")
-                told = True
+                reported = True
         return seen
 
     async def _stopped_within(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stopping.wait()
-        except TimeoutError:
-            return False
-        return True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        return self._stopping.is_set()
 
     async def _end(self, child: asyncio.subprocess.Process) -> None:
-        """In good order; one that does not even end after its grace hangs."""
+        """Let it stop in an orderly way; kill it if it takes much longer than its grace time."""
         if child.returncode is None and not self._stopping.is_set():
             child.terminate()
         try:
-            async with asyncio.timeout(self._patience):
-                await child.wait()
+            await asyncio.wait_for(child.wait(), self._timeout)
         except TimeoutError:
-            say("the worker hangs: ended by force")
+            say("the worker hangs: killed")
             child.kill()
             await child.wait()
 
@@ -98,5 +102,5 @@ def _typed(number: signal.Signals) -> bool:
 
 
 def _names(paths: list[str]) -> str:
-    shown = [os.path.relpath(path) for path in paths[:MOST_NAMED]]
-    return ", ".join(shown) + (f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else "")
+    names = [os.path.relpath(path) for path in paths[:MAX_NAMED]]
+    return ", ".join(names) + (f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else "")

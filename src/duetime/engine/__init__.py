@@ -1,1 +1,2 @@
-"""The moving parts: commands write, planners plan, workers run, reapers clean up. Data goes round; control never goes back."""
+"""The moving parts: commands write, planners plan, workers run, reapers clean up. Data goes round; control
+never goes back."""

@@ -1,7 +1,8 @@
-"""Places where tests let a process die, stop, stall or raise. Free of cost unless DUETIME_FAILPOINTS is set when the process starts.
+"""Places where tests let a process die, stop, stall or raise. Free of cost unless DUETIME_FAILPOINTS is set
+when the process starts.
 
-DUETIME_FAILPOINTS="worker.after_claim=kill;planner.before_fire=delay:0.5@3" kills at the first claim and delays the third firing.
-"""
+DUETIME_FAILPOINTS="worker.after_claim=kill;planner.before_fire=delay:0.5@3" kills at the first claim and
+delays the third firing."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ FAILPOINTS = frozenset(
         "worker.after_commit",
         "worker.before_settle",
         "worker.after_settle",
-        "reaper.after_bury",
+        "reaper.after_expire",
         "reaper.before_settle",
-        "heart.before_beat",
-        "desk.before_checkpoint",
-        "desk.after_checkpoint",
+        "heartbeat.before_beat",
+        "checkpoints.before_save",
+        "checkpoints.after_save",
     }
 )
 
@@ -45,7 +46,10 @@ def parse(text: str) -> dict[str, tuple[str, int]]:
         name, _, rest = entry.partition("=")
         action, _, hit = rest.partition("@")
         if name not in FAILPOINTS or action.partition(":")[0] not in {"kill", "stop", "raise", "delay"}:
-            raise ConfigError(f"DUETIME_FAILPOINTS: {entry!r} names no failpoint and action: use NAME=kill|stop|raise|delay:SECONDS[@HIT]")
+            raise ConfigError(
+                f"DUETIME_FAILPOINTS: {entry!r} names no failpoint and action: "
+                "use NAME=kill|stop|raise|delay:SECONDS[@HIT]"
+            )
         plan[name] = (action, int(hit or 1))
     return plan
 
@@ -86,4 +90,6 @@ def _free(name: str) -> None:
     return None
 
 
-failpoint: Callable[[str], None] = _armed(parse(os.environ["DUETIME_FAILPOINTS"])) if os.environ.get("DUETIME_FAILPOINTS") else _free
+failpoint: Callable[[str], None] = (
+    _armed(parse(os.environ["DUETIME_FAILPOINTS"])) if os.environ.get("DUETIME_FAILPOINTS") else _free
+)

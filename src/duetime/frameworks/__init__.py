@@ -1,1 +1,2 @@
-"""Web frameworks: each adapter fits an App into the life of one framework, and only it imports that framework."""
+"""Adapters for web frameworks. Each one opens and closes an App with the framework, and only it imports that
+framework."""

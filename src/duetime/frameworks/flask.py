@@ -1,5 +1,5 @@
-"""Flask: views submit through `app.sync`, which opens at its first call and closes with the process; tasks see the application context;
-`flask duetime worker` and every other command work on the application's App."""
+"""Flask: views submit through `app.sync`, which opens at its first call and closes with the process. Tasks
+run in the application context. `flask duetime worker` and all other commands use the application's App."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from duetime.app import App
 from duetime.errors import NotOpen
 
 EXTENSION = "duetime"
-# Which application the tasks of an App see: the last one it was fitted into, as tests make many.
+# The application whose context the tasks of an App see: the last one, because tests create many.
 _hosts: WeakKeyDictionary[App, Flask] = WeakKeyDictionary()
 
 
 def init_app(web: Flask, app: App) -> None:
-    """Fit the App into a Flask application. May be called from a factory, many times."""
+    """Add the App to a Flask application. A factory may call it many times."""
     web.extensions[EXTENSION] = app
     web.cli.add_command(_duetime)
     if app not in _hosts:
@@ -34,7 +34,7 @@ def get_app() -> App:
     """The App of the application that serves this request, or whose context is pushed."""
     found = current_app.extensions.get(EXTENSION)
     if not isinstance(found, App):
-        raise NotOpen("this Flask application has no App: call duetime.frameworks.flask.init_app(web, app) where it is made")
+        raise NotOpen("this Flask application has no App: call duetime.frameworks.flask.init_app(web, app)")
     return found
 
 
@@ -46,7 +46,11 @@ def _in_context(app: App) -> Callable[[Any, Callable[[], Awaitable[Any]]], Await
     return in_context
 
 
-@click.command("duetime", context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False)
+@click.command(
+    "duetime",
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @with_appcontext
 def _duetime(words: tuple[str, ...]) -> None:
@@ -57,6 +61,6 @@ def _duetime(words: tuple[str, ...]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "app":  # by this name the command line finds it
+    if name == "app":  # the command line finds it by this name
         return get_app()
     raise AttributeError(name)

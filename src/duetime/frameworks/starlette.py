@@ -1,4 +1,4 @@
-"""Starlette: the App opens and closes with the web application, and works inside its process where that is wanted."""
+"""Starlette: the App opens and closes with the web application, and optionally runs jobs in its process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,17 @@ InnerLifespan = Callable[[Any], AbstractAsyncContextManager[Mapping[str, Any] | 
 STATE = "duetime"
 
 
-def lifespan(app: App, *, worker: bool = True, migrate: bool = False, inner: InnerLifespan | None = None, **options: Any) -> Lifespan:
-    """For `Starlette(lifespan=...)` and `FastAPI(lifespan=...)`. With `worker` the process also plans and runs jobs, with the options of
-    `app.running()`; without, it only submits. `inner` is a lifespan of your own, entered when the App is open."""
+def lifespan(
+    app: App,
+    *,
+    worker: bool = True,
+    migrate: bool = False,
+    inner: InnerLifespan | None = None,
+    **options: Any,
+) -> Lifespan:
+    """For `Starlette(lifespan=...)` and `FastAPI(lifespan=...)`. With `worker` the process also plans and
+    runs jobs, with the options of `app.running()`; without it, the process only submits. `inner` is your own
+    lifespan; it starts when the App is open."""
 
     @asynccontextmanager
     async def life(web: Any) -> AsyncIterator[State]:
@@ -36,7 +44,9 @@ def get_app(connection: HTTPConnection) -> App:
     """The App of the web application that serves this request or WebSocket."""
     found = getattr(connection.state, STATE, None)
     if not isinstance(found, App):
-        raise NotOpen("no App came with the lifespan: write lifespan=duetime.frameworks.fastapi.lifespan(app) where the web app is made")
+        raise NotOpen(
+            "the web application has no App: pass lifespan=duetime.frameworks.fastapi.lifespan(app)"
+        )
     return found
 
 

@@ -1,4 +1,5 @@
-"""What a function's annotations stand for, as far as that can be found out: one that cannot says nothing, and is no error."""
+"""The annotations of a function, as far as they can be resolved. One that cannot be resolved is left out;
+that is not an error."""
 
 from __future__ import annotations
 
@@ -13,39 +14,44 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def annotations_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, Any]:
-    """By parameter. Text, as `from __future__ import annotations` leaves it, is looked up in the function's module and in `scope`."""
+    """By parameter. Annotations that are text are looked up in the function's module and in `scope`."""
     plain = unwrapped(function)
     try:
         return get_type_hints(plain, localns=dict(scope) or None, include_extras=True)
     except Exception:
-        # One name that is unknown (yet) would take the others with it.
+        # One unknown name makes the whole call fail: resolve them one by one.
         known = getattr(plain, "__annotations__", {})
-        found = {name: _resolve(plain, written, scope) for name, written in known.items()}
+        found = {name: _resolved(plain, written, scope) for name, written in known.items()}
         return {name: annotation for name, annotation in found.items() if annotation is not None}
 
 
-def _resolve(function: Callable[..., Any], written: Any, scope: Mapping[str, Any]) -> Any:
+def _resolved(function: Callable[..., Any], written: Any, scope: Mapping[str, Any]) -> Any:
     alone = SimpleNamespace(__annotations__={"wanted": written})
     try:
-        return get_type_hints(alone, getattr(function, "__globals__", {}), dict(scope), include_extras=True)["wanted"]
+        return get_type_hints(alone, getattr(function, "__globals__", {}), dict(scope), include_extras=True)[
+            "wanted"
+        ]
     except Exception:
         return None
 
 
 def defining_scope(function: Callable[..., Any]) -> dict[str, Any]:
-    """Names its annotations mention that are local to the function it is defined in. To be called while that one still runs."""
+    """The local names that its annotations use from the function that defines it. Call it while that function
+    still runs."""
     plain = unwrapped(function)
     if "<locals>" not in getattr(plain, "__qualname__", ""):
         return {}
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals is not getattr(plain, "__globals__", None):
         frame = frame.f_back
-    written = " ".join(text for text in getattr(plain, "__annotations__", {}).values() if isinstance(text, str))
+    written = " ".join(
+        text for text in getattr(plain, "__annotations__", {}).values() if isinstance(text, str)
+    )
     return {name: frame.f_locals[name] for name in _NAME.findall(written) if name in frame.f_locals}
 
 
 def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, behind decorators and given arguments."""
+    """The function itself, without decorators and partial arguments."""
     while True:
         if isinstance(function, partial):
             function = function.func

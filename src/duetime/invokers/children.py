@@ -1,4 +1,5 @@
-"""The child processes of one isolated task: each runs one attempt and ends, and one may wait warm for the next."""
+"""The child processes of one isolated task: each runs one attempt and ends. One spare may wait, already
+started, for the next."""
 
 from __future__ import annotations
 
@@ -8,21 +9,24 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from duetime.errors import ProcessDied
+from duetime.errors import DuetimeError, ProcessDied
 from duetime.invoker import Context
-from duetime.invokers.conversation import converse
 from duetime.invokers.isolation import Isolation, origin_of, preparations
 from duetime.invokers.process import ChildProcess
+from duetime.invokers.protocol import Message, read_directive, read_error
 from duetime.invokers.resources import ResourceBox
+from duetime.model.codec import decode, encode
 
-SPARE_LIFE = 60.0  # seconds an unused spare is kept
-LAST_WORDS = 1.0  # seconds for what a process that has ended may still have said
+SPARE_TIMEOUT = 60.0  # seconds an unused spare is kept
+REPLY_TIMEOUT = 1.0  # seconds for the last messages of a process that has ended
 
 
 class ChildProcesses:
-    """Without a box of the node's that is closed with it there is no spare: nobody would end it."""
+    """There is a spare only with a resource box, because closing the box ends the spare."""
 
-    def __init__(self, function: Callable[..., Any], task: str, isolation: Isolation, resources: ResourceBox | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], task: str, isolation: Isolation, resources: ResourceBox | None
+    ) -> None:
         self._origin = origin_of(function, task)
         self._task = task
         self._memory = isolation.memory_bytes
@@ -35,7 +39,7 @@ class ChildProcesses:
             resources.at_close(self.close)
 
     async def run(self, context: Context, payload: bytes) -> Any:
-        """One attempt. When cancelled, the process is asked, then told, then killed, with all it has started."""
+        """Run one attempt. When cancelled, this stops the process and kills everything it has started."""
         child = self._take_spare() or await self._started()
         child.log = context.log
         try:
@@ -46,18 +50,19 @@ class ChildProcesses:
             raise
         finally:
             self._in_background(self._refill())
-            await asyncio.shield(self._end(child))  # not to be left half done, whoever is cancelled
+            await asyncio.shield(self._end(child))  # a second cancellation must not leave it half done
 
     async def close(self) -> None:
         self._keeps_spare = False
-        self._dismiss_spare()
+        self._end_spare()
         while self._background:
             await asyncio.wait(self._background)
 
     async def _start(self) -> ChildProcess:
         return await ChildProcess.start(
             {
-                "kind": "orders", "module": self._origin.module, "name": self._origin.name, "script": self._origin.script,
+                "kind": "orders", "module": self._origin.module, "name": self._origin.name,
+                "script": self._origin.script,
                 "task": self._task, "memory": self._memory, "path": sys.path, "argv": sys.argv,
                 "before": preparations,
                 "level": logging.getLogger().getEffectiveLevel(),
@@ -69,21 +74,16 @@ class ChildProcesses:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            self._in_background(self._abandon(starting))
+            self._in_background(_abandon(starting))
             raise
 
-    async def _abandon(self, starting: asyncio.Future[ChildProcess]) -> None:
-        child = await starting
-        child.kill()
-        await child.end()
-
     async def _result(self, child: ChildProcess, context: Context, payload: bytes) -> Any:
-        talk = asyncio.ensure_future(converse(child, context, payload))
+        talk = asyncio.ensure_future(_converse(child, context, payload))
         try:
             await asyncio.wait({talk, child.exited}, return_when=asyncio.FIRST_COMPLETED)
             if not talk.done():
-                child.kill()  # what it has started may hold its end of the line
-                await asyncio.wait({talk}, timeout=LAST_WORDS)
+                child.kill()  # a process it has started may keep its end of the pipe open
+                await asyncio.wait({talk}, timeout=REPLY_TIMEOUT)
             if talk.done() and not isinstance(talk.exception(), EOFError):
                 return talk.result()
         finally:
@@ -91,7 +91,6 @@ class ChildProcesses:
         await child.exited
         raise ProcessDied(child.outcome())
 
-    # -- the spare ----------------------------------------------------------------------------------------------------
     def _take_spare(self) -> ChildProcess | None:
         child, self._spare = self._spare, None
         if self._expiry is not None:
@@ -108,11 +107,11 @@ class ChildProcesses:
                 self._spare = await self._start()
             finally:
                 self._starting = False
-            self._expiry = asyncio.get_running_loop().call_later(SPARE_LIFE, self._dismiss_spare)
-            if not self._keeps_spare:  # closed meanwhile
-                self._dismiss_spare()
+            self._expiry = asyncio.get_running_loop().call_later(SPARE_TIMEOUT, self._end_spare)
+            if not self._keeps_spare:  # closed during the start
+                self._end_spare()
 
-    def _dismiss_spare(self) -> None:
+    def _end_spare(self) -> None:
         child = self._take_spare()
         if child is not None:
             child.kill()
@@ -126,3 +125,47 @@ class ChildProcesses:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return task
+
+
+async def _abandon(starting: asyncio.Future[ChildProcess]) -> None:
+    child = await starting
+    child.kill()
+    await child.end()
+
+
+async def _converse(child: ChildProcess, context: Context, payload: bytes) -> Any:
+    """The task's result, or the error the task raised. Raises EOFError when the child closes the pipe
+    first."""
+    child.send({"kind": "job", "job": encode(context.job._replace(payload=payload)).decode()})
+    while True:
+        message = await child.receive()
+        match message["kind"]:
+            case "call":
+                child.send({"kind": "reply", "number": message["number"], **await _reply(context, message)})
+            case "log":
+                logging.getLogger(message["logger"]).log(
+                    message["level"], "%s", message["text"], extra=context.log.extra
+                )
+            case "result":
+                return message["value"]
+            case "directive":
+                raise read_directive(message)
+            case _:
+                raise read_error(message)
+
+
+async def _reply(context: Context, message: Message) -> Message:
+    """Goes through the worker's own context, which knows what to do at the end of the attempt."""
+    try:
+        match message["verb"]:
+            case "checkpoint":
+                await context.checkpoint(decode(message["value"]))
+                return {"value": None}
+            case "progress":
+                await context.progress(**decode(message["value"]))
+                return {"value": None}
+            case verb:
+                assert verb == "once"
+                return {"value": await context.once(message["value"])}
+    except DuetimeError as problem:
+        return {"error": type(problem).__name__, "text": problem.message}

@@ -1,4 +1,5 @@
-"""Resources: what tasks need and a worker opens once, at first use, and closes in reverse order when it stops."""
+"""Resources of tasks: a worker opens each one at its first use and closes them in reverse order when it
+stops."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from duetime.errors import InvalidInput
 from duetime.invokers.annotations import annotations_of, defining_scope
 from duetime.invokers.threads import Threads
 
-CLOSE_WITHIN = 10.0  # seconds, for each resource
+CLOSE_TIMEOUT = 10.0  # seconds, for each resource
 Resource = Callable[..., Any]
 _USES = "__duetime_uses__"
 _NOTHING = object()
@@ -22,18 +23,23 @@ _logger = getLogger("duetime")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Marks a parameter which the worker fills in: `db: Annotated[Database, dt.Use(database)]`."""
+    """Marks a parameter that the worker fills in: `db: Annotated[Database, dt.Use(database)]`."""
 
     resource: Resource
 
     def __post_init__(self) -> None:
         if not callable(self.resource):
-            raise InvalidInput("use", f"{self.resource!r} is no function that opens a resource: write dt.Use(function)")
+            raise InvalidInput(
+                "use", f"{self.resource!r} is not a function that opens a resource: write dt.Use(function)"
+            )
 
 
 def uses_among(annotations: Mapping[str, Any]) -> dict[str, Resource]:
-    """The parameters that ask for a resource, and which."""
-    marks = {name: [part for part in _marks(annotation) if isinstance(part, Use)] for name, annotation in annotations.items()}
+    """The parameters that use a resource, and the resource of each."""
+    marks = {
+        name: [part for part in _marks(annotation) if isinstance(part, Use)]
+        for name, annotation in annotations.items()
+    }
     return {name: found[0].resource for name, found in marks.items() if found}
 
 
@@ -42,12 +48,16 @@ def _marks(annotation: Any) -> tuple[Any, ...]:
 
 
 def check_resource(function: Resource) -> Resource:
-    """Refuses what a worker could not open: every parameter must be a resource itself, or have a default."""
+    """Rejects a resource that a worker cannot open: every parameter must be a resource itself or have a
+    default."""
     uses = uses_among(annotations_of(function, defining_scope(function)))
     for parameter in inspect.signature(function).parameters.values():
         if parameter.default is parameter.empty and parameter.name not in uses:
-            raise InvalidInput("resource", f"{_name(function)} needs {parameter.name!r}: annotate it with Use(...), or give it a default")
-    # Noted on the function: names local to where it is defined cannot be looked up later.
+            raise InvalidInput(
+                "resource",
+                f"{_name(function)} needs {parameter.name!r}: annotate it with Use(...), or set a default",
+            )
+    # Kept on the function, because local names cannot be looked up later.
     setattr(function, _USES, uses)
     return function
 
@@ -59,7 +69,10 @@ def uses_of(resource: Resource) -> dict[str, Resource]:
 
 def _refuse_circle(resource: Resource, within: tuple[Resource, ...] = ()) -> None:
     if resource in within:
-        raise InvalidInput("resource", f"{' needs '.join(_name(part) for part in (*within, resource))}: they cannot wait for each other")
+        raise InvalidInput(
+            "resource",
+            f"{' needs '.join(_name(part) for part in (*within, resource))}: this is a circle",
+        )
     for needed in uses_of(resource).values():
         _refuse_circle(needed, (*within, resource))
 
@@ -70,16 +83,17 @@ class ResourceBox:
     def __init__(self, stand_ins: Mapping[Resource, Any] | None = None) -> None:
         self._open: dict[Resource, asyncio.Task[Any]] = {}
         self._closers: list[tuple[Resource, Any]] = []
-        self._stand_ins = dict(stand_ins or {})  # for tests: values instead of what the functions would open
+        self._stand_ins = dict(stand_ins or {})  # for tests: values to use instead of opening the resource
         self._threads = Threads("duetime-resource")
         self._at_close: list[Callable[[], Awaitable[None]]] = []
 
     async def fill(self, uses: Mapping[str, Resource]) -> dict[str, Any]:
-        """The values for these parameters."""
+        """The values of these parameters."""
         return {name: await self.get(resource) for name, resource in uses.items()}
 
     async def get(self, resource: Resource) -> Any:
-        """Its value, opened now if it is not. Whoever asks meanwhile waits for the same one; an opening that failed is tried again."""
+        """Its value. The first call opens it, and calls in the meantime wait for that. An opening that failed
+        is tried again."""
         if resource in self._stand_ins:
             return self._stand_ins[resource]
         opening = self._open.get(resource)
@@ -87,15 +101,15 @@ class ResourceBox:
             _refuse_circle(resource)
             opening = asyncio.create_task(self._begin(resource), name=f"duetime-open-{_name(resource)}")
             self._open[resource] = opening
-        # One attempt that times out must not take the resource from the others.
+        # An attempt that times out must not cancel the opening for the others.
         return await asyncio.shield(opening)
 
     def at_close(self, call: Callable[[], Awaitable[None]]) -> None:
-        """Something else that ends with the node."""
+        """Register something else to close together with the node."""
         self._at_close.append(call)
 
     async def close(self) -> None:
-        """Last opened, first closed. What fails or hangs there is logged and left."""
+        """Last opened, first closed. One that fails or hangs is logged and skipped."""
         for call in self._at_close:
             await call()
         openings, self._open = list(self._open.values()), {}
@@ -105,7 +119,7 @@ class ResourceBox:
         while self._closers:
             resource, generator = self._closers.pop()
             try:
-                async with asyncio.timeout(CLOSE_WITHIN):
+                async with asyncio.timeout(CLOSE_TIMEOUT):
                     await self._end(resource, generator)
             except Exception as problem:
                 _logger.error("closing the resource %s failed: %r", _name(resource), problem)
@@ -129,7 +143,7 @@ class ResourceBox:
             raise InvalidInput("resource", f"{_name(resource)} yielded twice")
 
     async def _step(self, generator: Any) -> Any:
-        """Async ones on the event loop, plain ones in a thread: opening may take its time."""
+        """Async generators run on the event loop, plain ones in a thread, because opening may take long."""
         if inspect.isasyncgen(generator):
             return await anext(generator, _NOTHING)
         return await self._threads.run(lambda: next(generator, _NOTHING))

@@ -1,4 +1,5 @@
-"""What a task takes: names, types and resources, so that a wrong call is refused where it is made and not where it runs."""
+"""The parameters of a task: names, types and resources. A wrong call fails where it is made, not where it
+runs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ CONTEXT_NAMES = ("ctx", "context")
 
 
 class Signature:
-    """The parameters of one task's function. Types are compiled at first use: what they mention may be defined after the function."""
+    """The parameters of one task's function. Types are compiled at first use, because they may be defined
+    after the function."""
 
     def __init__(self, task: str, function: Callable[..., Any]) -> None:
         parameters = list(inspect.signature(function).parameters.values())
@@ -26,41 +28,62 @@ class Signature:
         self._scope = defining_scope(function)
         self.uses = uses_among(annotations_of(function, self._scope))
         self.wants_context = bool(parameters) and _is_context(parameters[0])
-        own = [parameter for parameter in parameters[int(self.wants_context) :] if parameter.name not in self.uses]
+        own = [
+            parameter
+            for parameter in parameters[int(self.wants_context) :]
+            if parameter.name not in self.uses
+        ]
         if any(parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL) for parameter in own):
             raise InvalidInput(
-                "task", f"{task}: parameters must be nameable: payloads are JSON objects, so no *args and no positional-only ones"
+                "task",
+                f"{task}: every parameter needs a name: remove *args and positional-only parameters",
             )
         self.open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own)
-        self._defaults = {parameter.name: parameter.default for parameter in own if parameter.kind is not parameter.VAR_KEYWORD}
+        self._defaults = {
+            parameter.name: parameter.default
+            for parameter in own
+            if parameter.kind is not parameter.VAR_KEYWORD
+        }
         self.names = frozenset(self._defaults)
         self._verify: Callable[[bytes], None] | None = self._verify_first
-        self.required = frozenset(name for name, default in self._defaults.items() if default is inspect.Parameter.empty)
+        self.required = frozenset(
+            name for name, default in self._defaults.items() if default is inspect.Parameter.empty
+        )
 
     @cached_property
     def shape(self) -> Shape:
         found = annotations_of(self._function, self._scope)
-        arguments = {name: _argument(found.get(name, Any), default) for name, default in self._defaults.items()}
+        arguments = {
+            name: _argument(found.get(name, Any), default) for name, default in self._defaults.items()
+        }
         return Shape(arguments, self.open_ended, self._explain)
 
     def check(self, payload: Any, options: Iterable[str] = ()) -> None:
-        """Refuses a payload the function could not be called with; `options` are what else the caller may have meant."""
+        """Rejects a payload that does not fit the function. `options` are other names the caller may have
+        meant."""
         if type(payload) is dict and payload.keys() == self.names:
-            return  # every argument is there and nothing else: the common case, made quick for bulk submission
+            return  # the common case, quick for bulk submission
         if not isinstance(payload, dict):
-            raise InvalidPayload("payload", f"task {self.task!r} takes named arguments: give an object, not {type(payload).__name__}")
+            raise InvalidPayload(
+                "payload",
+                f"task {self.task!r} takes named arguments: give an object, not {type(payload).__name__}",
+            )
         if missing := self.required - payload.keys():
             stray = sorted(map(str, payload.keys() - self.names))
-            beside = f"; {stray[0]!r} is no argument of it" if stray and not self.open_ended else ""
-            raise InvalidPayload(min(missing), f"is required by task {self.task!r}{beside}")
+            other = f"; {stray[0]!r} is not an argument of it" if stray and not self.open_ended else ""
+            raise InvalidPayload(min(missing), f"is required by task {self.task!r}{other}")
         if not self.open_ended and (unknown := payload.keys() - self.names):
             name = min(unknown, key=str)
             close = get_close_matches(str(name), sorted({*self.names, *options}), 1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(sorted(self.names)) or 'no arguments'}"
+            remedy = (
+                f"did you mean {close[0]!r}?"
+                if close
+                else f"it takes {', '.join(sorted(self.names)) or 'no arguments'}"
+            )
             raise UnknownOption(str(name), f"task {self.task!r} has no such argument: {remedy}")
 
     def encode(self, arguments: Any) -> bytes:
-        """The payload to be stored: what comes out of here can be read when the job runs."""
+        """The payload to store. It is certain to be readable when the job runs."""
         if type(arguments) is not dict or arguments.keys() != self.names:
             self.check(arguments)
         try:
@@ -74,17 +97,18 @@ class Signature:
         return data
 
     def _verify_first(self, data: bytes) -> None:
-        """Types are compiled now; from the next time on only what they say is checked, and nothing when they say nothing."""
+        """Compiles the types. Later calls check only typed arguments, and none if there are no types."""
         self._verify = self.shape.verify if self.shape.typed else None
         self.shape.verify(data)
 
     @property
     def read(self) -> Callable[[bytes], dict[str, Any]]:
-        """Reads a stored payload as the arguments of the call; one that does not fit (any more) is InvalidPayload."""
+        """Reads a stored payload as the arguments of the call. Raises InvalidPayload if it does not fit (any
+        more)."""
         return self.shape.read
 
     def _explain(self, data: bytes) -> None:
-        """A missing or unknown argument is told in the task's terms."""
+        """Reports a missing or unknown argument in the task's own terms."""
         try:
             payload = decode(data)
         except Exception:
@@ -102,4 +126,6 @@ def _argument(annotation: Any, default: Any) -> Argument:
 def _is_context(parameter: inspect.Parameter) -> bool:
     annotation = parameter.annotation
     named = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    return named.rpartition(".")[2] == "Context" or (annotation is parameter.empty and parameter.name in CONTEXT_NAMES)
+    return named.rpartition(".")[2] == "Context" or (
+        annotation is parameter.empty and parameter.name in CONTEXT_NAMES
+    )

@@ -1,4 +1,5 @@
-"""Tasks: the user's own functions. Async ones run on the event loop, plain ones in threads, isolated ones in processes of their own."""
+"""Tasks: the user's own functions. Async functions run on the event loop, plain ones in threads, isolated
+ones in child processes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from duetime.invokers.middleware import Middleware, surround
 from duetime.invokers.resources import ResourceBox
 from duetime.invokers.signature import Signature
 from duetime.invokers.threads import Threads
-from duetime.invokers.versions import FIRST_VERSION, Upgrade, Versions
+from duetime.invokers.versions import FIRST_VERSION, PayloadVersions, Upgrade
 from duetime.model.limit import Limit
 
 __all__ = ["Signature", "TaskHandler"]
@@ -22,7 +23,7 @@ Invoke = Callable[[Context, bytes], Awaitable[Any]]
 
 
 class TaskHandler:
-    """Calls one function. A payload that does not fit is refused by `invoke` itself, before anything is awaited."""
+    """Calls one function. `invoke` itself rejects a payload that does not fit, before anything is awaited."""
 
     def __init__(
         self,
@@ -44,24 +45,35 @@ class TaskHandler:
         self._threads = threads
         self._middleware = tuple(middleware)
         self._resources = resources or ResourceBox()
-        self._versions = Versions(signature.task, version, upgrade)
+        self._versions = PayloadVersions(signature.task, version, upgrade)
         self._read = signature.read
         isolation = check_isolated(function, signature, isolate)
-        self._children = None if isolation is None else ChildProcesses(function, signature.task, isolation, resources)
+        self._children = (
+            None if isolation is None else ChildProcesses(function, signature.task, isolation, resources)
+        )
         self.invoke: Invoke = self._choose()
 
     def _choose(self) -> Invoke:
         function, read = self._function, self._read
-        special = self._children is not None or self._middleware or self._signature.uses or self._versions.concerns_all
-        if special or not inspect.iscoroutinefunction(function):
-            return self._invoke_with_care
-        current = self._versions.bring_up
+        indirect = (
+            self._children is not None
+            or self._middleware
+            or self._signature.uses
+            or self._versions.applies_to_all
+        )
+        if indirect or not inspect.iscoroutinefunction(function):
+            return self._invoke_indirectly
+        upgrade = self._versions.upgraded
         if self._signature.wants_context:
-            return lambda context, payload: function(context, **read(current(context.job, payload) if context.job.policies else payload))
-        return lambda context, payload: function(**read(current(context.job, payload) if context.job.policies else payload))
+            return lambda context, payload: function(
+                context, **read(upgrade(context.job, payload) if context.job.policies else payload)
+            )
+        return lambda context, payload: function(
+            **read(upgrade(context.job, payload) if context.job.policies else payload)
+        )
 
-    def _invoke_with_care(self, context: Context, payload: bytes) -> Awaitable[Any]:
-        payload = self._versions.bring_up(context.job, payload)
+    def _invoke_indirectly(self, context: Context, payload: bytes) -> Awaitable[Any]:
+        payload = self._versions.upgraded(context.job, payload)
         arguments = self._read(payload)
         here = partial(self._call, context, arguments)
         call = here if self._children is None else partial(self._children.run, context, payload)
@@ -76,10 +88,10 @@ class TaskHandler:
         return await self._in_thread(context, partial(self._function, *given, **arguments))
 
     async def _in_thread(self, context: Context, call: Callable[[], Any]) -> Any:
-        def told_to_stop() -> None:
+        def request_stop() -> None:
             context.stop_requested = True
 
         what = f"task {self._signature.task} of job {context.job_id}"
-        result = await self._threads().run(call, told_to_stop, what)
-        # An async function behind a plain decorator looks plain, and only its result tells.
+        result = await self._threads().run(call, request_stop, what)
+        # An async function behind a plain decorator looks plain; only its result shows that it is async.
         return await result if inspect.isawaitable(result) else result

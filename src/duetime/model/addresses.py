@@ -1,6 +1,8 @@
-"""Which addresses the service may call: our own table of special-purpose networks, and what an operator allows besides.
+"""Which addresses the service may call: our own table of special-purpose networks, and what the operator
+allows.
 
-`ipaddress.is_global` is no filter: on several Python versions it lets multicast, NAT64, 6to4 and site-local addresses pass.
+`ipaddress.is_global` is not sufficient: several Python versions accept multicast, NAT64, 6to4 and site-local
+addresses.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ _ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # the upper half of an interface id that e
 
 
 def special(address: Address) -> str | None:
-    """What makes this address one that is not on the public Internet; None for those that are."""
+    """Why this address is not on the public Internet; None if it is."""
     for network, meaning in _TABLE[address.version]:
         if address in network:
             return meaning
@@ -78,7 +80,7 @@ def _special_by_its_inside(address: IPv6Address) -> str | None:
 
 
 def embedded(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address a translator or tunnel would make of it."""
+    """The IPv4 address that a translator or tunnel makes of it."""
     number = int(address)
     if address in _NAT64 or number >> 32 & 0xFFFF_FFFF in _ISATAP:
         return IPv4Address(number & 0xFFFF_FFFF)
@@ -87,7 +89,7 @@ def embedded(address: IPv6Address) -> IPv4Address | None:
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """What may be called: the public Internet on the usual ports, and on any port what the operator lists."""
+    """What may be called: the public Internet on the usual ports, and what the operator lists on any port."""
 
     networks: tuple[Network, ...] = ()
     hosts: frozenset[str] = frozenset()
@@ -95,8 +97,14 @@ class Egress:
     plain_http: bool = True
 
     @classmethod
-    def parse(cls, allowed: tuple[str, ...] = (), ports: tuple[int, ...] = (), plain_http: bool = True, local: bool = False) -> Egress:
-        """From settings. `allowed`: networks, addresses and host names; `local` allows loopback, too."""
+    def parse(
+        cls,
+        allowed: tuple[str, ...] = (),
+        ports: tuple[int, ...] = (),
+        plain_http: bool = True,
+        local: bool = False,
+    ) -> Egress:
+        """From settings. `allowed` are networks, addresses and host names; `local` allows loopback, too."""
         networks: list[Network] = []
         hosts: set[str] = set()
         for entry in (*allowed, *(LOOPBACK if local else ())):
@@ -108,19 +116,17 @@ class Egress:
         return cls(tuple(networks), frozenset(hosts), USUAL_PORTS | frozenset(ports), plain_http)
 
     def refusal(self, host: str, port: int, address: Address) -> str | None:
-        """Why this address, found under this host name, may not be called; None when it may."""
-        if host in self.hosts or self.lists(address):
+        """Why this address of this host may not be called; None if it may."""
+        if host in self.hosts or any(address in network for network in self.networks):
             return None
         if (meaning := special(address)) is not None:
             return meaning
         return None if port in self.ports else f"port {port}"
 
-    def lists(self, address: Address) -> bool:
-        return any(address in network for network in self.networks)
-
 
 def literal(host: str) -> Address | None:
-    """The address a host is written as; None for names. Names that look like numbers were refused by the URL parser."""
+    """The address, if the host is written as one; None for a name. The URL parser rejects names that look
+    like numbers."""
     if ":" not in host and not host[-1:].isdigit():
         return None
     try:
@@ -134,12 +140,20 @@ def _network(entry: str) -> Network | None:
         return ip_network(entry)
     except ValueError:
         if "/" in entry or ":" in entry or entry[-1:].isdigit():
-            raise ConfigError(f"{entry!r} is not a network: write 10.1.0.0/16, an address or a host name") from None
+            raise ConfigError(
+                f"{entry!r} is not a network: write 10.1.0.0/16, an address or a host name"
+            ) from None
         return None
 
 
 def _host(entry: str) -> str:
     name = entry.lower()
-    if not name or not name.isascii() or not all(label and label.replace("-", "").replace("_", "").isalnum() for label in name.split(".")):
-        raise ConfigError(f"{entry!r} is neither a network nor a host name: write 10.1.0.0/16 or agent.internal")
+    if (
+        not name
+        or not name.isascii()
+        or not all(label and label.replace("-", "").replace("_", "").isalnum() for label in name.split("."))
+    ):
+        raise ConfigError(
+            f"{entry!r} is neither a network nor a host name: write 10.1.0.0/16 or agent.internal"
+        )
     return name

@@ -1,8 +1,8 @@
-"""API keys: who may do what for which tenant. Of a key only its digest is kept; the key itself is shown once, when it is made."""
+"""API keys: their tenant and scopes. Only the digest of a key is stored; the key itself is shown once, when
+it is created."""
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -22,11 +22,11 @@ SMALL = "0123456789abcdefghijklmnopqrstuvwxyz"
 LETTERS = f"{SMALL}ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _KEY = re.compile(rf"{MARK}_([0-9a-z]{{{PREFIX_LENGTH}}})_[0-9A-Za-z]{{{SECRET_LENGTH}}}")
 _PREFIX = re.compile(rf"[0-9a-z]{{{PREFIX_LENGTH}}}")
-NOBODY = bytes(32)  # the digest of no key: what is compared where there is nothing to compare with
+NO_DIGEST = bytes(32)  # the digest of no key, to compare with when a key is unknown
 
 
 class Scope(StrEnum):
-    """From the least to the most: each may do what those before it may."""
+    """From least to most: each scope includes those before it."""
 
     READ = "read"
     SUBMIT = "submit"
@@ -53,9 +53,6 @@ class ApiKey:
     def state(self, now: Micros) -> str:
         return "revoked" if self.revoked_at is not None else "expired" if self.expired(now) else "active"
 
-    def opens_with(self, text: str) -> bool:
-        return hmac.compare_digest(self.digest, digest_of(text))
-
     def revoked(self, now: Micros) -> ApiKey:
         return self if self.revoked_at is not None else replace(self, revoked_at=now)
 
@@ -63,7 +60,7 @@ class ApiKey:
         return replace(self, last_used_at=now)
 
     def to_value(self) -> bytes:
-        """What is stored under the prefix."""
+        """The value that is stored under the prefix."""
         return encode(
             {
                 "name": self.name,
@@ -84,33 +81,35 @@ class ApiKey:
         scopes = frozenset(Scope(name) for name in stored.pop("scopes"))
         digest = bytes.fromhex(stored.pop("digest"))
         rate = stored.pop("rate")
-        return cls(prefix, scopes=scopes, digest=digest, rate=None if rate is None else parse_rate(rate), **stored)
+        return cls(
+            prefix, scopes=scopes, digest=digest, rate=None if rate is None else parse_rate(rate), **stored
+        )
 
 
-def make_text(chance: Callable[[int], bytes]) -> tuple[str, str]:
+def make_text(random_bytes: Callable[[int], bytes]) -> tuple[str, str]:
     """A new key and its prefix."""
-    prefix = _written(chance(8), PREFIX_LENGTH, SMALL)
-    return f"{MARK}_{prefix}_{_written(chance(SECRET_BYTES), SECRET_LENGTH, LETTERS)}", prefix
+    prefix = _written(random_bytes(8), PREFIX_LENGTH, SMALL)
+    return f"{MARK}_{prefix}_{_written(random_bytes(SECRET_BYTES), SECRET_LENGTH, LETTERS)}", prefix
 
 
 def digest_of(text: str) -> bytes:
-    """Quick on purpose: there is no guessing 256 bits, however quickly guesses are checked."""
+    """A fast hash is enough: 256 random bits cannot be guessed, however fast guesses are checked."""
     return sha256(text.encode("latin-1", "replace")).digest()
 
 
 def prefix_of(text: str) -> str | None:
-    """The prefix of what looks like a key; None for what cannot be one."""
+    """The prefix of a text that looks like a key; None if it cannot be one."""
     found = _KEY.fullmatch(text)
     return None if found is None else found[1]
 
 
 def read_prefix(text: str) -> str | None:
-    """From a prefix, or from a whole key given in its place."""
+    """Accepts a prefix, or a whole key in its place."""
     return text if _PREFIX.fullmatch(text) else prefix_of(text)
 
 
 def with_lesser(scopes: Iterable[str], field: str = "scopes") -> frozenset[Scope]:
-    """Those that are named and all below them."""
+    """The named scopes and all below them."""
     ranks = list(Scope)
     wanted = [_scope(name, field) for name in scopes]
     if not wanted:
@@ -119,7 +118,7 @@ def with_lesser(scopes: Iterable[str], field: str = "scopes") -> frozenset[Scope
 
 
 def listed(scopes: Iterable[Scope]) -> list[str]:
-    """From the least to the most."""
+    """From least to most."""
     return [scope.value for scope in Scope if scope in frozenset(scopes)]
 
 
@@ -130,7 +129,7 @@ def _scope(name: str, field: str) -> Scope:
 
 
 def _written(noise: bytes, length: int, alphabet: str) -> str:
-    """A number in the digits of an alphabet, always as long."""
+    """A number in the digits of an alphabet, always of the same length."""
     number, digits = int.from_bytes(noise, "big"), ""
     for _ in range(length):
         number, digit = divmod(number, len(alphabet))

@@ -1,8 +1,9 @@
-"""The calendar: how many fires fall into each bucket of the days ahead, for many schedules at once.
+"""The calendar: the number of fires of many schedules in each bucket of the coming days.
 
-Counting them one by one would take minutes where thousands of schedules fire every minute. But on a day without a change of the clocks a
-cron expression fires at the same times as on any other day that it matches. So schedules are gathered by zone and matching days, the
-times of a day are counted once per cell, and days are laid over the grid. What does not repeat by the day is walked, in small steps.
+Counting one by one would take minutes for thousands of schedules that fire every minute. But on every day
+without a clock change, a cron expression fires at the same times. So schedules are grouped by zone and
+matching days, the times of a day are counted once per cell, and the days are added to the grid. Schedules
+that do not repeat by the day are counted one by one, in small steps.
 """
 
 from __future__ import annotations
@@ -22,17 +23,19 @@ from duetime.model.schedule import Schedule
 from duetime.model.when import Cron, Every, Unreadable, When
 from duetime.model.zone import DAY, Zone
 
-LARGEST_CELL = 900  # seconds; offsets of zones are whole multiples of it
-SWEPT_A_STEP = 32
-MOST_RUNS = 1_000  # to come; where there are more, the calendar shows the schedule as if there were no end to them
-LONGEST_SPAN = 35 * DAY * SECOND
-# Hours from the midnight of a day in UTC to all that bears upon that day in any zone: an offset, and a day. No two changes are so near.
+MAX_CELL = 900  # seconds; offsets of zones are whole multiples of it
+BUCKETS_PER_STEP = 32
+MAX_RUNS = 1_000  # with more runs left than this, a schedule counts as unlimited
+MAX_SPAN = 35 * DAY * SECOND
+# Hours around midnight UTC that matter for a local day in any zone: an offset and a day. No two clock changes
+# are this close.
 AROUND = 38
 _MICROSECOND = timedelta(microseconds=1)
 BUCKETS = {
     name: seconds * SECOND
     for name, seconds in {
-        "1m": 60, "5m": 300, "10m": 600, "15m": 900, "30m": 1_800, "1h": 3_600, "2h": 7_200, "3h": 10_800, "4h": 14_400, "6h": 21_600,
+        "1m": 60, "5m": 300, "10m": 600, "15m": 900, "30m": 1_800, "1h": 3_600, "2h": 7_200, "3h": 10_800,
+        "4h": 14_400, "6h": 21_600,
         "8h": 28_800, "12h": 43_200, "1d": 86_400,
     }.items()
 }  # fmt: skip
@@ -40,44 +43,39 @@ BUCKETS = {
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """What the calendar needs to know of a schedule that fires."""
+    """What the calendar needs to know about a schedule that fires."""
 
     id: UUID
     name: str
     target: str
     when: When
     start_at: Micros | None = None
-    last: Micros | None = None  # no fire after it
+    last: Micros | None = None  # its last fire
 
     @staticmethod
     def of(schedule: Schedule) -> Coming | None:
-        """None for one that does not fire: paused, or not to be read here."""
+        """None for a schedule that does not fire: it is paused, or this machine cannot read it."""
         draft = schedule.draft
         if schedule.paused or isinstance(draft.when, Unreadable):
             return None
         return Coming(schedule.id, draft.name, draft.target, draft.when, draft.start_at, _last(schedule))
 
     def next(self, after: Micros, end: Micros) -> Micros | None:
-        """The first fire later than `after` and before `end`; None when there is none."""
-        moment = self.when.next_us(after if self.start_at is None else max(after, self.start_at - 1))
-        if moment is None or moment >= end or (self.last is not None and moment > self.last):
-            return None
-        return moment
+        """The first fire later than `after` and before `end`; None if there is none."""
+        return next(self.fires(after + 1, end), None)
 
     def fires(self, start: Micros, end: Micros) -> Iterator[Micros]:
         """Every fire in `start <= instant < end`."""
-        moment = self.next(start - 1, end)
-        while moment is not None:
-            yield moment
-            moment = self.next(moment, end)
+        first = start if self.start_at is None else max(start, self.start_at)
+        return self.when.between_us(first, end if self.last is None else min(end, self.last + 1))
 
     def bounded(self, start: Micros, end: Micros) -> bool:
-        """Whether anything but its `when` decides which fires there are between these."""
+        """Whether its start, end or number of runs removes fires from this period."""
         return (self.start_at or start) > start or (self.last is not None and self.last < end)
 
 
 def _last(schedule: Schedule) -> Micros | None:
-    """Its last fire, as far as that is known: it ends, or has so many runs left after those that are planned already."""
+    """Its last fire, if known: from its end, or from its remaining runs after the planned ones."""
     draft, cursor = schedule.draft, schedule.next_fire_time
     if cursor is None:
         return schedule.last_fire_time or 0
@@ -88,44 +86,52 @@ def _last(schedule: Schedule) -> Micros | None:
 
 
 def _nth(when: When, cursor: Micros, runs: int) -> Micros | None:
-    """The last of so many fires from the cursor on; None when it is too far off to be looked for."""
+    """The last of this many fires from the cursor on; None if there are too many to count."""
     if isinstance(when, Every):
         return cursor + (runs - 1) * (when.interval // _MICROSECOND)
-    if runs > MOST_RUNS:
+    if runs > MAX_RUNS:
         return None
-    return max(islice(_between(when, cursor, LATEST), runs), default=cursor)
+    return max(islice(when.between_us(cursor, LATEST), runs), default=cursor)
 
 
 class Grid:
-    """Buckets that begin with the days of a zone, and the cells they are made of. Fires count from `since` on, and before `end`."""
+    """Buckets that begin with the days of a zone, and the cells inside them. Fires count from `since` on, and
+    before `end`."""
 
-    def __init__(self, start: Micros, end: Micros, bucket: Micros, tz: str = "UTC", since: Micros = 0) -> None:
+    def __init__(
+        self, start: Micros, end: Micros, bucket: Micros, tz: str = "UTC", since: Micros = 0
+    ) -> None:
         self.since, self.end = min(max(start, since), end), end
-        self.cell = gcd(bucket // SECOND, LARGEST_CELL)
+        self.cell = gcd(bucket // SECOND, MAX_CELL)
         self.edges = _edges(start // SECOND, -(-end // SECOND), bucket // SECOND, zone.load(tz))
         self.first = self.edges[0] // self.cell  # the number of the first cell
         self.size = -(-self.edges[-1] // self.cell) - self.first
 
     def sums(self, cells: list[int]) -> list[tuple[Micros, int]]:
         places = [edge // self.cell - self.first for edge in self.edges]
-        return [(edge * SECOND, sum(cells[low:high])) for edge, low, high in zip(self.edges, places, places[1:], strict=False)]
+        return [
+            (edge * SECOND, sum(cells[low:high]))
+            for edge, low, high in zip(self.edges, places, places[1:], strict=False)
+        ]
 
 
-class Tally:
-    """Counts fires over a grid. `add` only takes note; `work` does the work, a few steps at a time."""
+class FireCounter:
+    """Counts fires over a grid. `add` only collects schedules; `work` counts, a few steps at a time."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
         self._cells = [0] * grid.size
-        self._buckets = [0] * (len(grid.edges) - 1)  # what was counted without cells
-        self._cuts: Counter[int] = Counter()  # cell -> fires of it that lie outside the stretch
-        self._alike: Counter[Cron | Every] = Counter()  # many schedules fire at the same instants
+        self._buckets = [0] * (len(grid.edges) - 1)  # fires that are counted without cells
+        self._cuts: Counter[int] = Counter()  # cell -> its fires outside the period
+        self._alike: Counter[Cron | Every] = Counter()  # schedules that fire at the same instants
         self._chores: deque[Iterator[None]] = deque()
-        self._laid = False  # the last chore is under way
+        self._laid = False  # the last chore has been added
         self._spans: dict[str, _Span] = {}
         self._days: dict[tuple[object, ...], tuple[int, ...]] = {}
         self._times: dict[tuple[tuple[int, ...], tuple[int, ...], int], list[tuple[int, int]]] = {}
-        self._daily: dict[tuple[str, tuple[int, ...]], list[int]] = {}  # zone and days -> fires by slot of the day
+        self._daily: dict[
+            tuple[str, tuple[int, ...]], list[int]
+        ] = {}  # zone and days -> fires by slot of the day
 
     def add(self, coming: Coming) -> None:
         when = _plain(coming.when)
@@ -135,7 +141,7 @@ class Tally:
             self._chores.append(self._count(coming.fires(self._grid.since, self._grid.end), 1))
 
     def work(self, steps: int) -> bool:
-        """Up to so many steps; False when nothing is left to do."""
+        """Do up to this many steps. Returns False when all is counted."""
         if self._alike:
             self._chores.appendleft(self._sort(self._alike))
             self._alike = Counter()
@@ -151,11 +157,14 @@ class Tally:
         return bool(self._chores)
 
     def result(self) -> list[tuple[Micros, int]]:
-        """The beginning of each bucket, and how many fires it holds."""
-        return [(at, count + more) for (at, count), more in zip(self._grid.sums(self._cells), self._buckets, strict=True)]
+        """The beginning of each bucket and the number of its fires."""
+        return [
+            (at, count + more)
+            for (at, count), more in zip(self._grid.sums(self._cells), self._buckets, strict=True)
+        ]
 
     def hurry(self) -> None:
-        """Leave undone what takes long: what is counted when `work` is done is then less than there is."""
+        """Skip the slow part of the work. The counts are then too low."""
         if not self._laid:
             self._alike.clear()
             self._chores.clear()
@@ -165,7 +174,7 @@ class Tally:
         self._laid = True
         self._chores.append(self._lay_all())
 
-    # -- chores: each yields between two steps ------------------------------------------------------------------------
+    # Chores: each yields between two steps.
     def _sort(self, alike: Counter[Cron | Every]) -> Iterator[None]:
         for when, number in alike.items():
             if isinstance(when, Cron):
@@ -181,14 +190,14 @@ class Tally:
             yield
 
     def _sweep(self, interval: Micros, phase: Micros, number: int) -> Iterator[None]:
-        """An interval that does not fit into the day, bucket by bucket."""
+        """Counts an interval that does not divide the day, bucket by bucket."""
         grid = self._grid
         fired = (grid.since - 1 - phase) // interval
         for place, edge in enumerate(grid.edges[1:]):
             until = (max(grid.since, min(edge * SECOND, grid.end)) - 1 - phase) // interval
             self._buckets[place] += (until - fired) * number
             fired = until
-            if place % SWEPT_A_STEP == 0:
+            if place % BUCKETS_PER_STEP == 0:
                 yield
 
     def _lay_all(self) -> Iterator[None]:
@@ -205,7 +214,6 @@ class Tally:
                         cells[begin + slot - grid.first] += count
                 yield
 
-    # -- by the day ---------------------------------------------------------------------------------------------------
     def _add_cron(self, when: Cron, number: int) -> None:
         search = cron_search.compiled(when.expr, when.key)
         span, pattern = self._span(when.tz), search.pattern
@@ -217,15 +225,17 @@ class Tally:
             slots[slot] += count * number
         self._cut(when, span, number)
         for low, high in span.irregular:
-            moments = _between(when, max(low, self._grid.since), min(high, self._grid.end))
+            moments = when.between_us(max(low, self._grid.since), min(high, self._grid.end))
             self._chores.append(self._count(moments, number))
 
     def _matching(self, span: _Span, search: CronSearch) -> tuple[int, ...]:
-        """Regular days of the span on which it fires."""
+        """The regular days of the span on which it fires."""
         pattern = search.pattern
         key = (
-            span.tz, pattern.month_days, pattern.months, pattern.weekdays, pattern.last_offsets, pattern.last_workday_offsets,
-            pattern.nearest_workdays, pattern.nth_weekdays, pattern.last_weekdays, pattern.either_day,
+            span.tz, pattern.month_days, pattern.months, pattern.weekdays, pattern.last_offsets,
+            pattern.last_workday_offsets, pattern.nearest_workdays, pattern.nth_weekdays,
+            pattern.last_weekdays,
+            pattern.either_day,
         )  # fmt: skip
         if key not in self._days:
             self._days[key] = tuple(day for day in span.days if (search(day * DAY) or 0) // DAY == day)
@@ -248,11 +258,12 @@ class Tally:
         self._cut(when, span, number)
 
     def _cut(self, when: When, span: _Span, number: int) -> None:
-        """Whole cells are counted: fires of the first before `since`, and of the last from `end` on, are taken away again."""
+        """Whole cells are counted. This subtracts fires of the first cell before `since` and of the last from
+        `end` on."""
         grid, cell = self._grid, self._grid.cell * SECOND
         for low, high in ((grid.since // cell * cell, grid.since), (grid.end, -(-grid.end // cell) * cell)):
             if low < high and not any(begin <= low < end for begin, end in span.irregular):
-                self._cuts[low // cell - grid.first] += number * sum(1 for _ in _between(when, low, high))
+                self._cuts[low // cell - grid.first] += number * sum(1 for _ in when.between_us(low, high))
 
     def _slots(self, tz: str, days: tuple[int, ...]) -> list[int]:
         return self._daily.setdefault((tz, days), [0] * (DAY // self._grid.cell))
@@ -264,7 +275,8 @@ class Tally:
 
 
 class _Span:
-    """The local days of a zone that a grid touches: regular ones by number, the others as stretches of real time."""
+    """The local days of a zone that a grid touches: regular days by number, the others as periods of real
+    time."""
 
     def __init__(self, tz: str, grid: Grid) -> None:
         self.tz = tz
@@ -273,33 +285,29 @@ class _Span:
         local = range(self._zone.local(start) // DAY - 1, self._zone.local(end) // DAY + 2)
         odd = {day for day in local if self._is_odd(day, grid.cell)}
         self.days = tuple(day for day in local if day not in odd)
-        self.irregular = [(_midnight(self._zone, day) * SECOND, _midnight(self._zone, day + 1) * SECOND) for day in sorted(odd)]
+        self.irregular = [
+            (self._zone.reached(day * DAY) * SECOND, self._zone.reached((day + 1) * DAY) * SECOND)
+            for day in sorted(odd)
+        ]
 
     def offset(self, day: int) -> int:
         return self._zone.period_at(day * DAY - self._zone.period_at(day * DAY).offset).offset
 
     def _is_odd(self, day: int, cell: int) -> bool:
-        """The clocks change within a day of it, or its midnight lies within a cell."""
-        before, after = (self._zone.period_at(day * DAY + hours * 3_600).offset for hours in (-AROUND, AROUND))
+        """Whether the clocks change within a day of it, or its midnight is inside a cell."""
+        before, after = (
+            self._zone.period_at(day * DAY + hours * 3_600).offset for hours in (-AROUND, AROUND)
+        )
         return before != after or before % cell != 0
 
 
-def _midnight(place: Zone, day: int) -> int:
-    """The first instant of a local day."""
-    guess = day * DAY - place.period_at(day * DAY).offset
-    low, high = guess - DAY, guess + DAY
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if place.local(middle) >= day * DAY else (middle, high)
-    return high
-
-
 def _edges(start: int, end: int, bucket: int, place: Zone) -> list[int]:
-    """Beginnings of the buckets from the one that holds `start` on, and the end of the last; each local day begins one."""
+    """The beginnings of the buckets, from the one that holds `start`, and the end of the last. Each local day
+    begins a bucket."""
     edges: list[int] = []
     day = place.local(start) // DAY
     while not edges or edges[-1] < end:
-        low, high = _midnight(place, day), _midnight(place, day + 1)
+        low, high = place.reached(day * DAY), place.reached((day + 1) * DAY)
         edges += range(low, high, bucket)
         day += 1
         if high >= end:
@@ -309,14 +317,12 @@ def _edges(start: int, end: int, bucket: int, place: Zone) -> list[int]:
     return edges[first : last + 1]
 
 
-def _profile(hours: tuple[int, ...], minutes: tuple[int, ...], seconds: int, cell: int) -> list[tuple[int, int]]:
+def _profile(
+    hours: tuple[int, ...], minutes: tuple[int, ...], seconds: int, cell: int
+) -> list[tuple[int, int]]:
     """Fires by slot of the day."""
-    counts: dict[int, int] = {}
-    for hour in hours:
-        for minute in minutes:
-            slot = (hour * 3_600 + minute * 60) // cell
-            counts[slot] = counts.get(slot, 0) + seconds
-    return list(counts.items())
+    slots = Counter((hour * 3_600 + minute * 60) // cell for hour in hours for minute in minutes)
+    return [(slot, count * seconds) for slot, count in slots.items()]
 
 
 def _plain(when: When) -> When:
@@ -324,10 +330,3 @@ def _plain(when: When) -> When:
     if isinstance(when, Cron) and when.expr.lower().startswith("@every"):
         return Every(when.expr[len("@every") :].strip())
     return when
-
-
-def _between(when: When, start: Micros, end: Micros) -> Iterator[Micros]:
-    moment = when.next_us(start - 1) if start < end else None
-    while moment is not None and moment < end:
-        yield moment
-        moment = when.next_us(moment)

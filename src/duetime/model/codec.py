@@ -1,6 +1,8 @@
-"""JSON in and out. msgspec decodes a payload six times as fast as the standard library, once per job.
+"""JSON encoding and decoding. Every job decodes its payload, and msgspec does that six times as fast as the
+standard library.
 
-A shape is what annotations say about named arguments, compiled once: it reads bytes straight into the values a function wants.
+A shape is the compiled form of a function's annotations: it reads bytes straight into the arguments of the
+function.
 """
 
 from __future__ import annotations
@@ -16,19 +18,27 @@ import msgspec
 
 from duetime.errors import InvalidPayload, PayloadTooLarge
 
-LARGEST_PAYLOAD = 256 * 1024
-DEEPEST = 32
+MAX_PAYLOAD = 256 * 1024
+MAX_DEPTH = 32
 REQUIRED: Any = msgspec.NODEFAULT
-_EVERYDAY = (Any, str, int, float, bool, list, dict)  # known to be readable: most arguments need no closer look
+_EVERYDAY = (
+    Any,
+    str,
+    int,
+    float,
+    bool,
+    list,
+    dict,
+)  # certainly readable: most arguments need no further check
 _WHERE = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`)?", re.DOTALL)
 
 
 def _encode_other(value: Any) -> Any:
-    """What msgspec does not know by itself."""
+    """Encodes types that msgspec does not know."""
     if isinstance(value, _pydantic_model()):
-        # By alias, because that is how the model reads it back.
+        # By alias, because the model reads it back by alias.
         return value.model_dump(mode="json", by_alias=True)
-    raise TypeError(f"objects of type {type(value).__name__} are no JSON")
+    raise TypeError(f"objects of type {type(value).__name__} are not JSON")
 
 
 def _decode_other(wanted: Any, value: Any) -> Any:
@@ -39,14 +49,14 @@ def _decode_other(wanted: Any, value: Any) -> Any:
 
 
 def _first_complaint(problem: Any) -> str:
-    """pydantic answers with a page; one line of it says what is wrong."""
+    """The one line of pydantic's long message that says what is wrong."""
     first = problem.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 def _pydantic_model() -> Any:
-    """Whoever uses its models has imported it: we never do."""
+    """We never import pydantic: a program that uses its models has done so."""
     return getattr(sys.modules.get("pydantic"), "BaseModel", ())
 
 
@@ -57,26 +67,35 @@ encode = _encoder.encode
 
 
 def encode_payload(value: Any, field: str = "payload") -> bytes:
-    """JSON bytes of what a caller hands in; refuses what JSON, the size limit or a store cannot hold."""
+    """The JSON bytes of a caller's value. Rejects values that JSON, the size limit or a store does not
+    allow."""
     try:
         data = _encoder.encode(value)
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
-        raise InvalidPayload(field, f"cannot be written as JSON ({problem}): use plain values, lists and objects") from None
-    if len(data) > LARGEST_PAYLOAD:
+        raise InvalidPayload(
+            field, f"cannot be written as JSON ({problem}): use plain values, lists and objects"
+        ) from None
+    if len(data) > MAX_PAYLOAD:
         raise PayloadTooLarge(
-            field, f"{len(data):,} bytes is over the limit of {LARGEST_PAYLOAD:,}: store the data elsewhere and pass a reference"
+            field,
+            f"{len(data):,} bytes is over the limit of {MAX_PAYLOAD:,}: store the data and pass a reference",
         )
-    # The bytes tell cheaply whether the value can hold anything that needs a closer look.
-    if b"\\u0000" in data or b"null" in data or (len(data) > 2 * DEEPEST and data.count(b"{") + data.count(b"[") > DEEPEST):
-        # As built-in types, so that sets, dataclasses and the like are looked into, too.
-        _check(msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other), field, DEEPEST)
+    # The bytes show cheaply whether the value needs a closer check.
+    if (
+        b"\\u0000" in data
+        or b"null" in data
+        or (len(data) > 2 * MAX_DEPTH and data.count(b"{") + data.count(b"[") > MAX_DEPTH)
+    ):
+        # As built-in types, so that the check includes sets, dataclasses and similar.
+        _check(msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other), field, MAX_DEPTH)
     return data
 
 
 def _check(value: Any, field: str, depth: int) -> None:
-    """What msgspec lets pass but would come back as something else: NaN becomes null, NUL cannot be stored as text."""
+    """Rejects values that msgspec accepts but that would change: NaN becomes null, and NUL cannot be stored
+    as text."""
     if depth == 0:
-        raise InvalidPayload(field, f"is nested deeper than {DEEPEST} levels")
+        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels")
     match value:
         case float() if not math.isfinite(value):
             raise InvalidPayload(field, f"{value} is not a JSON number")
@@ -94,36 +113,43 @@ def _check(value: Any, field: str, depth: int) -> None:
 
 
 def reader(wanted: Any) -> Callable[[bytes], Any]:
-    """Reads JSON bytes as this type; for messages between our own processes."""
+    """Reads JSON bytes as this type. For messages between our own processes."""
     return msgspec.json.Decoder(wanted).decode
 
 
 class Argument(NamedTuple):
-    """A parameter as its function declares it."""
+    """A parameter as the function declares it."""
 
-    annotation: Any  # Any when there is none or it cannot be resolved
+    annotation: Any  # Any if there is none or it cannot be resolved
     default: Any = REQUIRED
 
 
 class Shape:
-    """Named arguments and their types. What the types cannot say is left unchecked, never refused.
+    """Named arguments and their types. Arguments without a usable type are not checked.
 
-    `read` gives the arguments, ready for the call: defaults filled in. InvalidPayload names the argument and what was expected of it;
-    before that, `explain` may say the same better.
+    `read` returns the arguments for the call, with defaults. InvalidPayload names the argument and the
+    expected type. `explain` runs before that and may raise a better error.
     """
 
-    def __init__(self, arguments: Mapping[str, Argument], open_ended: bool, explain: Callable[[bytes], None] = lambda data: None) -> None:
+    def __init__(
+        self,
+        arguments: Mapping[str, Argument],
+        open_ended: bool,
+        explain: Callable[[bytes], None] = lambda data: None,
+    ) -> None:
         types = {name: _readable(argument) for name, argument in arguments.items()}
         self.typed = any(wanted is not Any for wanted in types.values())
         self._zoned = any(_mentions_datetime(wanted) for wanted in types.values())
         fields = [(name, wanted, _default(arguments[name].default)) for name, wanted in types.items()]
-        self._struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=not open_ended)
+        self._struct = msgspec.defstruct(
+            "Arguments", fields, kw_only=True, forbid_unknown_fields=not open_ended
+        )
         self._decode = msgspec.json.Decoder(self._struct, dec_hook=_decode_other).decode
         self._explain = explain
         self.read: Callable[[bytes], dict[str, Any]] = self._choose(open_ended)
 
     def verify(self, data: bytes) -> None:
-        """As `read`, for those who do not want the values."""
+        """As `read`, without the values."""
         if self._zoned:
             self.read(data)
             return
@@ -133,7 +159,7 @@ class Shape:
             raise _unfit(problem) from None
 
     def _choose(self, open_ended: bool) -> Callable[[bytes], dict[str, Any]]:
-        """The function that reads: nearly all tasks get by with the first."""
+        """Nearly all tasks use plain `_read`."""
         if open_ended:
             return self._read_open_ended
         return self._read_zoned if self._zoned else self._read
@@ -156,14 +182,14 @@ class Shape:
 
 
 def _default(value: Any) -> Any:
-    """The function's own default: never copied, as a call in Python would not copy it."""
+    """The function's own default. It is not copied, just as a call in Python does not copy it."""
     if value is REQUIRED or value is None or isinstance(value, str | int | float):
         return value
     return msgspec.field(default_factory=lambda: value)
 
 
 def _readable(argument: Argument) -> Any:
-    """The annotation, or Any where it is nothing that JSON could be read as."""
+    """The annotation, or Any if JSON cannot be read as this type."""
     wanted = argument.annotation
     if argument.default is None and wanted is not Any:
         wanted = _or_none(wanted)
@@ -174,11 +200,15 @@ def _readable(argument: Argument) -> Any:
         parts = list(_parts(wanted))
     except Exception:
         return Any
-    return Any if any(isinstance(part, msgspec.inspect.CustomType) and not _is_model(part.cls) for part in parts) else wanted
+    return (
+        Any
+        if any(isinstance(part, msgspec.inspect.CustomType) and not _is_model(part.cls) for part in parts)
+        else wanted
+    )
 
 
 def _or_none(wanted: Any) -> Any:
-    """`month: str = None` means it, too."""
+    """`month: str = None` also allows None."""
     try:
         return wanted | None
     except TypeError:
@@ -190,11 +220,13 @@ def _is_model(wanted: Any) -> bool:
 
 
 def _mentions_datetime(wanted: Any) -> bool:
-    return wanted not in _EVERYDAY and any(isinstance(part, msgspec.inspect.DateTimeType) and part.tz is None for part in _parts(wanted))
+    return wanted not in _EVERYDAY and any(
+        isinstance(part, msgspec.inspect.DateTimeType) and part.tz is None for part in _parts(wanted)
+    )
 
 
 def _parts(wanted: Any) -> Iterator[Any]:
-    """The type as msgspec understands it, and every type within; types may contain themselves."""
+    """The type as msgspec sees it, and every type inside it. Types may contain themselves."""
     waiting: list[Any] = [msgspec.inspect.type_info(wanted)]
     seen: set[int] = set()
     while waiting:
@@ -210,7 +242,10 @@ def _parts(wanted: Any) -> Iterator[Any]:
 def _refuse_naive(value: Any, field: str) -> None:
     match value:
         case datetime() if value.tzinfo is None:
-            raise InvalidPayload(field, f"{value.isoformat()} has no time zone: give an aware datetime, like {value.isoformat()}Z")
+            raise InvalidPayload(
+                field,
+                f"{value.isoformat()} has no time zone: give an aware datetime, like {value.isoformat()}Z",
+            )
         case dict():
             for key, item in value.items():
                 _refuse_naive(item, f"{field}.{key}" if field else str(key))
@@ -222,7 +257,7 @@ def _refuse_naive(value: Any, field: str) -> None:
 
 
 def _unfit(problem: BaseException) -> InvalidPayload:
-    """msgspec says "Expected `str`, got `int` - at `$.customer`"; we say it the way our errors do."""
+    """Converts a message like "Expected `str`, got `int` - at `$.customer`" to the form of our errors."""
     found = _WHERE.fullmatch(str(problem))
     assert found is not None
     what = found["what"][:1].lower() + found["what"][1:]

@@ -1,7 +1,8 @@
-"""The cron language: five fields, or six with seconds first, read by hand into the sets that `cron_search` walks.
+"""The cron language: five fields, or six with seconds first, parsed into the sets that `cron_search` uses.
 
-`*` and `?` any; lists, ranges (also over the end: `22-2`, `FRI-MON`), steps; names of months and days; `L`, `L-3`, `LW`, `L-3W`, `15W`
-for days of the month; `5L`, `5#3` for days of the week; `H`, `H(1-5)`, `H/15` for a spread that is stable per key; `@daily` and its family.
+`*` and `?` match any value. There are lists, ranges (also across the end: `22-2`, `FRI-MON`), steps, names of
+months and days; `L`, `L-3`, `LW`, `L-3W`, `15W` for days of the month; `5L`, `5#3` for days of the week; `H`,
+`H(1-5)`, `H/15` for a value that is stable per key; and macros like `@daily`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from hashlib import blake2b
 
 from duetime.errors import InvalidWhen
 
-LONGEST_EXPRESSION = 256
-MOST_ITEMS = 64
+MAX_EXPRESSION = 256
+MAX_ITEMS = 64
 MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -27,8 +28,8 @@ WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """What one position of the expression takes; `spread` is where `H` may fall."""
+class CronField:
+    """The values of one position of the expression. `spread` is the range of `H`."""
 
     name: str
     low: int
@@ -42,21 +43,29 @@ class Field:
         return 7 if self is DAY_OF_WEEK else self.high - self.low + 1
 
 
-SECOND = Field("second", 0, 59, (0, 59), "0-59")
-MINUTE = Field("minute", 0, 59, (0, 59), "0-59")
-HOUR = Field("hour", 0, 23, (0, 23), "0-23")
-# A hashed day stays within the days that every month has.
-DAY_OF_MONTH = Field("day of month", 1, 31, (1, 28), "1-31, L, L-3, LW, 15W")
-MONTH = Field("month", 1, 12, (1, 12), "1-12 or JAN-DEC", {name: number for number, name in enumerate(MONTHS, 1)})
-DAY_OF_WEEK = Field(
-    "day of week", 0, 7, (0, 6), "0-7 (0 and 7 are Sunday) or SUN-SAT, 5L, 5#3", {name: number for number, name in enumerate(WEEKDAYS)}
+SECOND = CronField("second", 0, 59, (0, 59), "0-59")
+MINUTE = CronField("minute", 0, 59, (0, 59), "0-59")
+HOUR = CronField("hour", 0, 23, (0, 23), "0-23")
+# A hashed day is one that every month has.
+DAY_OF_MONTH = CronField("day of month", 1, 31, (1, 28), "1-31, L, L-3, LW, 15W")
+MONTH = CronField(
+    "month", 1, 12, (1, 12), "1-12 or JAN-DEC", {name: number for number, name in enumerate(MONTHS, 1)}
+)
+DAY_OF_WEEK = CronField(
+    "day of week",
+    0,
+    7,
+    (0, 6),
+    "0-7 (0 and 7 are Sunday) or SUN-SAT, 5L, 5#3",
+    {name: number for number, name in enumerate(WEEKDAYS)},
 )
 FIELDS = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK)
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An expression as sets. Weekdays count from Sunday = 0; offsets count back from the last day of the month."""
+    """An expression as sets. Weekdays count from Sunday = 0. Offsets count back from the last day of the
+    month."""
 
     seconds: tuple[int, ...]
     minutes: tuple[int, ...]
@@ -70,17 +79,17 @@ class Pattern:
     nth_weekdays: tuple[tuple[int, int], ...]
     last_weekdays: tuple[int, ...]
     either_day: bool
-    """Day of month OR day of week: only when neither field begins with `*`."""
+    """Day of month OR day of week: if neither field begins with `*`."""
     fixed_time: bool
-    """Neither minute nor hour begins with `*`, so that a change of the clocks neither drops nor doubles a fire."""
+    """Neither minute nor hour begins with `*`: a clock change neither drops nor repeats a fire."""
     hashed: bool
 
 
 @dataclass(slots=True)
 class _Reading:
-    """The values gathered so far for one field."""
+    """The values of one field that have been read so far."""
 
-    kind: Field
+    kind: CronField
     text: str
     key: str
     values: set[int] = field(default_factory=set)
@@ -101,10 +110,14 @@ class _Reading:
 
 def split(expression: str) -> list[str]:
     """The six field texts of an expression, macros expanded and seconds filled in."""
-    if len(expression) > LONGEST_EXPRESSION:
-        raise InvalidWhen("cron", f"the expression has {len(expression)} characters: at most {LONGEST_EXPRESSION} are read")
+    if len(expression) > MAX_EXPRESSION:
+        raise InvalidWhen(
+            "cron", f"the expression has {len(expression)} characters: the maximum is {MAX_EXPRESSION}"
+        )
     if not expression.isascii():
-        raise InvalidWhen("cron", f"{expression!r} has characters outside ASCII: write plain digits and names")
+        raise InvalidWhen(
+            "cron", f"{expression!r} has characters outside ASCII: write plain digits and names"
+        )
     texts = expression.upper().split()
     if texts and texts[0].startswith("@"):
         texts = _expand_macro(texts)
@@ -114,11 +127,13 @@ def split(expression: str) -> list[str]:
         case 5:
             return ["0", *texts]
     wanted = "5 (minute, hour, day of month, month, day of week) or 6 with seconds first"
-    raise InvalidWhen("cron", f"{expression!r} has {len(texts)} {'field' if len(texts) == 1 else 'fields'}: write {wanted}")
+    raise InvalidWhen(
+        "cron", f"{expression!r} has {len(texts)} {'field' if len(texts) == 1 else 'fields'}: write {wanted}"
+    )
 
 
 def parse(expression: str, key: str = "") -> Pattern:
-    """The sets an expression stands for; `key` decides where `H` falls."""
+    """The sets of an expression. `key` decides where `H` falls."""
     second, minute, hour, month_day, month, weekday = (
         _read_field(kind, text, key) for kind, text in zip(FIELDS, split(expression), strict=True)
     )
@@ -136,7 +151,9 @@ def parse(expression: str, key: str = "") -> Pattern:
         last_weekdays=tuple(sorted(weekday.last_weekdays)),
         either_day=not (month_day.starred or weekday.starred),
         fixed_time=not (minute.starred or hour.starred),
-        hashed=any("H" in item.split("(")[0].split("/") for text in split(expression) for item in text.split(",")),
+        hashed=any(
+            "H" in item.split("(")[0].split("/") for text in split(expression) for item in text.split(",")
+        ),
     )
 
 
@@ -144,15 +161,15 @@ def _expand_macro(texts: list[str]) -> list[str]:
     expanded = MACROS.get(texts[0].lower())
     if expanded is None or len(texts) > 1:
         known = ", ".join([*MACROS, "@every 10s"])
-        raise InvalidWhen("cron", f"{' '.join(texts).lower()!r} is not known: use one of {known}")
+        raise InvalidWhen("cron", f"{' '.join(texts).lower()!r} is unknown: use one of {known}")
     return expanded.split()
 
 
-def _read_field(kind: Field, text: str, key: str) -> _Reading:
+def _read_field(kind: CronField, text: str, key: str) -> _Reading:
     reading = _Reading(kind, text, key)
     items = text.split(",")
-    if len(items) > MOST_ITEMS:
-        raise InvalidWhen("cron", f"{kind.name} lists {len(items)} items: at most {MOST_ITEMS} are read")
+    if len(items) > MAX_ITEMS:
+        raise InvalidWhen("cron", f"{kind.name} lists {len(items)} items: the maximum is {MAX_ITEMS}")
     for item in items:
         if not _read_special(reading, item):
             reading.values.update(_read_plain(reading, item))
@@ -178,7 +195,7 @@ def _read_special_month_day(reading: _Reading, item: str) -> None:
     if body != "L":
         offset = _digits(reading, item, body[2:]) if body.startswith("L-") else -1
         if not 0 <= offset <= 30:
-            raise reading.refuse(item, "cannot be read; L-n counts at most 30 days back")
+            raise reading.refuse(item, "is invalid; L-n counts at most 30 days back")
     (reading.last_workday_offsets if item.endswith("W") else reading.last_offsets).add(offset)
 
 
@@ -191,7 +208,7 @@ def _read_special_weekday(reading: _Reading, item: str) -> None:
         return
     nth = _digits(reading, item, count)
     if not 1 <= nth <= 5:
-        raise reading.refuse(item, "asks for a week that no month has; use #1 to #5")
+        raise reading.refuse(item, "is a week that no month has; use #1 to #5")
     reading.nth_weekdays.add((_number(reading, item, name) % 7, nth))
 
 
@@ -218,8 +235,8 @@ def _bounds(reading: _Reading, item: str, body: str, *, open_ended: bool) -> tup
     return start % 7 if reading.kind is DAY_OF_WEEK else start, reading.kind.low + reading.kind.width - 1
 
 
-def _walk(kind: Field, start: int, end: int, step: int) -> list[int]:
-    """The values from start to end, going round past the last value when end lies before start."""
+def _walk(kind: CronField, start: int, end: int, step: int) -> list[int]:
+    """The values from start to end. If end is before start, the range continues past the last value."""
     length = end - start if end >= start else end - start + kind.width
     return [(start - kind.low + distance) % kind.width + kind.low for distance in range(0, length + 1, step)]
 
@@ -228,10 +245,10 @@ def _spread(reading: _Reading, item: str, body: str, step: int) -> list[int]:
     low, high = reading.kind.spread
     if body != "H":
         if not (body.startswith("H(") and body.endswith(")") and "-" in body):
-            raise reading.refuse(item, "cannot be read; write H, H(1-5) or H/15")
+            raise reading.refuse(item, "is invalid; write H, H(1-5) or H/15")
         low, high = _bounds(reading, item, body[2:-1], open_ended=False)
         if low > high or high > reading.kind.low + reading.kind.width - 1:
-            raise reading.refuse(item, "has a spread whose end lies before its start")
+            raise reading.refuse(item, "ends before it starts")
     seed = blake2b(f"{reading.kind.name}\0{reading.key}".encode(), digest_size=8).digest()
     offset = int.from_bytes(seed, "big") % min(step or high - low + 1, high - low + 1)
     return list(range(low + offset, high + 1, step)) if step else [low + offset]
@@ -247,5 +264,5 @@ def _number(reading: _Reading, item: str, text: str) -> int:
 
 def _digits(reading: _Reading, item: str, text: str) -> int:
     if not text.isdigit() or len(text) > 9:
-        raise reading.refuse(item, "cannot be read" if item else "is empty")
+        raise reading.refuse(item, "is invalid" if item else "is empty")
     return int(text)

@@ -1,7 +1,9 @@
-"""The next local time a cron pattern matches: integers and tables only, so that a million schedules stay cheap."""
+"""The next local time that matches a cron pattern. It uses only integers and tables, so that a million
+schedules are cheap."""
 
 from __future__ import annotations
 
+from calendar import isleap
 from datetime import date
 from functools import lru_cache
 
@@ -13,12 +15,12 @@ from duetime.model.zone import DAY, LAST
 _EPOCH_ORDINAL = 719_163
 _LAST_DAY = LAST // DAY
 _LENGTHS = {1: 31, 2: 28, 3: 31, 4: 30, 5: 31, 6: 30, 7: 31, 8: 31, 9: 30, 10: 31, 11: 30, 12: 31}
-# The rarest day, 29 February on one weekday, comes back within forty years.
+# The rarest day, 29 February on a given weekday, comes again within forty years.
 _MONTHS_AHEAD = 12 * 50
 
 
 class CronSearch:
-    """Finds the first matching second on the wall at or after a given one."""
+    """Finds the first matching local second at or after a given one."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
@@ -55,8 +57,11 @@ class CronSearch:
         return None if following is None else following * DAY + self._first
 
     def ever_fires(self) -> bool:
-        """Exact: in the Gregorian cycle every month begins on every weekday, and February does so in both its lengths."""
-        lengths = {length for month in self._months for length in ((28, 29) if month == 2 else (_LENGTHS[month],))}
+        """Exact, because every month begins on every weekday in some year, and so does February in both
+        lengths."""
+        lengths = {
+            length for month in self._months for length in ((28, 29) if month == 2 else (_LENGTHS[month],))
+        }
         return any(self._days_of(length, first_weekday) for length in lengths for first_weekday in range(7))
 
     def _next_day(self, day: int) -> int | None:
@@ -77,9 +82,10 @@ class CronSearch:
         return None
 
     def _days_from(self, year: int, month: int, day: int) -> tuple[int, int]:
-        """The matching days of a month from `day` on, lowest bit first, and the number of the month's first day."""
+        """The matching days of a month from `day` on, lowest bit first, and the number of the month's first
+        day."""
         ordinal = date(year, month, 1).toordinal()
-        length = 29 if month == 2 and _is_leap(year) else _LENGTHS[month]
+        length = 29 if month == 2 and isleap(year) else _LENGTHS[month]
         return self._days_of(length, ordinal % 7) >> day, ordinal - _EPOCH_ORDINAL
 
     def _days_of(self, length: int, first_weekday: int) -> int:
@@ -90,22 +96,26 @@ class CronSearch:
 
 
 def compiled(expression: str, key: str) -> CronSearch:
-    """The search for an expression; refuses one that has no fire in any year."""
+    """The search for an expression. Rejects one that never fires."""
     if not isinstance(expression, str):
         raise InvalidWhen("cron", f"{expression!r} is not text: write it like '0 9 * * MON-FRI'")
     return _compiled(expression, key)
 
 
-@lru_cache(maxsize=16_384)  # schedules that are spread by H are all different; each takes 3 KB
+@lru_cache(maxsize=16_384)  # expressions with H differ for every schedule; each takes 3 KB
 def _compiled(expression: str, key: str) -> CronSearch:
     search = CronSearch(cron.parse(expression, key))
     if not search.ever_fires():
-        raise NeverFires("cron", f"{expression!r} never fires: no month it names has such a day; check day of month and month")
+        raise NeverFires(
+            "cron",
+            f"{expression!r} never fires: no month it names has such a day; check day of month and month",
+        )
     return search
 
 
 def _following(values: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """At each index the first value at or after it, `size` where none is left; one entry more than the field has values."""
+    """At each index the first value at or after it, or `size` if there is none. One entry more than the field
+    has values."""
     table, nearest = [size], size
     for number in range(size - 1, -1, -1):
         nearest = number if number in values else nearest
@@ -114,13 +124,15 @@ def _following(values: tuple[int, ...], size: int) -> tuple[int, ...]:
 
 
 def _day_mask(pattern: Pattern, length: int, first_weekday: int) -> int:
-    """Bit n set when day n of a month of this length, beginning on this weekday, matches."""
+    """Bit n is set if day n matches, in a month of this length that begins on this weekday."""
     month_days = [day for day in pattern.month_days if day <= length]
     month_days += [length - offset for offset in pattern.last_offsets if offset < length]
     workdays = [*pattern.nearest_workdays, *(length - offset for offset in pattern.last_workday_offsets)]
     month_days += [_nearest_workday(day, length, first_weekday) for day in workdays if 1 <= day <= length]
     weekdays = [day for day in range(1, length + 1) if (first_weekday + day - 1) % 7 in pattern.weekdays]
-    weekdays += [day for weekday, nth in pattern.nth_weekdays if (day := _nth(weekday, nth, first_weekday)) <= length]
+    weekdays += [
+        day for weekday, nth in pattern.nth_weekdays if (day := _nth(weekday, nth, first_weekday)) <= length
+    ]
     weekdays += [_last(weekday, length, first_weekday) for weekday in pattern.last_weekdays]
     by_month, by_week = _bits(month_days), _bits(weekdays)
     return by_month | by_week if pattern.either_day else by_month & by_week
@@ -148,7 +160,3 @@ def _bits(days: list[int]) -> int:
     for day in days:
         mask |= 1 << day
     return mask
-
-
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

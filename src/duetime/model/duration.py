@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from duetime.errors import InvalidInput
 
-UNITS = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000, "w": 604_800_000_000}
-LONGEST = 3_660 * UNITS["d"]
+UNITS = {
+    "us": 1,
+    "ms": 1_000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+    "w": 604_800_000_000,
+}
+MAX_DURATION = 3_660 * UNITS["d"]
 REMEDY = 'write it like "100ms", "15m" or "1h30m"'
 
 Duration = str | timedelta
+_PART = re.compile(r"(?=\.?[0-9])([0-9]{0,18})(?:\.([0-9]{0,18}))?(us|ms|s|m|h|d|w)")
+_TEXT = re.compile(f"(?:{_PART.pattern})+")
 
 
 def parse(value: Duration, field: str) -> int:
-    """Microseconds in `value`; refuses what is negative, nameless or longer than ten years."""
+    """The microseconds in `value`. Rejects durations that are negative, have no unit or are longer than ten
+    years."""
     if isinstance(value, timedelta):
         total = value // timedelta(microseconds=1)
     elif isinstance(value, str):
@@ -23,13 +35,13 @@ def parse(value: Duration, field: str) -> int:
         raise InvalidInput(field, f"{value!r} is not a duration: {REMEDY}, or give a timedelta")
     if total < 0:
         raise InvalidInput(field, f"{value!s} is negative: it must be zero or longer")
-    if total > LONGEST:
+    if total > MAX_DURATION:
         raise InvalidInput(field, f"{value!s} is longer than ten years")
     return total
 
 
 def positive(value: Duration, field: str) -> int:
-    """As `parse`, and zero is refused too."""
+    """As `parse`, but rejects zero, too."""
     total = parse(value, field)
     if total == 0:
         raise InvalidInput(field, f"must be longer than zero: {REMEDY}")
@@ -48,27 +60,19 @@ def show(micros: int) -> str:
     return "".join(parts)
 
 
+def show_millis(micros: int) -> str:
+    """Rounded down to the millisecond, at least zero."""
+    return show(max(0, micros) // 1_000 * 1_000)
+
+
 def _parse_text(text: str, field: str) -> int:
-    if text.strip().startswith("-"):
+    stripped = text.strip().lower()
+    if stripped.startswith("-"):
         raise InvalidInput(field, f"{text!r} is negative: {REMEDY}")
-    total, digits, unit = 0, "", ""
-    # A trailing digit closes the last unit, so that one loop reads them all.
-    for character in text.strip().lower() + "0":
-        if (character.isascii() and character.isdigit()) or character == ".":
-            if unit:
-                total += _count(digits, unit, text, field)
-                digits, unit = "", ""
-            digits += character
-        else:
-            unit += character
-    if digits != "0" or unit or not text.strip():
+    if not _TEXT.fullmatch(stripped):
         raise InvalidInput(field, f"{text!r} is not a duration: {REMEDY}")
-    return total
+    return sum(_micros(*part.groups("")) for part in _PART.finditer(stripped))
 
 
-def _count(digits: str, unit: str, text: str, field: str) -> int:
-    if unit not in UNITS or not digits or digits.count(".") > 1 or digits == "." or len(digits) > 18:
-        raise InvalidInput(field, f"{text!r} is not a duration: {REMEDY}")
-    whole, _, fraction = digits.partition(".")
-    scale = UNITS[unit]
-    return int(whole or "0") * scale + (int(fraction) * scale // 10 ** len(fraction) if fraction else 0)
+def _micros(whole: str, fraction: str, unit: str) -> int:
+    return int(whole or "0") * UNITS[unit] + int(fraction or "0") * UNITS[unit] // int(10 ** len(fraction))

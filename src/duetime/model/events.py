@@ -1,4 +1,4 @@
-"""What happened, for observers. Past tense; one event per batch where batches are the unit."""
+"""Events for observers, named in the past tense. Work that is done in batches makes one event per batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NodeLeft:
 
 @dataclass(frozen=True, slots=True)
 class NodeFenced:
-    """This node lost its lease: whatever it runs now may run elsewhere, too."""
+    """This node lost its lease: its jobs may also run on another node now."""
 
     node: NodeId
     reason: str
@@ -40,7 +40,7 @@ class NodesBuried:
 
 @dataclass(frozen=True, slots=True)
 class JobsRecovered:
-    """Jobs of dead nodes were given back or ended."""
+    """Jobs of dead nodes were released or ended."""
 
     count: int
     settlements: Sequence[Settlement] = ()
@@ -49,7 +49,7 @@ class JobsRecovered:
 
 @dataclass(frozen=True, slots=True)
 class JobsSubmitted:
-    """A draft whose stored id is not its own was answered for by a job that was there already."""
+    """If the stored id of a draft is not its own, an existing job took its place."""
 
     drafts: Sequence[JobDraft]
     stored: Sequence[UUID]
@@ -57,15 +57,15 @@ class JobsSubmitted:
 
 @dataclass(frozen=True, slots=True)
 class JobsClaimed:
-    """They start now, or at their instant within a moment. Maybe none."""
+    """The jobs start now or very soon. There may be none."""
 
     jobs: Sequence[Claimed]
-    lapse: Micros  # how long the store took
+    lapse: Micros  # the duration of the store call
 
 
 @dataclass(frozen=True, slots=True)
 class JobChanged:
-    """Somebody asked for it: cancelled, stopping, moved, retried, discarded."""
+    """A user or program changed the job: cancelled, stopping, moved, retried, discarded."""
 
     tenant: str
     job_id: UUID
@@ -74,16 +74,16 @@ class JobChanged:
 
 @dataclass(frozen=True, slots=True)
 class AttemptsSettled:
-    """Written; those that were refused are left out."""
+    """These results were written. Refused results are not included."""
 
     settlements: Sequence[Settlement]
     jobs: Sequence[Claimed] = ()  # one for each settlement
-    lapse: Micros = 0  # how long the store took
+    lapse: Micros = 0  # the duration of the store call
 
 
 @dataclass(frozen=True, slots=True)
 class SettlementsRefused:
-    """Somebody else owns these jobs now; what this node did with them does not count."""
+    """Other attempts own these jobs now; the results of this node do not count."""
 
     job_ids: tuple[UUID, ...]
 
@@ -103,27 +103,27 @@ class ScheduleChanged:
 
 @dataclass(frozen=True, slots=True)
 class QueueChanged:
-    """Paused, resumed or limited anew."""
+    """The queue was paused or resumed, or its limits changed."""
 
     queue: Queue
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """A loop could not do its turn; it will try again."""
+    """One turn of a loop failed; the loop will try again."""
 
     part: str
     problem: Exception
     wait: Micros
-    expected: bool  # an outage of the store, not a fault of ours
+    expected: bool  # an outage of the store, not a bug
 
 
 @dataclass(frozen=True, slots=True)
 class LoopBlocked:
-    """Something keeps the event loop of this node from running anything else."""
+    """A call blocks the event loop of this node."""
 
     silent: Micros
-    target: str | None  # of the job that is at it, if it is one
+    target: str | None  # of the job that blocks it, if it is a job
     job_id: UUID | None
     stack: str
 

@@ -1,4 +1,5 @@
-"""Hints: what a store tells its listeners so that they look sooner than they would by themselves. Any of them may be lost."""
+"""Hints: notifications of a store that make its subscribers check earlier than they would by themselves. Any
+hint may be lost."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from duetime.model.lease import NodeId
 
 
 class JobHint(NamedTuple):
-    """A job of this lane is due at this instant. Queue "*" means: look at all of them; the priority then says how urgent it may be."""
+    """A job of this lane is due at this instant. Queue "*" means all queues; the priority then says how
+    urgent the job may be."""
 
     queue: str
     priority: int
     due_at: Micros
-    exclusive: bool = True  # it may be of a schedule that runs one at a time
 
 
 class ScheduleHint(NamedTuple):
@@ -25,20 +26,20 @@ class ScheduleHint(NamedTuple):
 
 
 class CancelHint(NamedTuple):
-    """Somebody wants this running job of this node stopped."""
+    """This running job of this node was asked to stop."""
 
     node: NodeId
     job_id: UUID
 
 
 class DoneHint(NamedTuple):
-    """A job somebody waits for has reached its final state."""
+    """A job with waiters has reached its final state."""
 
     job_id: UUID
 
 
 class EventHint(NamedTuple):
-    """The log of events has grown to this id."""
+    """The event log has grown to this id."""
 
     last: int
 

@@ -1,4 +1,5 @@
-"""Lapses counted on a logarithmic scale: ten steps a decade, so that a quantile is right to about a tenth of itself. Pure."""
+"""Durations counted on a logarithmic scale with ten steps per decade: a quantile is accurate to about 10
+%."""
 
 from __future__ import annotations
 
@@ -7,26 +8,39 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from duetime.model.instant import SECOND, Micros
 
-# 1 microsecond to about a month. In round numbers: some of these are shown to people.
+# From 1 microsecond to about four months. The numbers are round because some are shown to people.
 STEPS = (100, 125, 160, 200, 250, 315, 400, 500, 630, 800)
-BOUNDS: tuple[Micros, ...] = (1, 2, 5, 10, 20, 50, *(step * 10**decade for decade in range(11) for step in STEPS), 10**13)
+BOUNDS: tuple[Micros, ...] = (
+    1,
+    2,
+    5,
+    10,
+    20,
+    50,
+    *(step * 10**decade for decade in range(11) for step in STEPS),
+    10**13,
+)
 FEW_BOUNDS: tuple[Micros, ...] = tuple(
-    bound for bound in BOUNDS if SECOND // 1_000 <= bound <= 600 * SECOND and str(bound)[:2] in ("10", "25", "50")
+    bound
+    for bound in BOUNDS
+    if SECOND // 1_000 <= bound <= 600 * SECOND and str(bound)[:2] in ("10", "25", "50")
 )
 
 
 class Histogram:
-    """How many lapses fell up to each bound and above the one before it. Adding is on the way of every job."""
+    """The number of durations up to each bound and above the one before it. Every job adds to one."""
 
     __slots__ = ("counts", "total")
 
     def __init__(self, counts: Mapping[int, int] | None = None, total: Micros = 0) -> None:
-        self.counts: dict[int, int] = dict(counts or {})  # by the place of the bound; what is longer than all of them comes after the last
+        self.counts: dict[int, int] = dict(
+            counts or {}
+        )  # by the index of the bound; longer durations count after the last
         self.total = total
 
-    def add(self, lapses: Iterable[Micros]) -> None:
-        """In order, a step at a time: a fifth of what it costs one by one."""
-        ordered = sorted(lapses)
+    def add(self, durations: Iterable[Micros]) -> None:
+        """Sorted, one bucket at a time: five times as fast as one by one."""
+        ordered = sorted(durations)
         at, end, counts = 0, len(ordered), self.counts
         while at < end:
             place = bisect_left(BOUNDS, ordered[at])
@@ -44,9 +58,9 @@ class Histogram:
     def count(self) -> int:
         return sum(self.counts.values())
 
-    def quantile(self, part: float) -> Micros | None:
-        """The lapse that this part of them did not exceed, within its step; None when there are none."""
-        wanted = part * self.count
+    def quantile(self, share: float) -> Micros | None:
+        """The duration that this share of them did not exceed; None if there are none."""
+        wanted = share * self.count
         seen = 0
         for place, count in sorted(self.counts.items()):
             if seen + count >= wanted:
@@ -56,7 +70,7 @@ class Histogram:
         return None
 
     def up_to(self, bounds: Iterable[Micros]) -> Iterator[tuple[Micros, int]]:
-        """How many did not exceed each of these bounds, which must be some of BOUNDS, ascending."""
+        """The number of durations up to each of these bounds, which must be some of BOUNDS, ascending."""
         places = sorted(self.counts.items())
         seen = at = 0
         for bound in bounds:
@@ -71,7 +85,9 @@ class Histogram:
 
     @staticmethod
     def from_json(value: Mapping[str, int]) -> Histogram:
-        return Histogram({int(place): count for place, count in value.items() if place != "total"}, value["total"])
+        return Histogram(
+            {int(place): count for place, count in value.items() if place != "total"}, value["total"]
+        )
 
 
 def _edges(place: int) -> tuple[Micros, Micros]:

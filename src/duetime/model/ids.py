@@ -1,4 +1,5 @@
-"""Ids that sort by fire time. A fire's id is a function of its schedule and instant, so the same fire cannot be stored twice."""
+"""Ids that sort by fire time. The id of a fire follows from its schedule and instant, so a fire cannot be
+stored twice."""
 
 from __future__ import annotations
 
@@ -12,13 +13,16 @@ from duetime.model.instant import Micros
 SEGMENTS = 64
 _RANDOM_VERSION = 7 << 76 | 2 << 62
 _FIRE_VERSION = 8 << 76 | 2 << 62
-_UNKNOWN_SAFETY = SafeUUID.unknown  # looking up a member of an enum costs more than the rest of making an id
-_set_number, _set_safety = vars(UUID)["int"].__set__, vars(UUID)["is_safe"].__set__  # an id is made once, then nobody may set anything
+_UNKNOWN_SAFETY = SafeUUID.unknown  # looking up a member of an enum is slower than the rest of making an id
+_set_number, _set_safety = (
+    vars(UUID)["int"].__set__,
+    vars(UUID)["is_safe"].__set__,
+)  # a UUID blocks normal assignment
 _PAYLOAD_BITS = ~(0xF << 76 | 3 << 62) & (1 << 80) - 1
 
 
 class Ids:
-    """Makes ids from a source of random bytes; tests and the simulation hand in their own source."""
+    """Makes ids from a source of random bytes. Tests and the simulation pass their own source."""
 
     def __init__(self, random_bytes: Callable[[int], bytes] = os.urandom) -> None:
         self._random_bytes = random_bytes
@@ -30,12 +34,13 @@ class Ids:
         """One read of the random source for the whole batch."""
         noise = self._random_bytes(10 * len(fire_times))
         return [
-            _uuid(moment, _RANDOM_VERSION, noise[at : at + 10]) for at, moment in zip(range(0, len(noise), 10), fire_times, strict=True)
+            _uuid(moment, _RANDOM_VERSION, noise[at : at + 10])
+            for at, moment in zip(range(0, len(noise), 10), fire_times, strict=True)
         ]
 
 
 class RepeatedIds(Ids):
-    """The same ids in the same order, whenever and wherever they are made from the same seed."""
+    """Makes the same ids in the same order for the same seed."""
 
     def __init__(self, seed: bytes) -> None:
         super().__init__(self._next_bytes)
@@ -45,28 +50,30 @@ class RepeatedIds(Ids):
     def _next_bytes(self, count: int) -> bytes:
         begin, self._given = self._given, self._given + count
         first, last = begin // 64, (self._given - 1) // 64
-        stream = b"".join(blake2b(number.to_bytes(8, "big"), key=self._seed).digest() for number in range(first, last + 1))
+        stream = b"".join(
+            blake2b(number.to_bytes(8, "big"), key=self._seed).digest() for number in range(first, last + 1)
+        )
         return stream[begin - first * 64 :][:count]
 
 
 def random_bytes(count: int) -> bytes:
-    """For keys and nonces: what nobody may guess."""
+    """For keys and nonces, which must not be guessable."""
     return os.urandom(count)
 
 
 def fire_id(schedule_id: UUID, fire_time: Micros) -> UUID:
-    """The one id this fire can ever have: a second row for it violates the primary key."""
+    """The only id this fire can have: a second row for it violates the primary key."""
     digest = blake2b(schedule_id.bytes + fire_time.to_bytes(8, "big"), digest_size=10).digest()
     return _uuid(fire_time, _FIRE_VERSION, digest)
 
 
 def segment_of(schedule_id: UUID) -> int:
-    """The slice of the schedule space this id belongs to, for sharing the work between planners."""
+    """The segment of this schedule. Planners share the work by segments."""
     return schedule_id.int % SEGMENTS
 
 
 def _uuid(fire_time: Micros, version: int, tail: bytes) -> UUID:
-    # uuid.UUID(int=...) checks what is right by construction here and costs five times as much.
+    # uuid.UUID(int=...) checks values that are correct here, and takes five times as long.
     made = object.__new__(UUID)
     _set_number(made, fire_time // 1_000 << 80 | int.from_bytes(tail, "big") & _PAYLOAD_BITS | version)
     _set_safety(made, _UNKNOWN_SAFETY)

@@ -1,4 +1,4 @@
-"""Instants: integer microseconds since the epoch inside, aware UTC datetimes at the border."""
+"""Instants: integer microseconds since the epoch inside, aware UTC datetimes in the public API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from duetime.errors import InvalidInput
 Micros = int
 SECOND = 1_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LATEST = 253_370_764_800 * SECOND  # 9999-01-01: every store and every language can still hold it
+LATEST = 253_370_764_800 * SECOND  # 9999-01-01: every store and language can represent it
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -21,12 +21,18 @@ def to_datetime(micros: Micros) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
+def to_iso(micros: Micros) -> str:
+    return f"{to_datetime(micros).replace(tzinfo=None).isoformat()}Z"
+
+
 def read(moment: datetime, field: str) -> Micros:
-    """The instant a caller gave; naive ones and those no store can hold are refused."""
+    """The caller's instant. Rejects naive datetimes and instants that stores cannot hold."""
     if not isinstance(moment, datetime):
         raise InvalidInput(field, f"{moment!r} is not a datetime: give an aware datetime")
     if moment.tzinfo is None or moment.utcoffset() is None:
-        raise InvalidInput(field, f"{moment.isoformat()} has no time zone: use datetime.now(UTC) or set tzinfo")
+        raise InvalidInput(
+            field, f"{moment.isoformat()} has no time zone: use datetime.now(UTC) or set tzinfo"
+        )
     micros = to_micros(moment)
     if not 0 <= micros < LATEST:
         raise InvalidInput(field, f"{moment.isoformat()} is out of range: use a date from 1970 up to 9998")

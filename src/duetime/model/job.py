@@ -12,7 +12,7 @@ from duetime.model.instant import Micros
 LOWEST_PRIORITY, DEFAULT_PRIORITY, HIGHEST_PRIORITY = 0, 5, 9
 DEFAULT_QUEUE = "default"
 DEFAULT_TENANT = "default"
-LONGEST_LINE = 200
+MAX_ERROR_LINE = 200
 
 
 class State(StrEnum):
@@ -47,7 +47,8 @@ class Delivery(StrEnum):
 
 
 class JobDraft(NamedTuple):
-    """A job to be stored as pending. A tuple in column order, because bulk submission copies millions of them."""
+    """A job to be stored as pending. A tuple in column order, because bulk submission copies millions of
+    them."""
 
     id: UUID
     tenant: str
@@ -57,20 +58,20 @@ class JobDraft(NamedTuple):
     due_at: Micros
     queue: str
     priority: int
-    overlap: str | None  # None = allow; anything else makes the store start one job of the schedule at a time
-    target: str  # a task's name, or "@http" and its like: what a node must know in order to run it
+    overlap: str | None  # None = allow; otherwise one job of the schedule runs at a time
+    target: str  # a task's name, or a kind such as "@http": what a node must know to run the job
     target_spec: bytes | None
     payload: bytes
-    policies: bytes | None  # what differs from the task's own defaults, as JSON
+    policies: bytes | None  # the differences from the task's defaults, as JSON
     owner: str | None
     labels: bytes | None
     unique_key: str | None
     retry_of: UUID | None
-    gate: str | None = None  # jobs with the same one share a limit and take turns with those of other gates
+    limit_key: str | None = None  # jobs with the same key share a limit and take turns with other keys
 
 
 class Claimed(NamedTuple):
-    """A job as its worker sees it, in the order in which the claim returns the columns."""
+    """A job as its worker sees it, in the column order of a claim."""
 
     id: UUID
     attempt: int
@@ -90,13 +91,14 @@ class Claimed(NamedTuple):
     target_spec: bytes | None
     checkpoint: bytes | None
     tenant: str
-    begun: bool = False  # among orphans: its worker had announced that it starts
-    gate: str | None = None
+    begun: bool = False  # of a lost job: its worker had recorded that it starts
+    limit_key: str | None = None
+    permit: UUID | None = None  # jobs under the same permit run one after the other
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Everything the store knows of one job, live or past."""
+    """Everything the store knows about one job, live or finished."""
 
     id: UUID
     tenant: str
@@ -115,7 +117,7 @@ class Job:
     labels: bytes | None
     unique_key: str | None
     retry_of: UUID | None
-    gate: str | None
+    limit_key: str | None
     state: State
     attempt: int
     failures: int
@@ -129,8 +131,8 @@ class Job:
     started_at: Micros | None
     finished_at: Micros | None
     result: bytes | None
-    error: str | None  # of the last attempt that ended badly, or why it was skipped or cancelled
-    disposition: str | None  # what became of a dead letter: "retried" or "discarded"
+    error: str | None  # of the last attempt that did not succeed, or why the job was skipped or cancelled
+    disposition: str | None  # of a dead letter: "retried" or "discarded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,20 +148,21 @@ class JobFilter:
     node: int | None = None
     due_after: Micros | None = None
     due_before: Micros | None = None
-    undisposed: bool = False  # only dead letters nobody has retried or discarded
+    undisposed: bool = False  # only dead letters that were neither retried nor discarded
     fire_after: Micros | None = None
     fire_before: Micros | None = None
     label: tuple[str, str] | None = None  # a key and its value
-    error: str | None = None  # what `error_line` says of its error
+    error: str | None = None  # the `error_line` of its error
 
 
 def error_line(error: str) -> str:
-    """The line of an error that says what went wrong, by which errors are told apart: its last, for what comes before is where."""
-    return error.rstrip("\n").rpartition("\n")[2][:LONGEST_LINE]
+    """The line of an error that says what went wrong, by which errors are told apart: its last, for what
+    comes before is where."""
+    return error.rstrip("\n").rpartition("\n")[2][:MAX_ERROR_LINE]
 
 
 class CancelReply(StrEnum):
-    CANCELLED = "cancelled"  # it had not started and never will
-    REQUESTED = "requested"  # it runs; its worker has been asked to stop it
-    FINAL = "final"  # too late
+    CANCELLED = "cancelled"  # it had not started, and will not start
+    REQUESTED = "requested"  # it runs, and its worker was asked to stop it
+    FINAL = "final"  # it had already finished
     MISSING = "missing"

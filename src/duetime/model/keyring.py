@@ -1,6 +1,6 @@
-"""The service's own secret keys: the first is used for what is new, the others still open what is old.
+"""The service's own secret keys: the first one encrypts and signs, the others still decrypt and verify.
 
-From each key others are derived, one for each purpose, so that none ever serves two.
+Each purpose uses its own key, derived from these.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hashlib import sha256
 
 from duetime.errors import ConfigError
 
-SHORTEST_KEY = 32
+MIN_KEY_BYTES = 32
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 FORM = "write ID:BASE64 with at least 32 random bytes, the current key first"
 
@@ -35,7 +35,7 @@ class KeyRing:
 
     @classmethod
     def parse(cls, entries: Sequence[str]) -> KeyRing:
-        """From a setting. Nothing of a key is ever repeated in an error."""
+        """From a setting. An error never repeats any part of a key."""
         keys = tuple(_key(number, entry) for number, entry in enumerate(entries, 1))
         if len({key.id for key in keys}) < len(keys):
             raise ConfigError("two secret keys have the same id: give each its own")
@@ -55,6 +55,6 @@ def _key(number: int, entry: str) -> ServiceKey:
         material = b64decode(text, validate=True)
     except (NotBase64, ValueError):
         material = b""
-    if not colon or not _KEY_ID.fullmatch(key_id) or len(material) < SHORTEST_KEY:
-        raise ConfigError(f"secret key number {number} cannot be read: {FORM}")
+    if not colon or not _KEY_ID.fullmatch(key_id) or len(material) < MIN_KEY_BYTES:
+        raise ConfigError(f"secret key number {number} is invalid: {FORM}")
     return ServiceKey(key_id, material)

@@ -1,4 +1,4 @@
-"""Nodes and the leases they hold. A lease says who tries; correctness never rests on it."""
+"""Nodes and the leases they hold. A lease says which node tries first; correctness never depends on it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from uuid import UUID
 
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import Micros
+from duetime.model.limit import TaskLimit
 
 NodeId = NewType("NodeId", int)
 LEADER = "leader"
@@ -22,11 +23,12 @@ class NodeDraft:
     name: str
     roles: tuple[str, ...]
     version: str
+    limits: tuple[TaskLimit, ...] = ()  # of every target it runs
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One run of one process. Its id is never used again, so a verdict about it is final."""
+    """One run of one process. Its id is never used again, so what is decided about it is final."""
 
     id: NodeId
     name: str
@@ -35,12 +37,12 @@ class Node:
     started_at: Micros
     lease_until: Micros
     dead: bool
-    running: int  # jobs it holds now
+    running: int  # jobs it runs now
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Held as long as its holder's own node lease lasts: one row beats for all of them."""
+    """Valid as long as the node lease of its holder: one heartbeat renews all leases of a node."""
 
     name: str
     holder: NodeId | None
@@ -50,14 +52,14 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The store's answer to a heartbeat. Not alive: stop, and join again under a new id."""
+    """The store's reply to a heartbeat. If not alive, the node stops and joins again under a new id."""
 
     alive: bool
-    cancels: tuple[UUID, ...]  # ids of running jobs of this node that somebody wants stopped
+    cancels: tuple[UUID, ...]  # running jobs of this node that were asked to stop
     peers: int = 0  # other workers that are alive
 
 
 def fair_share(me: NodeId, planners: list[NodeId]) -> set[int]:
-    """The segments this planner should hold when all of these share the work."""
+    """The segments of this planner when all of these share the work."""
     ranked = sorted({*planners, me})
     return set(range(ranked.index(me), SEGMENTS, len(ranked)))

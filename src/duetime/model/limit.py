@@ -1,4 +1,4 @@
-"""Limits: how many jobs run at once, how many start in a period, and who takes turns with whom."""
+"""Limits: how many jobs run at the same time, how many start in a period, and which jobs take turns."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from duetime.errors import InvalidInput
 from duetime.model import duration
 from duetime.model.instant import Micros
 
-MOST_AT_ONCE = 1_000_000
+MAX_RUNNING = 1_000_000
 _RATE = re.compile(r"\s*(\d+)\s*/\s*(\S+)\s*")
 
 
 class Rate(NamedTuple):
-    """A bucket that holds `count` starts and fills evenly, `count` in a `period`: after a quiet time `count` may start at once, and over
-    any longer time no more than `count` a period do."""
+    """A bucket that holds `count` starts and fills evenly, `count` in a `period`: after a quiet time `count`
+    jobs may start together, and over a longer time no more than `count` a period."""
 
-    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks of a rate
+    count: int  # type: ignore[assignment]  # hides tuple.count, which a rate does not need
     period: Micros
 
     @property
@@ -41,27 +41,36 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `most` at once and at most `rate` ("100/1m"), for all jobs of a task or for each value of what `per` names: an argument of
-    the task, or "owner" or "tenant". Neither number given, the values of `per` only take turns: one's flood does not hold up the others."""
+    """At most `max_running` jobs at the same time and at most `rate` ("100/1m") starts, for all jobs of a
+    task, or for each value of `per`: an argument of the task, "owner" or "tenant". With `per` alone the
+    values only take turns: a flood of one value does not delay the others."""
 
-    most: int | None = None
+    max_running: int | None = None
     per: str | None = None
     rate: str | None = None
     parsed_rate: Rate | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        if self.most is not None and (isinstance(self.most, bool) or not isinstance(self.most, int) or not 1 <= self.most <= MOST_AT_ONCE):
-            raise InvalidInput("limit.most", f"{self.most!r} must be a whole number from 1 to {MOST_AT_ONCE:,}")
-        if self.most is None and self.per is None and self.rate is None:
-            raise InvalidInput("limit", 'says nothing: give a number, a rate like "100/1m", or per="argument" for fair turns')
+        number = self.max_running
+        if number is not None and (
+            isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_RUNNING
+        ):
+            raise InvalidInput(
+                "limit.max_running", f"{number!r} must be a whole number from 1 to {MAX_RUNNING:,}"
+            )
+        if number is None and self.per is None and self.rate is None:
+            raise InvalidInput(
+                "limit",
+                'is empty: give max_running, a rate such as "100/1m", or per="argument" for fair turns',
+            )
         if self.rate is not None:
             object.__setattr__(self, "parsed_rate", parse_rate(self.rate))
 
 
 def parse_rate(text: str, field: str = "limit.rate") -> Rate:
     match = _RATE.fullmatch(text) if isinstance(text, str) else None
-    if match is None or not 1 <= int(match[1]) <= MOST_AT_ONCE:
-        raise InvalidInput(field, f'{text!r} is no rate: write "100/1m" for a hundred starts a minute')
+    if match is None or not 1 <= int(match[1]) <= MAX_RUNNING:
+        raise InvalidInput(field, f'{text!r} is not a rate; use a count and a period, for example "100/1m"')
     # "10/s" says the same as "10/1s".
     period = duration.positive(match[2] if match[2][0].isdigit() else f"1{match[2]}", field)
     return Rate(int(match[1]), period)
@@ -71,25 +80,34 @@ def show_rate(rate: Rate) -> str:
     return f"{rate.count}/{duration.show(rate.period)}"
 
 
-class Bound(NamedTuple):
-    """What a node's own code says about the gates of one target: a claim takes no more than this.
-
-    `ahead`: how many more than `most` the node may hold of a gate of which nobody else holds any. Whoever asks for that starts no more than
-    `most` of them at once, and asks for none where there is a rate, or where attempts are handed over to workers outside."""
+class TaskLimit(NamedTuple):
+    """The limit of a target, as the code of the node that started last states it. It holds for each limit key
+    of the target."""
 
     target: str
-    most: int | None
-    rate: Rate | None
-    ahead: int = 0
+    max_running: int | None = None
+    rate: Rate | None = None
+
+
+UNLIMITED = TaskLimit("")
+
+
+class QueueCounts(NamedTuple):
+    """The live jobs of a queue."""
+
+    pending: int = 0
+    due: int = 0  # of the pending ones
+    running: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue and what its operator says about it."""
+    """A queue and what its operator set for it."""
 
     name: str
     paused: bool = False
     pause_note: str | None = None
     paused_at: Micros | None = None
-    most: int | None = None  # jobs of it running at once, over all nodes
+    max_running: int | None = None  # jobs of it that run at the same time, over all nodes
     rate: Rate | None = None
+    counts: QueueCounts | None = None  # only where they were asked for

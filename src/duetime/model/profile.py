@@ -1,4 +1,5 @@
-"""What a node says of itself beyond its row: the queues it serves, the targets it knows, how much it does at once."""
+"""What a node publishes about itself: its queues, its targets, its concurrency and the limits of its
+tasks."""
 
 from __future__ import annotations
 
@@ -6,32 +7,47 @@ from dataclasses import dataclass
 from typing import Any
 
 from duetime.model.codec import decode, encode
-from duetime.model.limit import Bound, Rate
+from duetime.model.limit import Rate, TaskLimit
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class NodeProfile:
     targets: tuple[str, ...]
-    queues: tuple[str, ...] = ()  # empty: all of them
+    queues: tuple[str, ...] = ()  # empty: all queues
     concurrency: int = 1
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[TaskLimit, ...] = ()
 
     def serves(self, queue: str) -> bool:
         return not self.queues or queue in self.queues
 
-    def bound(self, target: str) -> Bound | None:
+    def bound(self, target: str) -> TaskLimit | None:
         return next((bound for bound in self.bounds if bound.target == target), None)
 
     def to_bytes(self) -> bytes:
-        bounds = [[bound.target, bound.most, None if bound.rate is None else list(bound.rate)] for bound in self.bounds]
-        return encode({"targets": self.targets, "queues": self.queues, "concurrency": self.concurrency, "bounds": bounds})
+        bounds = [
+            [bound.target, bound.max_running, None if bound.rate is None else list(bound.rate)]
+            for bound in self.bounds
+        ]
+        return encode(
+            {
+                "targets": self.targets,
+                "queues": self.queues,
+                "concurrency": self.concurrency,
+                "bounds": bounds,
+            }
+        )
 
     @staticmethod
-    def from_bytes(data: bytes) -> Profile:
+    def from_bytes(data: bytes) -> NodeProfile:
         value = decode(data)
-        return Profile(tuple(value["targets"]), tuple(value["queues"]), value["concurrency"], tuple(map(_bound, value["bounds"])))
+        return NodeProfile(
+            tuple(value["targets"]),
+            tuple(value["queues"]),
+            value["concurrency"],
+            tuple(map(_bound, value["bounds"])),
+        )
 
 
-def _bound(value: Any) -> Bound:
+def _bound(value: Any) -> TaskLimit:
     target, most, rate = value
-    return Bound(target, most, None if rate is None else Rate(*rate))
+    return TaskLimit(target, most, None if rate is None else Rate(*rate))

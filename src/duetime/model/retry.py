@@ -1,4 +1,4 @@
-"""How often and how late a failed job is tried again."""
+"""Retry policies: how often and when a failed job is tried again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from duetime.model import duration
 from duetime.model.duration import Duration
 from duetime.model.instant import Micros
 
-MOST_ATTEMPTS = 1_000
+MAX_ATTEMPTS = 1_000
 Problems = type[BaseException] | Iterable[type[BaseException]]
 CustomDelay = Callable[[int, BaseException], Duration]
 
@@ -25,15 +25,16 @@ class Backoff(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How many attempts may fail, which failures are worth another one, and how long to wait for it.
+    """How many attempts may fail, which failures are retried, and how long to wait.
 
-    `max_attempts` counts attempts that failed, so 1 means "never again". Attempts lost to a dying worker are not counted.
-    The n-th wait is `first_delay * multiplier ** (n - 1)`, or `first_delay * n` when `backoff` is "linear", at most `max_delay`; or the
-    n-th of `delays`, of which the last is repeated; or what the function `delay(failures, error)` says.
-    With `jitter` the wait is drawn from zero to that: the default, except for `delays` and `delay`, which mean what they say.
-    `retry_on`: only these exceptions are worth another attempt. `give_up_on`: these never are, whatever `retry_on` says. A timeout counts
-    as TimeoutError; of an exception group it is enough that it holds one of them.
-    `max_age`: no attempt later than this after the job's fire_time.
+    `max_attempts` counts failed attempts, so 1 means "never retry". Attempts that were lost with their worker
+    do not count. The n-th wait is `first_delay * multiplier ** (n - 1)`, or `first_delay * n` if `backoff` is
+    "linear", and at most `max_delay`. Or it is the n-th of `delays`, whose last one is repeated. Or it is the
+    result of the function `delay(failures, error)`. With `jitter` the wait is a random time from zero to
+    that. This is the default, except with `delays` and `delay`, which are exact. `retry_on`: only these
+    exceptions are retried. `give_up_on`: these are never retried, even if `retry_on` lists them. A timeout
+    counts as TimeoutError. An exception group counts if it contains one of them. `max_age`: no attempt starts
+    later than this after the job's fire_time.
     """
 
     max_attempts: int = 5
@@ -49,9 +50,19 @@ class Retry:
     max_age: Duration | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_attempts, bool) or not isinstance(self.max_attempts, int) or not 1 <= self.max_attempts <= MOST_ATTEMPTS:
-            raise InvalidInput("retry.max_attempts", f"{self.max_attempts!r} must be a whole number from 1 to {MOST_ATTEMPTS}")
-        if isinstance(self.multiplier, bool) or not isinstance(self.multiplier, int | float) or not 1 <= self.multiplier <= 100:
+        if (
+            isinstance(self.max_attempts, bool)
+            or not isinstance(self.max_attempts, int)
+            or not 1 <= self.max_attempts <= MAX_ATTEMPTS
+        ):
+            raise InvalidInput(
+                "retry.max_attempts", f"{self.max_attempts!r} must be a whole number from 1 to {MAX_ATTEMPTS}"
+            )
+        if (
+            isinstance(self.multiplier, bool)
+            or not isinstance(self.multiplier, int | float)
+            or not 1 <= self.multiplier <= 100
+        ):
             raise InvalidInput("retry.multiplier", f"{self.multiplier!r} must be a number from 1 to 100")
         duration.parse(self.first_delay, "retry.first_delay")
         duration.parse(self.max_delay, "retry.max_delay")
@@ -70,12 +81,15 @@ class Retry:
         if self.delays is not None:
             object.__setattr__(self, "delays", _delays(self.delays))
         if self.delay is not None and not callable(self.delay):
-            raise InvalidInput("retry.delay", f"{self.delay!r} must be a function of (failures, error) that answers a duration")
+            raise InvalidInput(
+                "retry.delay",
+                f"{self.delay!r} must be a function of (failures, error) that returns a duration",
+            )
         if self.delay is not None and self.delays is not None:
             raise InvalidInput("retry.delay", "give either `delays` or `delay`, not both")
 
     def accepts(self, problem: BaseException | None) -> bool:
-        """Whether a failure of this kind is worth another attempt."""
+        """Whether a failure of this kind is retried."""
         if problem is None:
             return True
         if _is(problem, self.give_up_on):
@@ -83,7 +97,7 @@ class Retry:
         return not self.retry_on or _is(problem, self.retry_on)
 
     def wait(self, failures: int, noise: float, problem: BaseException | None = None) -> Micros:
-        """The wait after the failures-th failure; `noise` from [0, 1) spreads a herd of failures."""
+        """The wait after this number of failures. `noise` from [0, 1) spreads simultaneous retries."""
         ceiling = self._ceiling(failures, problem)
         exact = self.delays is not None or self.delay is not None if self.jitter is None else not self.jitter
         return ceiling if exact else int(ceiling * noise)
@@ -95,7 +109,7 @@ class Retry:
             return duration.parse(self.delays[min(failures, len(self.delays)) - 1], "retry.delays")
         first = duration.parse(self.first_delay, "retry.first_delay")
         longest = duration.parse(self.max_delay, "retry.max_delay")
-        # The exponent is capped: 100 ** 1000 would not fit a float, and max_delay has long decided by then.
+        # The exponent is capped because 100 ** 1000 does not fit a float; by then max_delay applies anyway.
         factor = failures if self.backoff == Backoff.LINEAR else self.multiplier ** min(failures - 1, 150)
         return int(min(first * factor, longest))
 
@@ -104,14 +118,19 @@ class Retry:
         return None if self.max_age is None else fire_time + duration.parse(self.max_age, "retry.max_age")
 
     def judging_as(self, task: Retry) -> Retry:
-        """This, with what only a task can say: which of its exceptions are worth another attempt."""
+        """This policy with the exception types of the task, which cannot be stored with a job."""
         return replace(self, retry_on=task.retry_on, give_up_on=task.give_up_on)
 
     def to_json(self) -> dict[str, Any]:
         if self.delay is not None:
-            raise InvalidInput("retry.delay", "a function cannot be stored with a job: give it to the task, or use `delays`")
+            raise InvalidInput(
+                "retry.delay", "a function cannot be stored with a job: give it to the task, or use `delays`"
+            )
         if self.retry_on or self.give_up_on:
-            raise InvalidInput("retry", "exception types cannot be stored with a job: give retry_on and give_up_on to the task")
+            raise InvalidInput(
+                "retry",
+                "exception types cannot be stored with a job: give retry_on and give_up_on to the task",
+            )
         stored: dict[str, Any] = {
             "max_attempts": self.max_attempts,
             "first_delay": _text(self.first_delay),
@@ -135,7 +154,9 @@ class Retry:
         return Retry(**value)
 
 
-STORED = frozenset({"max_attempts", "first_delay", "multiplier", "max_delay", "backoff", "jitter", "delays", "max_age"})
+STORED = frozenset(
+    {"max_attempts", "first_delay", "multiplier", "max_delay", "backoff", "jitter", "delays", "max_age"}
+)
 
 
 def _delays(value: Any) -> tuple[Duration, ...]:
@@ -148,15 +169,25 @@ def _delays(value: Any) -> tuple[Duration, ...]:
 
 
 def _types(value: Any, field: str) -> tuple[type[BaseException], ...]:
-    types = (value,) if isinstance(value, type | str) else tuple(value) if isinstance(value, Iterable) else (value,)
+    types = (
+        (value,)
+        if isinstance(value, type | str)
+        else tuple(value)
+        if isinstance(value, Iterable)
+        else (value,)
+    )
     for one in types:
         if not isinstance(one, type) or not issubclass(one, BaseException):
-            raise InvalidInput(field, f"{one!r} is not an exception type: write {field.partition('.')[2]}=[ConnectionError]")
+            raise InvalidInput(
+                field, f"{one!r} is not an exception type: write {field.partition('.')[2]}=[ConnectionError]"
+            )
     return types
 
 
 def _is(problem: BaseException, types: Any) -> bool:
-    return isinstance(problem, types) or (isinstance(problem, BaseExceptionGroup) and bool(types) and problem.subgroup(types) is not None)
+    return isinstance(problem, types) or (
+        isinstance(problem, BaseExceptionGroup) and bool(types) and problem.subgroup(types) is not None
+    )
 
 
 def _text(value: Duration) -> str:

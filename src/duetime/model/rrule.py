@@ -1,7 +1,9 @@
-"""RFC 5545 recurrence rules: one RRULE with an optional DTSTART line, read into the sets that `rrule_search` walks.
+"""RFC 5545 recurrence rules: one RRULE with an optional DTSTART line, parsed into the sets that
+`rrule_search` uses.
 
-The rule is evaluated on the wall clock of its zone. Without DTSTART it starts at 1970-01-01T00:00:00 there. DTSTART itself fires only
-when it matches. COUNT counts matching wall-clock times. A date alone as UNTIL includes that whole day; with a `Z` it is an instant.
+The rule is evaluated in the local time of its zone. Without DTSTART it starts at 1970-01-01T00:00:00 local
+time. DTSTART itself fires only if it matches. COUNT counts matching local times. A date as UNTIL includes
+that whole day; an UNTIL with `Z` is an instant.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from functools import lru_cache
 
 from duetime.errors import InvalidWhen, NeverFires
 from duetime.model import zone
-from duetime.model.rrule_search import Frequency, Rule, RuleSearch
+from duetime.model.rrule_search import Frequency, RecurrenceRule, RuleSearch
 from duetime.model.zone import DAY, LocalTimes, Search, Zone
 
-LONGEST_TEXT = 2_048
-MOST_ITEMS = 366
-MOST_COUNTED = 10_000
-LONGEST_INTERVAL = 1_000_000
+MAX_TEXT = 2_048
+MAX_ITEMS = 366
+MAX_COUNT = 10_000
+MAX_INTERVAL = 1_000_000
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _RANGES = {
     "BYSECOND": (0, 59),
@@ -34,20 +36,20 @@ _RANGES = {
 _FROM_EITHER_END = ("BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")
 _PARTS = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", *_RANGES)
 _REMEDY = "write it like 'FREQ=WEEKLY;BYDAY=MO,FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0'"
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - wall-clock times have no zone of their own
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times have no zone of their own
 
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A rule in its zone, with the text it was read from."""
+    """A rule in its zone, with its text."""
 
     text: str
     zone: Zone
-    rule: Rule
+    rule: RecurrenceRule
     count: int | None
     until: int | None  # the last instant, in microseconds
-    last: int | None  # the last second on the wall, where UNTIL says that
-    search: Search  # matching seconds on the wall, up to the last
+    last: int | None  # the last local second, if UNTIL is a local time
+    search: Search  # matching local seconds, up to the last
     _next: Callable[[int], int | None]
 
     @property
@@ -62,7 +64,7 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """A date-time as RFC 5545 writes it: seconds on the wall, and whether that wall hangs in UTC."""
+    """A date-time of RFC 5545: local seconds, and whether they are UTC."""
 
     seconds: int
     utc: bool
@@ -70,12 +72,12 @@ class _Moment:
 
 
 def compiled(text: str, tz: str) -> Recurrence:
-    """The recurrence a text stands for; refuses one that has no fire."""
+    """The recurrence of a text. Rejects one that never fires."""
     place = zone.load(tz)
     if not isinstance(text, str):
         raise _refuse(f"{text!r} is not text")
-    if len(text) > LONGEST_TEXT:
-        raise _refuse(f"the rule has {len(text)} characters, at most {LONGEST_TEXT} are read")
+    if len(text) > MAX_TEXT:
+        raise _refuse(f"the rule has {len(text)} characters, the maximum is {MAX_TEXT}")
     return _compiled(text, place)
 
 
@@ -87,14 +89,17 @@ def _compiled(text: str, place: Zone) -> Recurrence:
     parts = _read_parts(rule_line.upper().removeprefix("RRULE:"))
     rule = _read_rule(parts, start)
     search = RuleSearch(rule)
-    count = _read_number(parts["COUNT"], "COUNT", 1, MOST_COUNTED) if "COUNT" in parts else None
+    count = _read_number(parts["COUNT"], "COUNT", 1, MAX_COUNT) if "COUNT" in parts else None
     until, last = _read_until(parts)
     end = last if count is None else _last_counted(search, count)
     bounded = search if end is None else _bounded(search, end)
     times = LocalTimes(place, bounded, rule.frequency >= Frequency.DAILY)
     recurrence = Recurrence("\n".join(lines), place, rule, count, until, last, bounded, times.next_us)
     if recurrence.next_us((start - 2 * DAY) * 1_000_000) is None:
-        raise NeverFires("rrule", f"{rule_line!r} never fires: check its BY parts against each other, and DTSTART against UNTIL")
+        raise NeverFires(
+            "rrule",
+            f"{rule_line!r} never fires: check its BY parts against each other, and DTSTART against UNTIL",
+        )
     return recurrence
 
 
@@ -104,7 +109,7 @@ def _lines(lines: list[str]) -> tuple[str, str]:
             return "", rule
         case [start, rule] if start.upper().startswith("DTSTART"):
             return start, rule
-    raise _refuse(f"{len(lines)} lines cannot be read: give one RRULE line, and before it at most one DTSTART line")
+    raise _refuse(f"it has {len(lines)} lines: write one RRULE line, and at most one DTSTART line before it")
 
 
 def _read_start(line: str, place: Zone) -> tuple[Zone, int]:
@@ -116,7 +121,7 @@ def _read_start(line: str, place: Zone) -> tuple[Zone, int]:
         if name.upper() == "TZID":
             place = _agreed(place, setting)
         elif parameter.upper() not in ("VALUE=DATE-TIME", "VALUE=DATE"):
-            raise _refuse(f"DTSTART parameter {parameter!r} is not known")
+            raise _refuse(f"DTSTART parameter {parameter!r} is unknown")
     if not colon:
         raise _refuse(f"DTSTART line {line!r} has no value")
     moment = _read_moment("DTSTART", value.strip().upper())
@@ -125,23 +130,33 @@ def _read_start(line: str, place: Zone) -> tuple[Zone, int]:
 
 def _agreed(place: Zone, name: str) -> Zone:
     if place.name not in ("UTC", name):
-        raise _refuse(f"DTSTART says TZID={name} but tz says {place.name}: give only one of them")
+        raise _refuse(f"DTSTART has TZID={name} but tz is {place.name}: give only one of them")
     return zone.load(name)
 
 
 def _read_moment(part: str, text: str) -> _Moment:
     digits = text.removesuffix("Z").replace("T", "", 1)
-    if not (text.isascii() and digits.isdigit() and len(text.removesuffix("Z")) in (8, 15) and text[8:9] in ("", "T")):
-        raise _refuse(f"{part} {text!r} is not a date-time: write it like 20300101T090000 or 20300101T090000Z")
+    if not (
+        text.isascii()
+        and digits.isdigit()
+        and len(text.removesuffix("Z")) in (8, 15)
+        and text[8:9] in ("", "T")
+    ):
+        raise _refuse(
+            f"{part} {text!r} is not a date-time: write it like 20300101T090000 or 20300101T090000Z"
+        )
     year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
     clock = digits[8:] or "000000"
     try:
-        moment = datetime(year, month, day, int(clock[:2]), int(clock[2:4]), int(clock[4:]))  # noqa: DTZ001 - see _EPOCH
+        hour, minute, second = int(clock[:2]), int(clock[2:4]), int(clock[4:])
+        moment = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - see _EPOCH
     except ValueError as problem:
         raise _refuse(f"{part} {text!r} is not in the calendar") from problem
     if not _EPOCH <= moment < datetime(9998, 12, 1):  # noqa: DTZ001 - see _EPOCH
         raise _refuse(f"{part} {text!r} is out of range: use a date from 1970 up to 9998")
-    return _Moment((moment - _EPOCH) // timedelta(seconds=1), text.endswith("Z"), len(digits) == len("YYYYMMDD"))
+    return _Moment(
+        (moment - _EPOCH) // timedelta(seconds=1), text.endswith("Z"), len(digits) == len("YYYYMMDD")
+    )
 
 
 def _read_parts(line: str) -> dict[str, str]:
@@ -149,14 +164,14 @@ def _read_parts(line: str) -> dict[str, str]:
     for part in line.rstrip(";").split(";"):
         name, _, value = part.partition("=")
         if name not in _PARTS:
-            raise _refuse(f"part {name!r} is not known")
+            raise _refuse(f"part {name!r} is unknown")
         if name in parts:
-            raise _refuse(f"part {name} is there twice")
+            raise _refuse(f"part {name} is given twice")
         parts[name] = value
     return parts
 
 
-def _read_rule(parts: dict[str, str], start: int) -> Rule:
+def _read_rule(parts: dict[str, str], start: int) -> RecurrenceRule:
     frequency = _read_frequency(parts)
     weekdays = _read_weekdays(parts.get("BYDAY"))
     _check_combinations(parts, frequency, weekdays)
@@ -170,9 +185,9 @@ def _read_rule(parts: dict[str, str], start: int) -> Rule:
                 by["BYMONTHDAY"] = (began.day,)
             case Frequency.WEEKLY:
                 weekdays = ((0, began.weekday()),)
-    return Rule(
+    return RecurrenceRule(
         frequency=frequency,
-        interval=_read_number(parts.get("INTERVAL", "1"), "INTERVAL", 1, LONGEST_INTERVAL),
+        interval=_read_number(parts.get("INTERVAL", "1"), "INTERVAL", 1, MAX_INTERVAL),
         start=start,
         hours=by.get("BYHOUR", (start // 3600 % 24,) if frequency >= Frequency.DAILY else ()),
         minutes=by.get("BYMINUTE", (start // 60 % 60,) if frequency >= Frequency.HOURLY else ()),
@@ -193,16 +208,18 @@ def _read_frequency(parts: dict[str, str]) -> Frequency:
     return Frequency[parts["FREQ"]]
 
 
-def _check_combinations(parts: dict[str, str], frequency: Frequency, weekdays: tuple[tuple[int, int], ...]) -> None:
-    """What RFC 5545 forbids, since readers of the rule would disagree about it."""
+def _check_combinations(
+    parts: dict[str, str], frequency: Frequency, weekdays: tuple[tuple[int, int], ...]
+) -> None:
+    """Rejects combinations that RFC 5545 forbids."""
     if "COUNT" in parts and "UNTIL" in parts:
-        raise _refuse("COUNT and UNTIL exclude each other")
+        raise _refuse("COUNT and UNTIL cannot be combined")
     if "BYWEEKNO" in parts and frequency != Frequency.YEARLY:
         raise _refuse("BYWEEKNO needs FREQ=YEARLY")
     if "BYYEARDAY" in parts and frequency in (Frequency.DAILY, Frequency.WEEKLY, Frequency.MONTHLY):
-        raise _refuse("BYYEARDAY cannot stand with FREQ=DAILY, WEEKLY or MONTHLY")
+        raise _refuse("BYYEARDAY cannot be combined with FREQ=DAILY, WEEKLY or MONTHLY")
     if "BYMONTHDAY" in parts and frequency == Frequency.WEEKLY:
-        raise _refuse("BYMONTHDAY cannot stand with FREQ=WEEKLY")
+        raise _refuse("BYMONTHDAY cannot be combined with FREQ=WEEKLY")
     numbered = any(nth for nth, _ in weekdays)
     if numbered and (frequency < Frequency.MONTHLY or "BYWEEKNO" in parts):
         raise _refuse("BYDAY with a number needs FREQ=MONTHLY or YEARLY, without BYWEEKNO")
@@ -211,7 +228,7 @@ def _check_combinations(parts: dict[str, str], frequency: Frequency, weekdays: t
 
 
 def _read_until(parts: dict[str, str]) -> tuple[int | None, int | None]:
-    """The last instant (microseconds) or the last wall-clock second allowed, where the rule sets one."""
+    """The last instant (in microseconds) or the last local second of the rule, if it has one."""
     if "UNTIL" not in parts:
         return None, None
     moment = _read_moment("UNTIL", parts["UNTIL"])
@@ -240,8 +257,8 @@ def _bounded(search: RuleSearch, last: int) -> Callable[[int], int | None]:
 
 def _read_numbers(name: str, text: str) -> tuple[int, ...]:
     items = text.split(",")
-    if len(items) > MOST_ITEMS:
-        raise _refuse(f"{name} lists {len(items)} items, at most {MOST_ITEMS} are read")
+    if len(items) > MAX_ITEMS:
+        raise _refuse(f"{name} has {len(items)} items, the maximum is {MAX_ITEMS}")
     low, high = _RANGES[name]
     return tuple(sorted({_read_signed(item, name, low, high) for item in items}))
 
@@ -263,8 +280,8 @@ def _read_weekdays(text: str | None) -> tuple[tuple[int, int], ...]:
     if text is None:
         return ()
     items = text.split(",")
-    if len(items) > MOST_ITEMS:
-        raise _refuse(f"BYDAY lists {len(items)} items, at most {MOST_ITEMS} are read")
+    if len(items) > MAX_ITEMS:
+        raise _refuse(f"BYDAY has {len(items)} items, the maximum is {MAX_ITEMS}")
     return tuple(sorted({(_read_nth(item[:-2]), _read_weekday(item[-2:], "BYDAY")) for item in items}))
 
 

@@ -1,4 +1,5 @@
-"""The next wall-clock time of a recurrence rule, found from any point in bounded work: nothing walks from DTSTART."""
+"""The next local time of a recurrence rule. The search starts at any point, not at DTSTART, and its work is
+bounded."""
 
 from __future__ import annotations
 
@@ -30,9 +31,11 @@ class Frequency(IntEnum):
     YEARLY = 6
 
 
-# Periods looked at before a search gives up. The calendar repeats after 400 years, so 400 years or 4,800 months see all there is;
-# shorter periods see fifty years or more, in which the rarest day (a 29 February on one weekday, forty years at most) comes round.
-_MOST_PERIODS = {
+# The number of periods before a search gives up. The calendar repeats after 400 years, so 400 years or 4,800
+# months are complete.
+# Shorter periods cover fifty years or more, which include the rarest day (29 February on a given weekday, at
+# most forty years apart).
+_MAX_PERIODS = {
     Frequency.SECONDLY: 20_000,
     Frequency.MINUTELY: 20_000,
     Frequency.HOURLY: 20_000,
@@ -44,8 +47,9 @@ _MOST_PERIODS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule with its defaults filled in. Weekdays count from Monday = 0; `start` is in seconds on the wall; empty sets allow all."""
+class RecurrenceRule:
+    """A rule with its defaults. Weekdays count from Monday = 0, `start` is in local seconds, and empty sets
+    allow everything."""
 
     frequency: Frequency
     interval: int
@@ -64,9 +68,9 @@ class Rule:
 
 
 class DayFilter:
-    """Which days of the calendar a rule allows."""
+    """Tells which days of the calendar a rule allows."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: RecurrenceRule) -> None:
         self._rule = rule
         self._plain = frozenset(weekday for nth, weekday in rule.weekdays if nth == 0)
         self._nth = frozenset(pair for pair in rule.weekdays if pair[0])
@@ -77,20 +81,32 @@ class DayFilter:
         return (
             (not rule.months or day.month in rule.months)
             and (not rule.weekdays or self._weekday_allowed(day))
-            and (not rule.month_days or _either_end(day.day, month_length(day.year, day.month), rule.month_days))
-            and (not rule.year_days or _either_end(ordinal - date(day.year, 1, 1).toordinal() + 1, year_length(day.year), rule.year_days))
+            and (
+                not rule.month_days
+                or _either_end(day.day, month_length(day.year, day.month), rule.month_days)
+            )
+            and (
+                not rule.year_days
+                or _either_end(
+                    ordinal - date(day.year, 1, 1).toordinal() + 1, year_length(day.year), rule.year_days
+                )
+            )
             and (not rule.weeks or _either_end(*_week(ordinal, day.year, rule.week_start), rule.weeks))
         )
 
     def candidates(self, year: int, months: Iterable[int]) -> Iterator[int]:
-        """The days of these months, fewer where the rule names days of the year or the month outright."""
+        """The days of these months, or only those that the rule names as days of the year or the month."""
         if self._rule.year_days:
             first = date(year, 1, 1).toordinal()
             yield from _from_either_end(first, year_length(year), self._rule.year_days)
             return
         for month in months:
             first, length = date(year, month, 1).toordinal(), month_length(year, month)
-            yield from _from_either_end(first, length, self._rule.month_days) if self._rule.month_days else range(first, first + length)
+            yield from (
+                _from_either_end(first, length, self._rule.month_days)
+                if self._rule.month_days
+                else range(first, first + length)
+            )
 
     def _weekday_allowed(self, day: date) -> bool:
         weekday = day.weekday()
@@ -102,16 +118,21 @@ class DayFilter:
             index, length = day.day - 1, month_length(day.year, day.month)
         else:
             index, length = day.toordinal() - date(day.year, 1, 1).toordinal(), year_length(day.year)
-        return (index // 7 + 1, weekday) in self._nth or (-((length - 1 - index) // 7) - 1, weekday) in self._nth
+        return (index // 7 + 1, weekday) in self._nth or (
+            -((length - 1 - index) // 7) - 1,
+            weekday,
+        ) in self._nth
 
 
 class RuleSearch:
-    """Finds the first wall-clock second of a rule at or after a given one; None when there is none, or none within reach."""
+    """Finds the first local second of a rule at or after a given one; None if there is none within reach."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: RecurrenceRule) -> None:
         self._rule = rule
         self._filter = DayFilter(rule)
-        self._filters_days = bool(rule.months or rule.month_days or rule.year_days or rule.weeks or rule.weekdays)
+        self._filters_days = bool(
+            rule.months or rule.month_days or rule.year_days or rule.weeks or rule.weekdays
+        )
         self._times = _times(rule)
         self._days_of = lru_cache(maxsize=64)(self._read_days_of)
 
@@ -125,7 +146,7 @@ class RuleSearch:
 
     def _by_days(self, local: int) -> int | None:
         period = self._on_grid(self._period_of(local // DAY), self._period_of(self._rule.start // DAY))
-        for _ in range(_MOST_PERIODS[self._rule.frequency]):
+        for _ in range(_MAX_PERIODS[self._rule.frequency]):
             days = self._days_of(period)
             if days is None:
                 return None
@@ -137,7 +158,10 @@ class RuleSearch:
 
     def _first_in(self, days: tuple[int, ...], local: int) -> int | None:
         if self._rule.positions:
-            chosen = [days[index // len(self._times)] * DAY + self._times[index % len(self._times)] for index in self._positions(days)]
+            chosen = [
+                days[index // len(self._times)] * DAY + self._times[index % len(self._times)]
+                for index in self._positions(days)
+            ]
             return next((moment for moment in chosen if moment >= local), None)
         day, second = divmod(local, DAY)
         index = bisect_left(days, day)
@@ -152,10 +176,11 @@ class RuleSearch:
         return _picked(len(days) * len(self._times), self._rule.positions)
 
     def _within_days(self, local: int, unit: int) -> int | None:
-        """The sub-daily frequencies: their periods lie inside a day, so a day that is not allowed is stepped over whole."""
+        """For frequencies below a day: their periods are inside a day, so a day that is not allowed is
+        skipped as a whole."""
         start = self._rule.start // unit
         period = self._on_grid(local // unit, start)
-        for _ in range(_MOST_PERIODS[self._rule.frequency]):
+        for _ in range(_MAX_PERIODS[self._rule.frequency]):
             moment = period * unit
             if moment >= LAST:
                 return None
@@ -170,7 +195,7 @@ class RuleSearch:
         return None
 
     def _blocked_until(self, moment: int) -> int:
-        """`moment` itself when its period is allowed, else the next wall-clock second worth a look."""
+        """`moment` itself if its period is allowed, else the next local second to check."""
         rule, day = self._rule, moment // DAY
         if self._filters_days and not self._filter.allows(day + _EPOCH_ORDINAL):
             return (day + 1) * DAY
@@ -192,10 +217,14 @@ class RuleSearch:
             case Frequency.WEEKLY:
                 return (day + _EPOCH_ORDINAL - 1 - self._rule.week_start) // _WEEK
         moment = date.fromordinal(day + _EPOCH_ORDINAL)
-        return moment.year if self._rule.frequency == Frequency.YEARLY else moment.year * _MONTHS + moment.month - 1
+        return (
+            moment.year
+            if self._rule.frequency == Frequency.YEARLY
+            else moment.year * _MONTHS + moment.month - 1
+        )
 
     def _read_days_of(self, period: int) -> tuple[int, ...] | None:
-        """The allowed days of a period; None past the end of the calendar."""
+        """The allowed days of a period; None after the end of the calendar."""
         match self._rule.frequency:
             case Frequency.DAILY:
                 days: Iterable[int] = (period + _EPOCH_ORDINAL,)
@@ -207,8 +236,15 @@ class RuleSearch:
                 year, month = divmod(period, _MONTHS)
                 days, beyond = self._filter.candidates(year, (month + 1,)), year >= _END_YEAR
             case _:
-                days, beyond = self._filter.candidates(period, self._rule.months or range(1, _MONTHS + 1)), period >= _END_YEAR
-        return None if beyond else tuple(sorted({day - _EPOCH_ORDINAL for day in days if self._filter.allows(day)}))
+                days, beyond = (
+                    self._filter.candidates(period, self._rule.months or range(1, _MONTHS + 1)),
+                    period >= _END_YEAR,
+                )
+        return (
+            None
+            if beyond
+            else tuple(sorted({day - _EPOCH_ORDINAL for day in days if self._filter.allows(day)}))
+        )
 
 
 def month_length(year: int, month: int) -> int:
@@ -219,8 +255,9 @@ def year_length(year: int) -> int:
     return 366 if isleap(year) else 365
 
 
-def _times(rule: Rule) -> tuple[int, ...]:
-    """The seconds into a period at which it fires: into a day for daily and longer frequencies, else into the hour, minute or second."""
+def _times(rule: RecurrenceRule) -> tuple[int, ...]:
+    """The seconds of a period at which it fires: of a day for daily and longer frequencies, else of the hour,
+    minute or second."""
     hours = rule.hours if rule.frequency >= Frequency.DAILY else (0,)
     minutes = rule.minutes if rule.frequency >= Frequency.HOURLY else (0,)
     seconds = rule.seconds if rule.frequency >= Frequency.MINUTELY else (0,)
@@ -231,7 +268,8 @@ def _times(rule: Rule) -> tuple[int, ...]:
 
 
 def _resumed(moment: int, allowed: tuple[int, ...], unit: int, size: int) -> int:
-    """Where the next allowed hour, minute or second begins; at the latest where its day, hour or minute ends."""
+    """The beginning of the next allowed hour, minute or second, at the latest the end of its day, hour or
+    minute."""
     cycle = moment // (unit * size)
     index = bisect_left(allowed, moment // unit % size)
     return (cycle * size + (allowed[index] if index < len(allowed) else size)) * unit
@@ -239,7 +277,9 @@ def _resumed(moment: int, allowed: tuple[int, ...], unit: int, size: int) -> int
 
 def _picked(size: int, positions: tuple[int, ...]) -> list[int]:
     """BYSETPOS as indexes: 1 is the first of a period, -1 its last."""
-    return sorted({position - 1 if position > 0 else size + position for position in positions if abs(position) <= size})
+    return sorted(
+        {position - 1 if position > 0 else size + position for position in positions if abs(position) <= size}
+    )
 
 
 def _either_end(number: int, size: int, wanted: tuple[int, ...]) -> bool:
@@ -251,7 +291,7 @@ def _from_either_end(first: int, length: int, numbers: tuple[int, ...]) -> list[
 
 
 def _week(ordinal: int, year: int, week_start: int) -> tuple[int, int]:
-    """The number of the week a day lies in, and how many weeks the year it is counted to has."""
+    """The week number of a day, and the number of weeks in the year that the week belongs to."""
     first = _first_week(year, week_start)
     if ordinal < first:
         year, first = year - 1, _first_week(year - 1, week_start)
@@ -262,6 +302,6 @@ def _week(ordinal: int, year: int, week_start: int) -> tuple[int, int]:
 
 
 def _first_week(year: int, week_start: int) -> int:
-    """Where week 1 begins: the week with at least four of its days in the year, so the one that holds 4 January."""
+    """The first day of week 1, which is the week of 4 January."""
     fourth = date(year, 1, 4).toordinal()
     return fourth - (fourth - 1 - week_start) % _WEEK

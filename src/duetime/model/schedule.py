@@ -17,16 +17,16 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.when import When
 
 MissedPolicy = Literal["latest", "all", "skip"]
-LATE_AFTER = 5 * SECOND  # a fire planned later than this was missed; anything less is a busy moment
-MOST_FIRES_A_TURN = 1_000  # per schedule, so that one with a long past cannot hold up the others
+LATE_AFTER = 5 * SECOND  # a fire that is planned later than this counts as missed
+MAX_FIRES_PER_STEP = 1_000  # per schedule, so that one with many missed fires cannot delay the others
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """What becomes of fires nobody could plan in time: run the `latest`, run `all`, or `skip` them.
+    """What happens to fires that were not planned in time: run the `latest`, run `all`, or `skip` them.
 
-    `within` is how old a fire may be and still run; `max` bounds how many of `all` run. The rest are recorded as skipped.
-    """
+    `within` is the maximum age of a fire that still runs. `max` limits how many run with `all`. The rest are
+    recorded as skipped."""
 
     policy: MissedPolicy = "latest"
     within: Duration | None = None
@@ -34,10 +34,14 @@ class Missed:
 
     def __post_init__(self) -> None:
         if self.policy not in get_args(MissedPolicy):
-            raise InvalidInput("missed.policy", f"{self.policy!r} is not one of {', '.join(get_args(MissedPolicy))}")
+            raise InvalidInput(
+                "missed.policy", f"{self.policy!r} is not one of {', '.join(get_args(MissedPolicy))}"
+            )
         if self.within is not None:
             duration.positive(self.within, "missed.within")
-        if self.max is not None and (isinstance(self.max, bool) or not isinstance(self.max, int) or self.max < 1):
+        if self.max is not None and (
+            isinstance(self.max, bool) or not isinstance(self.max, int) or self.max < 1
+        ):
             raise InvalidInput("missed.max", f"{self.max!r} must be a whole number of at least 1")
 
     def to_json(self) -> dict[str, Any]:
@@ -53,7 +57,7 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleDraft:
-    """A schedule as its author wants it; the store adds version and cursor."""
+    """A schedule as its author defines it; the store adds version and cursor."""
 
     id: UUID  # used when the name is new
     tenant: str
@@ -73,12 +77,13 @@ class ScheduleDraft:
     max_runs: int | None
     owner: str | None
     labels: bytes | None
-    gate: str | None = None  # of every job it fires
+    limit_key: str | None = None  # of every job it fires
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A stored schedule. `next_fire_time` is the cursor: the first fire not yet turned into a job; None when there is none left."""
+    """A stored schedule. `next_fire_time` is the cursor: the first fire that has no job yet; None if there
+    are no more fires."""
 
     draft: ScheduleDraft
     id: UUID
@@ -101,9 +106,18 @@ class Change(StrEnum):
     REMOVED = "removed"
 
 
+def change_of(old: Schedule, new: Schedule) -> Change:
+    """What a new version of a schedule is recorded as."""
+    if old.draft != new.draft:
+        return Change.REPLACED
+    if new.paused:
+        return Change.PAUSED
+    return Change.RESUMED if old.paused else Change.REPLACED
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleVersion:
-    """What a schedule was after a change (for a removal: before it), and who made it."""
+    """A schedule after a change (before it, for a removal), and the author of the change."""
 
     version: int
     at: Micros
@@ -118,7 +132,7 @@ class ScheduleFilter:
     """Which schedules to list; None means any."""
 
     tenant: str
-    text: str | None = None  # a part of the name, upper and lower case alike
+    text: str | None = None  # a part of the name, in any case
     paused: bool | None = None
     owner: str | None = None
     label: tuple[str, str] | None = None
@@ -130,12 +144,13 @@ class Fire(NamedTuple):
     id: UUID
     fire_time: Micros
     due_at: Micros
-    skip_reason: str | None  # None: to be run
+    skip_reason: str | None  # None: it runs
 
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """One step of one schedule: these fires, and the cursor moved from `cursor` to `next_fire_time`, in one transaction or not at all."""
+    """One step of one schedule, in one transaction: these fires, and the cursor moved from `cursor` to
+    `next_fire_time`."""
 
     schedule_id: UUID
     version: int
@@ -146,7 +161,7 @@ class Firing:
 
 
 def first_fire(draft: ScheduleDraft, now: Micros, runs: int = 0) -> Micros | None:
-    """Where the cursor of a new, edited or resumed schedule stands."""
+    """The cursor of a new, edited or resumed schedule."""
     if draft.max_runs is not None and runs >= draft.max_runs:
         return None
     after = now if draft.start_at is None else max(now, draft.start_at - 1)
@@ -154,7 +169,7 @@ def first_fire(draft: ScheduleDraft, now: Micros, runs: int = 0) -> Micros | Non
 
 
 def plan_fires(schedule: Schedule, now: Micros, horizon: Micros) -> Firing:
-    """The fires from the cursor up to `horizon`; those missed are judged by the schedule's policy."""
+    """The fires from the cursor up to `horizon`. The schedule's policy decides about missed ones."""
     assert schedule.next_fire_time is not None
     moments, following = _moments(schedule, horizon)
     runs = schedule.runs + len(moments)
@@ -164,15 +179,19 @@ def plan_fires(schedule: Schedule, now: Micros, horizon: Micros) -> Firing:
 
 
 def _moments(schedule: Schedule, horizon: Micros) -> tuple[list[Micros], Micros | None]:
-    """Fire times to settle now, and the cursor after them."""
+    """The fire times of this step, and the cursor after them."""
     draft = schedule.draft
-    left = MOST_FIRES_A_TURN if draft.max_runs is None else min(MOST_FIRES_A_TURN, draft.max_runs - schedule.runs)
+    left = (
+        MAX_FIRES_PER_STEP
+        if draft.max_runs is None
+        else min(MAX_FIRES_PER_STEP, draft.max_runs - schedule.runs)
+    )
     found: list[Micros] = []
     moment: Micros | None = None
     for moment in _walk(schedule):
         if moment is None or moment > horizon or len(found) >= left:
             break
-        # Fires up to last_fire_time became jobs before an edit moved the cursor back.
+        # Fires up to last_fire_time already became jobs, before an edit moved the cursor back.
         if schedule.last_fire_time is None or moment > schedule.last_fire_time:
             found.append(moment)
     spent = draft.max_runs is not None and schedule.runs + len(found) >= draft.max_runs
@@ -187,25 +206,33 @@ def _walk(schedule: Schedule) -> Iterator[Micros | None]:
     yield None
 
 
-def _skipped(missed: Missed, moments: list[Micros], following: Micros | None, now: Micros) -> dict[Micros, str]:
-    """Reason by fire time, for those of `moments` that shall not run."""
+def _skipped(
+    missed: Missed, moments: list[Micros], following: Micros | None, now: Micros
+) -> dict[Micros, str]:
+    """The reason by fire time, for those of `moments` that do not run."""
     late = [moment for moment in moments if moment < now - LATE_AFTER]
     if not late:
         return {}
     oldest = None if missed.within is None else now - duration.parse(missed.within, "missed.within")
-    reasons = {moment: f"missed: older than {missed.within}" for moment in late if oldest is not None and moment < oldest}
+    reasons = {
+        moment: f"missed: older than {missed.within}"
+        for moment in late
+        if oldest is not None and moment < oldest
+    }
     eligible = [moment for moment in late if moment not in reasons]
     match missed.policy:
         case "skip":
             reasons.update(dict.fromkeys(eligible, "missed: policy skip"))
         case "latest":
-            # The latest missed fire may still lie beyond this turn: then none of these is it.
+            # The latest missed fire may come after this step; then it is none of these.
             more_to_come = following is not None and following < now - LATE_AFTER
             keep = set() if more_to_come else {late[-1]}
             reasons.update({moment: "missed: policy latest" for moment in eligible if moment not in keep})
         case "all":
             if missed.max is not None:
-                reasons.update(dict.fromkeys(eligible[: -missed.max], f"missed: only the last {missed.max} run"))
+                reasons.update(
+                    dict.fromkeys(eligible[: -missed.max], f"missed: only the last {missed.max} run")
+                )
     return reasons
 
 
@@ -214,11 +241,11 @@ def _fire(schedule: Schedule, moment: Micros, skip_reason: str | None) -> Fire:
     return Fire(identity, moment, moment + _jitter(identity, schedule.draft.jitter), skip_reason)
 
 
-def _jitter(identity: UUID, most: Micros) -> Micros:
-    """Spread by hash, so that every node computes the same due time for the same fire."""
-    if most == 0:
+def _jitter(identity: UUID, limit: Micros) -> Micros:
+    """From a hash, so that every node computes the same due time for a fire."""
+    if limit == 0:
         return 0
-    return int.from_bytes(blake2b(identity.bytes, digest_size=8).digest(), "big") % (most + 1)
+    return int.from_bytes(blake2b(identity.bytes, digest_size=8).digest(), "big") % (limit + 1)
 
 
 def _not_after(moment: Micros | None, end: Micros | None) -> Micros | None:

@@ -1,4 +1,4 @@
-"""What follows from the end of an attempt. The one place where this is decided; stores only compare and set."""
+"""What follows from the end of an attempt. Only this module decides it; stores only compare and set."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, State
 from duetime.model.retry import Retry
 
-POISON_LOSSES = 3  # workers a job may take down before it is held to be the cause
+POISON_LOSSES = 3  # crashed workers after which the job counts as the cause
 
 
 class Settlement(NamedTuple):
-    """A decision to be written if, and only if, the job is still running under this attempt number."""
+    """A decision that is written only if the job still runs under this attempt number."""
 
     id: UUID
     attempt: int
-    state: State  # PENDING to try again, RUNNING for an attempt that is handed over, or a final state
-    due_at: Micros  # when PENDING; when RUNNING, the instant at which a report is overdue
+    state: State  # PENDING to try again, RUNNING after a hand-over, or a final state
+    due_at: Micros  # for PENDING; for RUNNING, the deadline of the report
     failures: int
     losses: int
     ending: Ending  # anything but SUCCEEDED and HANDED_OVER leaves a row in attempts
@@ -32,7 +32,13 @@ class Settlement(NamedTuple):
 
 
 def settle(
-    job: Claimed, outcome: Outcome, retry: Retry, delivery: Delivery, started_at: Micros | None, now: Micros, noise: float
+    job: Claimed,
+    outcome: Outcome,
+    retry: Retry,
+    delivery: Delivery,
+    started_at: Micros | None,
+    now: Micros,
+    noise: float,
 ) -> Settlement:
     """The whole policy: success, retry with back-off, snooze, dead letter, cancellation, lost worker."""
     match outcome.ending:
@@ -50,27 +56,49 @@ def settle(
         case Ending.SNOOZED:
             return _again(job, outcome, started_at, now, due_at=now + (outcome.delay or 0))
         case Ending.HANDED_OVER:
-            waiting = _again(job, outcome, started_at, now, due_at=now + (outcome.delay or 0), losses=job.losses)
+            waiting = _again(
+                job, outcome, started_at, now, due_at=now + (outcome.delay or 0), losses=job.losses
+            )
             return waiting._replace(state=State.RUNNING)
         case Ending.LOST:
             return _after_loss(job, outcome, delivery, started_at, now)
 
 
 def _after_failure(
-    job: Claimed, outcome: Outcome, retry: Retry, delivery: Delivery, started_at: Micros | None, now: Micros, noise: float
+    job: Claimed,
+    outcome: Outcome,
+    retry: Retry,
+    delivery: Delivery,
+    started_at: Micros | None,
+    now: Micros,
+    noise: float,
 ) -> Settlement:
     failures = job.failures + 1
     if job.cancel_requested:
         return _final(job, outcome, State.CANCELLED, started_at, now, failures=failures)
     if delivery is Delivery.AT_MOST_ONCE or failures >= retry.max_attempts or outcome.hopeless:
         return _final(job, outcome, State.DEAD, started_at, now, failures=failures)
-    # A task that says when to try again has said that it is worth it.
+    # A task that says when to try again wants the retry.
     if outcome.delay is None and not retry.accepts(outcome.problem):
-        return _final(job, _noted(outcome, "not tried again: the retry policy gives up on this"), State.DEAD, started_at, now, failures)
+        return _final(
+            job,
+            _noted(outcome, "not tried again: the retry policy gives up on this"),
+            State.DEAD,
+            started_at,
+            now,
+            failures,
+        )
     wait, outcome = _wait(outcome, retry, failures, noise)
     last = retry.last_attempt_at(job.fire_time)
     if last is not None and now + wait > last:
-        return _final(job, _noted(outcome, f"not tried again: older than {retry.max_age}"), State.DEAD, started_at, now, failures)
+        return _final(
+            job,
+            _noted(outcome, f"not tried again: older than {retry.max_age}"),
+            State.DEAD,
+            started_at,
+            now,
+            failures,
+        )
     return _again(job, outcome, started_at, now, due_at=now + wait, failures=failures)
 
 
@@ -81,24 +109,30 @@ def _wait(outcome: Outcome, retry: Retry, failures: int, noise: float) -> tuple[
         return min(outcome.wish, duration.parse(retry.max_delay, "retry.max_delay")), outcome
     try:
         return retry.wait(failures, noise, outcome.problem), outcome
-    except Exception as problem:  # the user's own function: its fault must not cost the job
-        return replace(retry, delay=None).wait(failures, noise), _noted(outcome, error_text(f"retry.delay failed with {problem!r}"))
+    except Exception as problem:  # the user's own function: its error must not cost the job
+        return replace(retry, delay=None).wait(failures, noise), _noted(
+            outcome, error_text(f"retry.delay failed with {problem!r}")
+        )
 
 
 def _noted(outcome: Outcome, note: str) -> Outcome:
-    """In front: the last line of an error is what went wrong."""
+    """The note comes first, because the last line of an error says what went wrong."""
     return replace(outcome, error=note if outcome.error is None else f"{note}\n{outcome.error}")
 
 
-def _after_loss(job: Claimed, outcome: Outcome, delivery: Delivery, started_at: Micros | None, now: Micros) -> Settlement:
-    # The first loss is laid at everybody's door who was there; from then on only at those who had begun.
+def _after_loss(
+    job: Claimed, outcome: Outcome, delivery: Delivery, started_at: Micros | None, now: Micros
+) -> Settlement:
+    # After the first crash all jobs on the worker are suspects; after that only those that had started.
     losses = job.losses + (job.losses == 0 or job.begun)
     if job.cancel_requested:
         return _final(job, outcome, State.CANCELLED, started_at, now, losses=losses)
     if delivery is Delivery.AT_MOST_ONCE:
         return _final(job, outcome, State.DEAD, started_at, now, losses=losses)
     if losses >= POISON_LOSSES:
-        poison = Outcome(outcome.ending, error=f"poison: {losses} workers died while running it ({outcome.error})")
+        poison = Outcome(
+            outcome.ending, error=f"poison: {losses} workers died while running it ({outcome.error})"
+        )
         return _final(job, poison, State.DEAD, started_at, now, losses=losses)
     return _again(job, outcome, started_at, now, due_at=job.due_at, losses=losses)
 
@@ -128,7 +162,13 @@ def _final(
 
 
 def _again(
-    job: Claimed, outcome: Outcome, started_at: Micros | None, now: Micros, due_at: Micros, failures: int | None = None, losses: int = 0
+    job: Claimed,
+    outcome: Outcome,
+    started_at: Micros | None,
+    now: Micros,
+    due_at: Micros,
+    failures: int | None = None,
+    losses: int = 0,
 ) -> Settlement:
     return Settlement(
         job.id,

@@ -1,4 +1,4 @@
-"""Signatures: Standard Webhooks for what we send, and the tokens with which a target reports later."""
+"""Signatures: Standard Webhooks for requests to targets, and the tokens with which a target reports later."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from duetime.errors import InvalidInput
 from duetime.model.keyring import KeyRing
 
 PREFIX = "whsec_"
-SHORTEST_SECRET, LONGEST_SECRET = 24, 64
-MOST_DIGITS = 18
+MIN_SECRET, MAX_SECRET = 24, 64
+MAX_DIGITS = 18
 
 
 class Signer:
-    """Signs with each of its secrets, so that a receiver may hold the old or the new one while they are changed."""
+    """Signs with each of its secrets, so that a receiver may have the old or the new one while they are
+    rotated."""
 
     def __init__(self, keys: Iterable[bytes]) -> None:
-        # Taking the key in is most of the work: done once, then copied.
+        # Loading the key is most of the work: it is done once and then copied.
         self._begun = [hmac.new(key, digestmod=sha256) for key in keys]
 
     def sign(self, message_id: str, timestamp: int, body: bytes) -> str:
@@ -36,13 +37,19 @@ def _signature(mac: hmac.HMAC, content: bytes) -> str:
 
 
 def read_secret(text: object, field: str) -> bytes:
-    """The bytes of whsec_...; the text itself is never repeated in an error."""
+    """The bytes of whsec_... An error never repeats the text."""
     try:
-        secret = b64decode(text[len(PREFIX) :], validate=True) if isinstance(text, str) and text.startswith(PREFIX) else b""
+        secret = (
+            b64decode(text[len(PREFIX) :], validate=True)
+            if isinstance(text, str) and text.startswith(PREFIX)
+            else b""
+        )
     except (NotBase64, ValueError):
         secret = b""
-    if not SHORTEST_SECRET <= len(secret) <= LONGEST_SECRET:
-        raise InvalidInput(field, f"must be {PREFIX} and {SHORTEST_SECRET} to {LONGEST_SECRET} random bytes in base64")
+    if not MIN_SECRET <= len(secret) <= MAX_SECRET:
+        raise InvalidInput(
+            field, f"must be {PREFIX} followed by {MIN_SECRET} to {MAX_SECRET} random bytes in base64"
+        )
     return secret
 
 
@@ -51,39 +58,44 @@ def write_secret(secret: bytes) -> str:
 
 
 def endpoint_secrets(ring: KeyRing, tenant: str, origin: str) -> list[bytes]:
-    """The secrets of an endpoint that was given none: its own, and different for each tenant. The first is the current one."""
+    """The secrets of an endpoint without its own secret, different for each tenant. The first is the current
+    one."""
     return [hmac.digest(key.derive("webhook"), f"{tenant}\0{origin}".encode(), sha256) for key in ring.keys]
 
 
-class Spoken(NamedTuple):
-    """What a token speaks for."""
+class ReportClaim(NamedTuple):
+    """The attempt that a valid report token belongs to."""
 
     tenant: str
     attempt: int
 
 
 def report_token(ring: KeyRing, tenant: str, job_id: UUID, attempt: int) -> str | None:
-    """Lets its holder report on this attempt of this job, and do nothing else. Nothing is stored; None without a key."""
+    """Allows its holder to report on this attempt, and nothing else. It is not stored. None without a service
+    key."""
     if ring.current is None:
         return None
     name = urlsafe_b64encode(tenant.encode()).decode().rstrip("=")
-    return f"{attempt}.{name}.{_report_mark(ring.current.derive('report'), tenant, job_id, attempt)}"
+    return f"{attempt}.{name}.{_report_mac(ring.current.derive('report'), tenant, job_id, attempt)}"
 
 
-def spoken_for(ring: KeyRing, job_id: UUID, token: str) -> Spoken | None:
-    """None when the token is not ours or of another job."""
+def verify_report_token(ring: KeyRing, job_id: UUID, token: str) -> ReportClaim | None:
+    """None if the token is invalid or belongs to another job."""
     digits, _, rest = token.partition(".")
-    name, _, mark = rest.partition(".")
-    if not (token.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS):
+    name, _, mac = rest.partition(".")
+    if not (token.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
         return None
     try:
         tenant = urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode()
     except ValueError:
         return None
     attempt = int(digits)
-    good = [hmac.compare_digest(_report_mark(key.derive("report"), tenant, job_id, attempt), mark) for key in ring.keys]
-    return Spoken(tenant, attempt) if any(good) else None
+    good = [
+        hmac.compare_digest(_report_mac(key.derive("report"), tenant, job_id, attempt), mac)
+        for key in ring.keys
+    ]
+    return ReportClaim(tenant, attempt) if any(good) else None
 
 
-def _report_mark(key: bytes, tenant: str, job_id: UUID, attempt: int) -> str:
+def _report_mac(key: bytes, tenant: str, job_id: UUID, attempt: int) -> str:
     return hmac.digest(key, b"%s.%d.%s" % (job_id.bytes, attempt, tenant.encode()), sha256).hex()

@@ -1,7 +1,8 @@
-"""An HTTP target: what a caller writes, checked field by field; what is shown of it; what is stored of it.
+"""An HTTP target: as a caller writes it, checked field by field; as it is shown; as it is stored.
 
-Secrets come in as text and are sealed before anything is stored. What is shown never holds them, sealed or not; and what callers write is
-never read as sealed, or whoever saw a sealed secret could have it sent to a server of their own.
+Secrets come in as text and are sealed (encrypted) before they are stored. They are never shown, sealed or
+not. Input of callers is never read as sealed; otherwise a caller with a sealed secret could have it sent to a
+server of their own.
 """
 
 from __future__ import annotations
@@ -23,27 +24,38 @@ from duetime.model.url import Url
 HTTP = "@http"
 METHODS = ("POST", "GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 WITHOUT_BODY = frozenset({"GET", "HEAD"})
-DEFAULT_TIMEOUT, LONGEST_TIMEOUT = 30 * SECOND, 3_600 * SECOND
-MOST_CODES = 32
+DEFAULT_TIMEOUT, MAX_TIMEOUT = 30 * SECOND, 3_600 * SECOND
+MAX_CODES = 32
 HIDDEN = "***"
-SIGNING = "signing_secret"  # also what it is sealed under: no secret header may have this name
+SIGNING = "signing_secret"  # also its name when sealed: no secret header may have it
 SECRETS = ("secret_headers", SIGNING)
-FIELDS = ("type", "url", "method", "headers", "secret_headers", SIGNING, "body", "timeout", "success", "async")
+FIELDS = (
+    "type",
+    "url",
+    "method",
+    "headers",
+    "secret_headers",
+    SIGNING,
+    "body",
+    "timeout",
+    "success",
+    "async",
+)
 _CODES = re.compile(r"([1-5])xx|([1-5][0-9]{2})-([1-5][0-9]{2})")
 Seal = Callable[[str, str], str]
-NO_KEY = "cannot be kept: the service has no secret key to encrypt them with: set DUETIME_SECRET_KEYS=k1:BASE64 (openssl rand -base64 32)"
+NO_KEY = "cannot be stored without a secret key: set DUETIME_SECRET_KEYS=k1:BASE64 (openssl rand -base64 32)"
 
 
 class Body(StrEnum):
-    """What is sent of the payload."""
+    """How the payload is sent."""
 
     JSON = "json"
-    RAW = "raw"  # the payload is text, and goes out as it is
+    RAW = "raw"  # the payload is text and is sent unchanged
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A value that is not shown: as its caller wrote it, or sealed for the store."""
+    """A value that is never shown: plain as the caller wrote it, or sealed for the store."""
 
     text: str = field(repr=False)
     sealed: bool = False
@@ -57,21 +69,21 @@ class HttpTarget:
     url: Url
     method: str = "POST"
     headers: Headers = ()
-    hidden: tuple[tuple[str, Secret], ...] = ()  # by header name; the signing secret under its own
+    hidden: tuple[tuple[str, Secret], ...] = ()  # by header name; the signing secret under its own name
     body: Body = Body.JSON
     timeout: Micros = DEFAULT_TIMEOUT
     success: tuple[tuple[int, int], ...] = ((200, 299),)  # ranges, both ends included
-    reports: bool = False  # "async": may answer 202 and report later
+    reports: bool = False  # "async": may respond 202 and report later
 
     @classmethod
     def from_json(cls, value: Any, field: str = "target") -> HttpTarget:
-        """What a caller wrote. Every error names its field."""
+        """Reads the input of a caller. Every error names its field."""
         given = _known(value, field)
         plain = header_grammar.read(given.get("headers", {}), f"{field}.headers")
         hidden = _secrets(given, field)
         named = [name.lower() for name, _ in (*plain, *hidden)]
         if len(set(named)) < len(named):
-            raise InvalidInput(f"{field}.secret_headers", "names a header that is in `headers`, too")
+            raise InvalidInput(f"{field}.secret_headers", "names a header that is also in `headers`")
         method = _method(given.get("method", "POST"), f"{field}.method")
         return cls(
             url.parse(given.get("url"), f"{field}.url"),
@@ -86,20 +98,27 @@ class HttpTarget:
 
     @classmethod
     def from_spec(cls, spec: bytes) -> HttpTarget:
-        """What `to_spec` wrote. The rules hold here, too: they may be stricter now than when it was stored."""
+        """Reads what `to_spec` wrote. The same checks apply, because they may be stricter now."""
         stored = decode(spec)
         if not isinstance(stored, dict):
-            raise InvalidInput("target", "is no object")
+            raise InvalidInput("target", "must be an object")
         sealed = stored.pop("sealed", {})
         shown = {*stored.pop("secret_headers", {}), *([SIGNING] if stored.pop(SIGNING, None) else [])}
         if shown != set(sealed):
             raise InvalidInput("target.secret_headers", "were not stored with the job: submit it again")
         target = cls.from_json(stored)
-        return replace(target, hidden=tuple((name, Secret(text, sealed=True)) for name, text in sealed.items()))
+        return replace(
+            target, hidden=tuple((name, Secret(text, sealed=True)) for name, text in sealed.items())
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """What may be shown: secrets by name only."""
-        shown: dict[str, Any] = {"type": "http", "url": str(self.url), "method": self.method, "headers": dict(self.headers)}
+        """The form that may be shown: secrets by name only."""
+        shown: dict[str, Any] = {
+            "type": "http",
+            "url": str(self.url),
+            "method": self.method,
+            "headers": dict(self.headers),
+        }
         if names := [name for name, _ in self.hidden if name != SIGNING]:
             shown["secret_headers"] = dict.fromkeys(names, HIDDEN)
         if any(name == SIGNING for name, _ in self.hidden):
@@ -112,37 +131,56 @@ class HttpTarget:
         }
 
     def to_spec(self) -> bytes:
-        """What is stored. A secret nobody has sealed is refused: it would lie in the store for all to read."""
+        """The form that is stored. Rejects a secret that is not sealed, because the store would hold it as
+        plain text."""
         if any(not secret.sealed for _, secret in self.hidden):
             raise InvalidInput("target.secret_headers", NO_KEY)
         sealed = {name: secret.text for name, secret in self.hidden}
         return encode(self.to_json() | ({"sealed": sealed} if sealed else {}))
 
     def sealed(self, seal: Seal) -> HttpTarget:
-        """The same with its secrets sealed by `seal(name, text)`."""
+        """The same target, its secrets sealed by `seal(name, text)`."""
         self._refuse_stand_ins(self.hidden, "target")
-        done = tuple((name, one if one.sealed else Secret(seal(name, one.text), sealed=True)) for name, one in self.hidden)
+        done = tuple(
+            (name, one if one.sealed else Secret(seal(name, one.text), sealed=True))
+            for name, one in self.hidden
+        )
         return replace(self, hidden=done)
 
-    def keeping_secrets_of(self, before: HttpTarget, field: str = "target", left_out: Collection[str] = ()) -> HttpTarget:
-        """Where a caller sent back the *** we showed, or left out what we never show (`left_out`: of SECRETS): the secret that was there,
-        as long as it goes to the same place."""
+    def keeping_secrets_of(
+        self, before: HttpTarget, field: str = "target", left_out: Collection[str] = ()
+    ) -> HttpTarget:
+        """Keeps the earlier secret where a caller sent back the *** we show, or left out a hidden field
+        (`left_out`). The secret must go to the same host."""
         old = dict(before.hidden)
-        kept = tuple((name, old.get(name, one) if one.text == HIDDEN and not one.sealed else one) for name, one in self.hidden)
+        kept = tuple(
+            (name, old.get(name, one) if one.text == HIDDEN and not one.sealed else one)
+            for name, one in self.hidden
+        )
         plain = {name.lower() for name, _ in self.headers}
-        kept += tuple((name, one) for name, one in before.hidden if _field_of(name) in left_out and name.lower() not in plain)
+        kept += tuple(
+            (name, one)
+            for name, one in before.hidden
+            if _field_of(name) in left_out and name.lower() not in plain
+        )
         self._refuse_stand_ins(kept, field)
         if kept != self.hidden and self.url.origin != before.url.origin:
-            raise InvalidInput(f"{field}.secret_headers", "must be written anew, or as {}, when the target moves to another host")
+            raise InvalidInput(
+                f"{field}.secret_headers",
+                "must be set again, or set to {}, because the target moves to another host",
+            )
         return replace(self, hidden=kept)
 
     @staticmethod
     def _refuse_stand_ins(hidden: tuple[tuple[str, Secret], ...], field: str) -> None:
         if any(one.text == HIDDEN and not one.sealed for _, one in hidden):
-            raise InvalidInput(f"{field}.secret_headers", f"{HIDDEN} stands for a secret that is not there: write its value")
+            raise InvalidInput(
+                f"{field}.secret_headers",
+                f"{HIDDEN} stands for a secret that does not exist: write its value",
+            )
 
     def content(self, payload: bytes) -> bytes | None:
-        """The bytes to send; None for none at all."""
+        """The bytes to send; None for no body."""
         if self.method in WITHOUT_BODY or payload == b"null":
             return None
         if self.body is Body.JSON:
@@ -162,21 +200,29 @@ def _field_of(hidden: str) -> str:
 
 def _known(value: Any, field: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise InvalidInput(field, 'must be an object, like {"type": "http", "url": "https://agent.example/run"}')
+        raise InvalidInput(
+            field, 'must be an object, like {"type": "http", "url": "https://agent.example/run"}'
+        )
     for name in value:
         if name not in FIELDS:
-            raise InvalidInput(f"{field}.{name}" if str(name).isidentifier() else field, f"no such field: known are {', '.join(FIELDS)}")
+            raise InvalidInput(
+                f"{field}.{name}" if str(name).isidentifier() else field,
+                f"is unknown: use {', '.join(FIELDS)}",
+            )
     if value.get("type", "http") != "http":
         raise InvalidInput(f"{field}.type", 'must be "http"')
     if "url" not in value:
-        raise InvalidInput(f"{field}.url", "is missing: say what to call")
+        raise InvalidInput(f"{field}.url", "is missing: give the URL to call")
     return value
 
 
 def _secrets(given: Mapping[str, Any], field: str) -> tuple[tuple[str, Secret], ...]:
-    hidden = [(name, Secret(text)) for name, text in header_grammar.read(given.get("secret_headers", {}), f"{field}.secret_headers")]
+    hidden = [
+        (name, Secret(text))
+        for name, text in header_grammar.read(given.get("secret_headers", {}), f"{field}.secret_headers")
+    ]
     if any(name.lower() == SIGNING for name, _ in hidden):
-        raise InvalidInput(f"{field}.secret_headers", f"{SIGNING} is a field of the target, no header")
+        raise InvalidInput(f"{field}.secret_headers", f"{SIGNING} is a field of the target, not a header")
     if given.get(SIGNING) is not None:
         if given[SIGNING] != HIDDEN:
             signing.read_secret(given[SIGNING], f"{field}.{SIGNING}")
@@ -192,7 +238,7 @@ def _method(value: Any, field: str) -> str:
 
 def _body(value: Any, method: str, field: str) -> Body:
     if value not in list(Body):
-        raise InvalidInput(field, 'must be "json", or "raw" to send a payload of text as it is')
+        raise InvalidInput(field, 'must be "json", or "raw" to send a text payload unchanged')
     if value == Body.RAW and method in WITHOUT_BODY:
         raise InvalidInput(field, f"cannot be sent with {method}: use POST, or leave it out")
     return Body(value)
@@ -202,14 +248,16 @@ def _timeout(value: Any, field: str) -> Micros:
     if value is None:
         return DEFAULT_TIMEOUT
     timeout = duration.positive(value, field)
-    if timeout > LONGEST_TIMEOUT:
-        raise InvalidInput(field, "must be 1h or less: a target that takes longer answers 202 and reports later")
+    if timeout > MAX_TIMEOUT:
+        raise InvalidInput(
+            field, "must be 1h or less: a target that takes longer can respond 202 and report later"
+        )
     return timeout
 
 
 def _success(value: Any, field: str) -> tuple[tuple[int, int], ...]:
-    if not isinstance(value, list) or not 1 <= len(value) <= MOST_CODES:
-        raise InvalidInput(field, f'must be a list of 1 to {MOST_CODES} codes, like ["2xx", 404]')
+    if not isinstance(value, list) or not 1 <= len(value) <= MAX_CODES:
+        raise InvalidInput(field, f'must be a list of 1 to {MAX_CODES} codes, like ["2xx", 404]')
     return tuple(_codes(entry, field) for entry in value)
 
 
@@ -221,7 +269,7 @@ def _codes(entry: Any, field: str) -> tuple[int, int]:
         raise InvalidInput(field, 'must hold codes from 100 to 599, like 204, "2xx" or "200-204"')
     first, last = (int(found[1] + "00"), int(found[1] + "99")) if found[1] else (int(found[2]), int(found[3]))
     if first > last:
-        raise InvalidInput(field, f"{entry} ends before it begins")
+        raise InvalidInput(field, f"{entry} ends before it starts")
     return first, last
 
 

@@ -1,4 +1,4 @@
-"""Unique jobs: which earlier job counts as the same, and what becomes of the newcomer."""
+"""Unique jobs: which earlier job counts as the same, and what happens to the new one."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ LIVE = frozenset({State.PENDING, State.QUEUED, State.RUNNING})
 
 
 class OnConflict(StrEnum):
-    SKIP = "skip"  # the job that is there answers for the newcomer
-    REPLACE = "replace"  # the one that waits is cancelled, and the newcomer takes its place
-    RESCHEDULE = "reschedule"  # the one that waits takes over the newcomer's due time
+    SKIP = "skip"  # the new job is not stored
+    REPLACE = "replace"  # the waiting job is cancelled, and the new one takes its place
+    RESCHEDULE = "reschedule"  # the waiting job gets the due time of the new one
 
 
 class Rule(NamedTuple):
-    """What a store needs to know in order to decide about a draft with a unique key."""
+    """What a store needs to decide about a draft with a unique key."""
 
     states: frozenset[State]
-    within: Micros | None  # only jobs stored within this time count; None: however old
+    within: Micros | None  # only jobs stored within this time count; None: of any age
     on_conflict: OnConflict
 
 
 class Admission(NamedTuple):
-    """What became of a draft: stored (no conflict), or answered by another job."""
+    """The result for a draft: stored (no conflict), or another job in its place."""
 
-    id: UUID  # of the job that answers for the draft
+    id: UUID  # of the stored job, or of the job in its place
     conflict: str | None = None  # None, "skipped", "replaced" or "rescheduled"
 
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """Jobs of a task with the same arguments `by` (all of them when None) are the same job while one in `states` is there, stored not
-    longer ago than `within`. A job that runs already can neither be replaced nor rescheduled: then the newcomer is skipped."""
+    """Jobs of a task with the same arguments `by` (None: all arguments) are the same job, as long as one of
+    them is in `states` and was stored within the time `within`. A running job can be neither replaced nor
+    rescheduled: the new job is then skipped."""
 
     by: Sequence[str] | None = None
     states: Iterable[str] = ("pending", "running")
@@ -64,7 +65,9 @@ def _states(names: Iterable[str]) -> frozenset[State]:
     except ValueError as problem:
         raise InvalidInput("unique.states", f"{problem}: use some of {', '.join(State)}") from None
     if State.PENDING not in states:
-        raise InvalidInput("unique.states", '"pending" must be among them: two that wait with one key are what a key forbids')
+        raise InvalidInput(
+            "unique.states", '"pending" must be included: two waiting jobs with the same key are not unique'
+        )
     return states | {State.QUEUED}
 
 

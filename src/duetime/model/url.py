@@ -1,4 +1,5 @@
-"""One strict parser for the URLs of targets: what two programs could read in two ways is refused."""
+"""A strict parser for the URLs of targets. It rejects everything that two programs may read in different
+ways."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from duetime.errors import InvalidInput
 
-LONGEST_URL = 2_048
-LONGEST_HOST, LONGEST_LABEL = 253, 63
+MAX_URL = 2_048
+MAX_HOST, MAX_LABEL = 253, 63
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -19,7 +20,7 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """Scheme and host in lower case, addresses in their one canonical spelling, the rest as written."""
+    """Scheme and host in lower case, addresses in their canonical form, the rest as written."""
 
     scheme: str
     host: str  # without brackets
@@ -33,14 +34,16 @@ class Url:
     @property
     def origin(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}" + ("" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}")
+        return f"{self.scheme}://{host}" + (
+            "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
+        )
 
     def __str__(self) -> str:
         return f"{self.origin}{self.rest}"
 
     @property
     def shown(self) -> str:
-        """Without the query, where secrets like to live."""
+        """Without the query, which often contains secrets."""
         return f"{self.origin}{self.rest.partition('?')[0]}"
 
 
@@ -57,15 +60,23 @@ def parse(text: object, field: str) -> Url:
         raise InvalidInput(field, "has a character in path or query that must be percent-encoded")
     host, port = _authority(authority, field)
     path, _, query = rest.partition("?")
-    rest = rest if query else path  # an empty query is none: clients leave its mark out
-    return Url(scheme.lower(), host, port or DEFAULT_PORTS[scheme.lower()], rest if rest.startswith("/") else f"/{rest}")
+    rest = rest if query else path  # an empty query counts as none, as in other clients
+    return Url(
+        scheme.lower(),
+        host,
+        port or DEFAULT_PORTS[scheme.lower()],
+        rest if rest.startswith("/") else f"/{rest}",
+    )
 
 
 def _check_characters(text: str, field: str) -> None:
-    if not 1 <= len(text) <= LONGEST_URL:
-        raise InvalidInput(field, f"must be 1 to {LONGEST_URL:,} characters long")
+    if not 1 <= len(text) <= MAX_URL:
+        raise InvalidInput(field, f"must be 1 to {MAX_URL:,} characters long")
     if not all("!" <= letter <= "~" for letter in text):
-        raise InvalidInput(field, "must be printable ASCII without spaces: percent-encode the path, write other names as xn--...")
+        raise InvalidInput(
+            field,
+            "must be printable ASCII without spaces: percent-encode the path, write other names as xn--...",
+        )
     if "\\" in text:
         raise InvalidInput(field, "must not contain a backslash")
     if "#" in text:
@@ -76,7 +87,9 @@ def _authority(text: str, field: str) -> tuple[str, int | None]:
     if "@" in text:
         raise InvalidInput(field, "must not hold a user name or password: use a secret header")
     if "%" in text:
-        raise InvalidInput(field, "must not have a percent sign in its host: write the host plainly, without a zone id")
+        raise InvalidInput(
+            field, "must not have a percent sign in its host: write the host plainly, without a zone id"
+        )
     host, port = _split(text, field)
     if port is None:
         return host, None
@@ -99,7 +112,7 @@ def _ipv6(text: str, field: str) -> str:
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise InvalidInput(field, "has something in brackets that is no IPv6 address") from None
+        raise InvalidInput(field, "has something in brackets that is not an IPv6 address") from None
     if address.ipv4_mapped is not None:
         raise InvalidInput(field, "hides an IPv4 address in IPv6: write the IPv4 address itself")
     return str(address)
@@ -107,8 +120,14 @@ def _ipv6(text: str, field: str) -> str:
 
 def _host(host: str, field: str) -> str:
     labels = host.split(".")
-    if not host or len(host) > LONGEST_HOST or any(len(label) > LONGEST_LABEL or not _LABEL.fullmatch(label) for label in labels):
-        raise InvalidInput(field, "must have a host name: letters, digits and hyphens between single dots, no dot at the end")
+    if (
+        not host
+        or len(host) > MAX_HOST
+        or any(len(label) > MAX_LABEL or not _LABEL.fullmatch(label) for label in labels)
+    ):
+        raise InvalidInput(
+            field, "must have a host name: letters, digits and hyphens between single dots, no dot at the end"
+        )
     if not _NUMBER.fullmatch(labels[-1]):
         return host
     try:

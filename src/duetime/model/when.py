@@ -1,35 +1,43 @@
-"""When a schedule fires: `Cron`, `Every`, `At`, `RRule`. Values, checked when made; `next` is a pure function of `after`.
+"""When a schedule fires: `Cron`, `Every`, `At`, `RRule`. Values, checked when made; `next` is a pure function
+of `after`.
 
-Clock changes, for cron: an expression whose minute and hour both do not begin with `*` has *fixed times*. One that falls in a
-gap fires once, at the first instant after it, and several that fall in one gap coincide there: one fire. One that falls in a fold
-fires once, the first time. Every other expression follows *real time*: it fires at each instant whose local time matches, so it
-skips what the gap leaves out and repeats what the fold repeats. `0 */2 * * *` is of this second kind (its hour begins with
-`*`): where clocks go from 02:00 to 03:00 it fires at 00:00 and 04:00, and where 02:00 to 03:00 comes twice it fires at both 02:00s.
-Seconds do not matter for the distinction. Rules (`RRule`) of daily or longer frequency have fixed times, shorter ones follow real time.
+Clock changes, for cron: an expression has *fixed times* if neither its minute nor its hour begins with `*`. A
+fixed time in a gap fires once, at the first instant after the gap; several in one gap are one fire. A fixed
+time in a fold fires once, the first time. Every other expression follows *real time*: it fires at each
+instant whose local time matches. So it skips times in a gap and repeats times in a fold. `0 */2 * * *`
+follows real time, because its hour begins with `*`. Where clocks go from 02:00 to 03:00, it fires at 00:00
+and 04:00. Where the hour from 02:00 to 03:00 comes twice, it fires at both 02:00s. Seconds make no
+difference. An `RRule` of daily or longer frequency has fixed times; one of a shorter frequency follows real
+time.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from duetime.errors import InvalidInput, InvalidWhen
-from duetime.model import cron, cron_search, duration, instant, rrule, rule_words, words, zone
+from duetime.model import cron, cron_search, duration, instant, rrule, zone
 from duetime.model.instant import EPOCH, LATEST, SECOND, Micros
+from duetime.model.zone import LocalTimes, Search, Zone
 
-SHORTEST_INTERVAL = 100_000
-"""A tenth of a second: below it planning a fire costs more than the fire, and no worker starts work that evenly."""
-MOST_PREVIEWED = 10_000
+MIN_INTERVAL = 100_000
+"""A tenth of a second. Below it, planning a fire costs more than the fire, and no worker starts jobs that
+evenly."""
+MAX_PREVIEWED = 10_000
 _KINDS = {"cron": {"tz", "key"}, "every": {"anchor"}, "at": set[str](), "rrule": {"tz"}}
-_KNOWN = 'write one of {"cron": ..., "tz": ...}, {"every": "5m"}, {"at": "2030-01-01T09:00:00Z"}, {"rrule": ..., "tz": ...}'
+_KNOWN = (
+    'write one of {"cron": ..., "tz": ...}, {"every": "5m"}, {"at": "2030-01-01T09:00:00Z"}, '
+    '{"rrule": ..., "tz": ...}'
+)
 
 
 class _Fires(ABC):
-    """What every kind of `When` can do; each supplies `next_us`."""
+    """The common methods of every `When`; each kind defines `next_us`."""
 
     __slots__ = ()
 
@@ -37,25 +45,31 @@ class _Fires(ABC):
     def next_us(self, after: Micros) -> Micros | None:
         """The first fire later than `after`, in microseconds; None when there is none."""
 
+    def between_us(self, start: Micros, end: Micros) -> Iterator[Micros]:
+        """Every fire in `start <= instant < end`, in microseconds."""
+        moment = self.next_us(start - 1)
+        while moment is not None and moment < end:
+            yield moment
+            moment = self.next_us(moment)
+
     def next(self, after: datetime) -> datetime | None:
         """The first fire strictly after `after`, aware UTC; None when there is none."""
         found = self.next_us(_read_after(after))
         return None if found is None else instant.to_datetime(found)
 
     def preview(self, n: int, after: datetime) -> list[datetime]:
-        """The first `n` fires strictly after `after`; fewer when there are no more."""
-        if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MOST_PREVIEWED:
-            raise InvalidInput("n", f"{n!r} fires cannot be previewed: ask for 1 to {MOST_PREVIEWED}")
-        fires: list[datetime] = []
-        found: Micros | None = _read_after(after)
-        while len(fires) < n and found is not None and (found := self.next_us(found)) is not None:
-            fires.append(instant.to_datetime(found))
-        return fires
+        """The first `n` fires strictly after `after`; fewer if there are no more."""
+        if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MAX_PREVIEWED:
+            raise InvalidInput("n", f"{n!r} fires cannot be previewed: ask for 1 to {MAX_PREVIEWED}")
+        return [
+            instant.to_datetime(fire) for fire in islice(self.between_us(_read_after(after) + 1, LATEST), n)
+        ]
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Cron(_Fires):
-    """A cron expression in a time zone. `key` places `H`; a schedule fills in its own name where none is given."""
+    """A cron expression in a time zone. `key` decides where `H` falls; the default is the name of the
+    schedule."""
 
     expr: str
     tz: str
@@ -77,7 +91,7 @@ class Cron(_Fires):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Every(_Fires):
-    """Fires at anchor + k * interval, before the anchor too: no drift, no memory. The anchor is the Unix epoch unless given."""
+    """Fires at anchor + k * interval, also before the anchor. The default anchor is the Unix epoch."""
 
     interval: timedelta
     anchor: datetime
@@ -118,7 +132,8 @@ class At(_Fires):
 
 @dataclass(frozen=True, slots=True, init=False)
 class RRule(_Fires):
-    """An RFC 5545 recurrence rule in a time zone, with an optional DTSTART line before it; DTSTART is the epoch unless given."""
+    """An RFC 5545 recurrence rule in a time zone, with an optional DTSTART line before it. The default
+    DTSTART is the epoch."""
 
     text: str
     tz: str
@@ -137,7 +152,8 @@ class RRule(_Fires):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable(_Fires):
-    """A stored definition this machine cannot read, such as one in a zone its tz database no longer has. It can be shown and replaced."""
+    """A stored definition this machine cannot read, for example in a zone that its tz database does not
+    have."""
 
     members: tuple[tuple[str, str], ...]
     problem: str
@@ -150,7 +166,7 @@ When = Cron | Every | At | RRule | Unreadable
 
 
 def to_json(when: When) -> dict[str, str]:
-    """The form the HTTP API speaks and the stores keep; `from_json` reads it back as an equal value."""
+    """The form in the HTTP API and in the stores. `from_json` reads it back as an equal value."""
     match when:
         case Cron():
             return {"cron": when.expr, "tz": when.tz} | ({"key": when.key} if when.key else {})
@@ -166,7 +182,7 @@ def to_json(when: When) -> dict[str, str]:
 
 
 def from_json(value: Any, field: str = "when") -> When:
-    """Reads the API form; every refusal names the member that is wrong, as in `when.tz`."""
+    """Reads the form of the API. Every error names the wrong member, for example `when.tz`."""
     if not isinstance(value, dict):
         raise InvalidWhen(field, f"{value!r} is not an object: {_KNOWN}")
     kinds = [kind for kind in _KINDS if kind in value]
@@ -174,7 +190,7 @@ def from_json(value: Any, field: str = "when") -> When:
         raise InvalidWhen(field, f"has {' and '.join(kinds) or 'none of cron, every, at, rrule'}: {_KNOWN}")
     for name, member in value.items():
         if name != kinds[0] and name not in _KINDS[kinds[0]]:
-            raise InvalidWhen(f"{field}.{name}", f"is not known beside {kinds[0]!r}: {_KNOWN}")
+            raise InvalidWhen(f"{field}.{name}", f"cannot be combined with {kinds[0]!r}: {_KNOWN}")
         if not isinstance(member, str):
             raise InvalidWhen(f"{field}.{name}", f"{member!r} is not text: {_KNOWN}")
     try:
@@ -185,46 +201,53 @@ def from_json(value: Any, field: str = "when") -> When:
 
 
 def restore(value: dict[str, str]) -> When:
-    """Reads what `to_json` wrote, perhaps on another machine: one definition that cannot be read must not hide all others."""
+    """Reads what `to_json` wrote, perhaps on another machine. One unreadable definition must not hide all
+    others."""
     try:
         return from_json(value)
     except InvalidWhen as problem:
         return Unreadable(tuple(value.items()), str(problem))
 
 
-@lru_cache(maxsize=4096)  # listings show the same ones again and again
-def describe(when: When) -> str:
-    """A line of plain English: "every 5 minutes", "at 02:30, Monday to Friday, Europe/Berlin time". Two that read the same fire at the
-    same instants."""
-    match when:
-        case Cron():
-            every = _every_part(when.expr)
-            return words.of_cron(when.expr, when.tz, when.key) if every is None else describe(Every(every))
-        case Every():
-            return words.of_interval(when.interval, when.anchor)
-        case At():
-            return f"once, at {words.of_instant(when.moment)}"
-        case RRule():
-            return rule_words.of_rule(rrule.compiled(when.text, when.tz))
-        case Unreadable():
-            return f"cannot be read here: {when.problem}"
-
-
 def seeded(when: When, key: str) -> When:
-    """The same `when`, with `H` placed by `key` if it uses `H` and was given no key of its own."""
+    """The same `when`. If it uses `H` without a key of its own, this key decides where `H` falls."""
     if isinstance(when, Cron) and not when.key and uses_hash(when):
         return replace(when, key=key)
     return when
 
 
 def uses_hash(when: When) -> bool:
-    """Whether `H` places some of its times, so that they depend on its key."""
+    """Whether it uses `H`, so that its times depend on its key."""
     return isinstance(when, Cron) and not when.expr.startswith("@") and cron.parse(when.expr).hashed
 
 
 def is_interval(when: Cron) -> bool:
-    """Whether it is one of "@every 10s", which has no local times."""
-    return _every_part(when.expr) is not None
+    """Whether it is an expression like "@every 10s", which has no local times."""
+    return interval_part(when.expr) is not None
+
+
+class WallClock(NamedTuple):
+    """The local times of a `when`: what a wall clock in its zone shows when it fires."""
+
+    zone: Zone
+    search: Search
+    fixed: bool  # has fixed times, as opposed to following real time
+    sparse: bool  # so few times that users notice if a clock change removes or repeats one
+    until: Micros | None
+
+
+def wall_clock(when: When) -> WallClock | None:
+    """None if it has no local times, like an interval."""
+    match when:
+        case Cron() if not is_interval(when):
+            search = cron_search.compiled(when.expr, when.key)
+            fixed = search.pattern.fixed_time
+            return WallClock(zone.load(when.tz), search, fixed, fixed or len(search.pattern.hours) < 24, None)
+        case RRule():
+            rule = rrule.compiled(when.text, when.tz)
+            return WallClock(rule.zone, rule.search, rule.fixed, rule.fixed, rule.until)
+        case _:
+            return None
 
 
 def _build(kind: str, value: dict[str, str]) -> When:
@@ -240,15 +263,15 @@ def _build(kind: str, value: dict[str, str]) -> When:
 
 def _cron_plan(expression: str, tz: str, key: str) -> Callable[[Micros], Micros | None]:
     place = zone.load(tz)
-    every = _every_part(expression)
+    every = interval_part(expression)
     if every is not None:
         return Every(timedelta(microseconds=_read_interval(every, "cron"))).next_us
     search = cron_search.compiled(expression, key)
-    return zone.LocalTimes(place, search, search.pattern.fixed_time).next_us
+    return LocalTimes(place, search, search.pattern.fixed_time).next_us
 
 
-def _every_part(expression: str) -> str | None:
-    """The interval of "@every 10s"; None for all other expressions."""
+def interval_part(expression: str) -> str | None:
+    """The interval in "@every 10s"; None for all other expressions."""
     if not isinstance(expression, str) or not expression.lower().startswith("@every"):
         return None
     return expression[len("@every") :].strip()
@@ -259,7 +282,7 @@ def _read_interval(interval: duration.Duration, field: str) -> Micros:
         micros = duration.parse(interval, field)
     except InvalidInput as problem:
         raise InvalidWhen(field, problem.reason) from problem
-    if micros < SHORTEST_INTERVAL:
+    if micros < MIN_INTERVAL:
         raise InvalidWhen(field, f"{interval!s} is too short: the shortest interval is 100ms")
     return micros
 
@@ -272,9 +295,12 @@ def _read_instant(moment: datetime, field: str) -> Micros:
 
 
 def _read_after(after: datetime) -> Micros:
-    """Unlike a fire, `after` may lie anywhere in the calendar; its first two days count as their end."""
+    """Unlike a fire, `after` may be anywhere in the calendar. The first two days of the calendar count as
+    their end."""
     if not isinstance(after, datetime) or after.utcoffset() is None:
-        raise InvalidInput("after", f"{after!r} has no time zone: give an aware datetime such as datetime.now(UTC)")
+        raise InvalidInput(
+            "after", f"{after!r} has no time zone: give an aware datetime such as datetime.now(UTC)"
+        )
     return max(instant.to_micros(after), zone.FIRST * SECOND)
 
 
@@ -282,7 +308,9 @@ def _parse_iso(text: str, field: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError as problem:
-        raise InvalidWhen(field, f"{text!r} is not an ISO 8601 instant: write it like 2030-01-01T09:00:00Z") from problem
+        raise InvalidWhen(
+            field, f"{text!r} is not an ISO 8601 instant: write it like 2030-01-01T09:00:00Z"
+        ) from problem
 
 
 def _iso(moment: datetime) -> str:

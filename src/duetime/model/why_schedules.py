@@ -1,41 +1,46 @@
-"""Why a schedule fires when it does, or does not: one sentence, from facts that were read of the store."""
+"""Why a schedule fires, or does not fire: one sentence, from facts that were read from the store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from duetime.model.clock_notes import wall_of
+from duetime.model.describe.text import counted
+from duetime.model.describe.when import describe
 from duetime.model.instant import Micros
 from duetime.model.preview import local_clock
 from duetime.model.schedule import Change, Schedule, ScheduleVersion
-from duetime.model.standing import standing
-from duetime.model.when import Unreadable, When, describe
-from duetime.model.why import A_MOMENT, Fleet, Why, at, counted
+from duetime.model.schedule_status import schedule_status
+from duetime.model.when import Unreadable, When, wall_clock
+from duetime.model.why import JUST_NOW, FleetStatus, Why, at
 
 
-def explain_schedule(schedule: Schedule, fleet: Fleet, versions: Sequence[ScheduleVersion]) -> Why:
+def explain_schedule(schedule: Schedule, fleet: FleetStatus, versions: Sequence[ScheduleVersion]) -> Why:
     """`versions` are the latest changes, newest first."""
     if isinstance(schedule.draft.when, Unreadable):
         return Why("unreadable", f"cannot fire: {schedule.draft.when.problem}", None, "replace its `when`")
-    now, show = fleet.now, _clock(schedule.draft.when, fleet.now)
+    now, show = fleet.now, _local_text(schedule.draft.when, fleet.now)
     if schedule.paused:
         return _paused(schedule, show, versions)
-    stands = standing(schedule, now)
+    stands = schedule_status(schedule, now)
     if stands.next_fire_time is None:
         return _over(schedule, now, show)
     if not fleet.living("planner"):
         why = f"would fire at {show(stands.next_fire_time)}, but no planner is alive"
         return Why("no_planner", why, None, "start a planner")
-    if stands.next_fire_time < now - A_MOMENT:
+    if stands.next_fire_time < now - JUST_NOW:
         why = f"is late: its fire of {show(stands.next_fire_time)} is not planned yet"
-        return Why("planner_late", why, stands.next_fire_time, "look at the logs of the planners if this lasts")
-    return Why("fires", f"fires next at {show(stands.next_fire_time)}: {describe(schedule.draft.when)}", stands.last_fire_time)
+        return Why("planner_late", why, stands.next_fire_time, "check the planners' logs if this continues")
+    return Why(
+        "fires",
+        f"fires next at {show(stands.next_fire_time)}: {describe(schedule.draft.when)}",
+        stands.last_fire_time,
+    )
 
 
-def _clock(when: When, now: Micros) -> Callable[[Micros], str]:
-    """Instants on the clocks of the schedule's own time zone."""
-    wall = wall_of(when)
+def _local_text(when: When, now: Micros) -> Callable[[Micros], str]:
+    """Shows instants in the schedule's own time zone."""
+    wall = wall_clock(when)
     return partial(at, now=now, local=local_clock(when), zone="UTC" if wall is None else wall.zone.name)
 
 
@@ -44,17 +49,25 @@ def _paused(schedule: Schedule, show: Callable[[Micros], str], versions: Sequenc
     since = schedule.updated_at if change is None else change.at
     by = "" if change is None or change.author is None else f" by {change.author}"
     note = f" ({schedule.pause_note})" if schedule.pause_note else ""
-    return Why("paused", f"does not fire: it is paused since {show(since)}{by}{note}", since, "resume it")
+    return Why(
+        "paused", f"does not fire: it has been paused since {show(since)}{by}{note}", since, "resume it"
+    )
 
 
 def _over(schedule: Schedule, now: Micros, show: Callable[[Micros], str]) -> Why:
     draft, last = schedule.draft, schedule.last_fire_time
     ending = "" if last is None else f"; its last fire was at {show(last)}"
     if draft.max_runs is not None and schedule.runs >= draft.max_runs:
-        why = f"does not fire any more: it has fired {counted(schedule.runs, 'time')}, and max_runs is {draft.max_runs}{ending}"
+        fired = f"it has fired {counted(schedule.runs, 'time')}, and max_runs is {draft.max_runs}"
+        why = f"does not fire any more: {fired}{ending}"
         return Why("runs_spent", why, last, "raise max_runs, or remove it")
     if draft.end_at is not None and (draft.end_at <= now or draft.when.next_us(now) is not None):
         ends = "ended" if draft.end_at <= now else "ends"
         why = f"does not fire any more: it {ends} at {show(draft.end_at)}{ending}"
         return Why("ended", why, draft.end_at, "move end_at, or remove it")
-    return Why("over", f'does not fire any more: no instant is left of "{describe(draft.when)}"{ending}', last, "give it another `when`")
+    return Why(
+        "over",
+        f'does not fire any more: "{describe(draft.when)}" has no more instants{ending}',
+        last,
+        "give it another `when`",
+    )

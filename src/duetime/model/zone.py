@@ -1,7 +1,8 @@
-"""IANA time zones as stretches of constant offset, and the two ways a local time becomes an instant.
+"""IANA time zones as periods of constant offset, and the two ways in which a local time becomes an instant.
 
-*Fixed* times happen when the local clock first reaches or passes them: in a gap that is the first instant after it, in a
-fold the first pass. *Real* times happen at every instant whose local time matches: none in a gap, both in a fold.
+A *fixed* time happens when the local clock first reaches or passes it: in a gap at the first instant after
+the gap, in a fold on the first pass. A *real* time happens at every instant whose local time matches: never
+in a gap, twice in a fold.
 """
 
 from __future__ import annotations
@@ -17,27 +18,32 @@ from duetime.errors import UnknownZone
 
 DAY = 86_400
 FIRST = -62_135_424_000  # 0001-01-03: no offset can push a local time out of the calendar
-LAST = 253_370_764_800  # 9999-01-01: the instant no fire reaches
+LAST = 253_370_764_800  # 9999-01-01: every fire is before it
 FOREVER = 1 << 60
 
 Search = Callable[[int], int | None]
-"""The first matching local second at or after the given one; local seconds count from 1970-01-01T00:00:00 on the wall."""
+"""The first matching local second at or after the given one. Local seconds count from 1970-01-01T00:00:00
+local time."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CHUNK_BITS = 25
-# In the whole tz database no two changes of offset are closer than four days, so a probe every two days misses none.
+# In the whole tz database, no two changes of offset are closer than four days, so a probe every two days
+# finds all.
 _PROBE = 2 * DAY
-# The widest change of offset is a day (the date line moved); nothing older can have carried the local clock further.
+# The largest change of offset is a day (the date line moved), so no older change can have taken the local
+# clock further.
 _REACH = 4 * DAY
-# The calendar repeats the rarest day (29 February on a given weekday) within forty years; past a hundred nothing comes.
+# The rarest day (29 February on a given weekday) comes again within forty years, so after a hundred years
+# there is no match.
 _HORIZON = 100 * 366 * DAY
-LONGEST_NAME = 64
+MAX_NAME = 64
 SIMILAR = 0.8
 _NOT_ZONES = ("posix/", "right/", "localtime", "posixrules")
 
 
 class Period(NamedTuple):
-    """A stretch `start <= instant < end` of one offset; `high` is the furthest the local clock had come before `start`."""
+    """A period `start <= instant < end` of one offset. `high` is the latest local time that was reached
+    before `start`."""
 
     start: int
     end: int
@@ -46,7 +52,8 @@ class Period(NamedTuple):
 
 
 class ClockChange(NamedTuple):
-    """At `at` the offset, so far `before`, changes by `shift` seconds: forward leaves a gap, back makes local times come twice."""
+    """At `at` the offset `before` changes by `shift` seconds. A change forward makes a gap; a change back
+    repeats local times."""
 
     at: int
     shift: int
@@ -54,7 +61,7 @@ class ClockChange(NamedTuple):
 
 
 class Zone:
-    """One time zone; periods are read from zoneinfo when first needed, about a year at a time, and kept."""
+    """One time zone. Its periods are read from zoneinfo when needed, about a year at a time, and cached."""
 
     __slots__ = ("_chunks", "_info", "_latest", "name")
 
@@ -91,13 +98,13 @@ class Zone:
         period = self.period_at(after)
         _, end, offset, high = period
         local = after + offset
-        # In the second pass of a fold the clock has already been further: what lies below that mark has fired.
+        # On the second pass of a fold, all times up to `high` have already fired.
         found = search((local if local > high else high) + 1)
         if found is None:
             return None
         if found < end + offset:
             return found - offset
-        return self._reached(found)
+        return self.reached(found)
 
     def next_real(self, search: Search, after: int) -> int | None:
         """The first instant later than `after` whose local time matches."""
@@ -117,7 +124,8 @@ class Zone:
             start = end
         return None
 
-    def _reached(self, local: int) -> int:
+    def reached(self, local: int) -> int:
+        """The first instant at which the local clock reaches or passes this local second."""
         period = self.period_at(local - _REACH)
         while period.end + period.offset <= local:
             period = self.period_at(period.end)
@@ -128,7 +136,14 @@ class Zone:
         high, periods = -FOREVER, []
         for since, until, offset in self._stretches(start - _REACH, end):
             if until > start:
-                periods.append(Period(max(since, start), until, offset, max(high, start - 1 + offset) if since < start else high))
+                periods.append(
+                    Period(
+                        max(since, start),
+                        until,
+                        offset,
+                        max(high, start - 1 + offset) if since < start else high,
+                    )
+                )
             high = max(high, until - 1 + offset)
         self._chunks[index] = tuple(periods)
         return self._chunks[index]
@@ -157,8 +172,16 @@ class Zone:
         return offset // timedelta(seconds=1)
 
 
+def matches(search: Search, start: int, end: int) -> Iterator[int]:
+    """Every matching local second in `start <= second < end`."""
+    moment = search(start)
+    while moment is not None and moment < end:
+        yield moment
+        moment = search(moment + 1)
+
+
 class LocalTimes:
-    """Matching local times of one zone, counted in microseconds of real time."""
+    """Matching local times of one zone, as instants in microseconds."""
 
     __slots__ = ("_fixed", "_search", "_utc", "_zone")
 
@@ -166,7 +189,7 @@ class LocalTimes:
         self._zone, self._search, self._fixed, self._utc = zone, search, fixed, zone.name == "UTC"
 
     def next_us(self, after: int) -> int | None:
-        """The first match later than `after`; None past the end of the calendar."""
+        """The first match later than `after`; None after the end of the calendar."""
         second = after // 1_000_000
         if not FIRST <= second < LAST:
             if second >= LAST:
@@ -175,19 +198,28 @@ class LocalTimes:
         if self._utc:
             found = self._search(second + 1)
         else:
-            found = self._zone.next_fixed(self._search, second) if self._fixed else self._zone.next_real(self._search, second)
+            found = (
+                self._zone.next_fixed(self._search, second)
+                if self._fixed
+                else self._zone.next_real(self._search, second)
+            )
         return found * 1_000_000 if found is not None and found < LAST else None
 
 
 def load(name: str) -> Zone:
     """The zone of that IANA name, for example "Europe/Berlin"."""
-    if not isinstance(name, str) or not 0 < len(name) <= 64 or not name.isascii() or name.startswith(_NOT_ZONES):
+    if (
+        not isinstance(name, str)
+        or not 0 < len(name) <= 64
+        or not name.isascii()
+        or name.startswith(_NOT_ZONES)
+    ):
         raise _unknown(name)
     return _load(name)
 
 
 def forget() -> None:
-    """Reads every zone anew when next asked for: call it after the tz database was replaced."""
+    """Forget all zones that were read. Call it after the tz database was replaced."""
     ZoneInfo.clear_cache()
     _load.cache_clear()
     _names.cache_clear()
@@ -205,14 +237,18 @@ def _load(name: str) -> Zone:
 
 def _unknown(name: object) -> UnknownZone:
     nearest = _nearest(name) if isinstance(name, str) else None
-    remedy = "give an IANA name such as 'UTC' or 'Europe/Berlin'" if nearest is None else f"did you mean {nearest!r}?"
-    return UnknownZone("tz", f"no time zone is called {name!r}: {remedy}")
+    remedy = (
+        "give an IANA name such as 'UTC' or 'Europe/Berlin'"
+        if nearest is None
+        else f"did you mean {nearest!r}?"
+    )
+    return UnknownZone("tz", f"there is no time zone {name!r}: {remedy}")
 
 
 def _nearest(name: str) -> str | None:
-    """What the name may have been meant for: other capitals, the city alone, a letter too few. Never one offset for another: EST is not
-    like CEST, and the sign of Etc/GMT+2 is not what people think."""
-    if len(name) > LONGEST_NAME:
+    """The zone that the user may have meant: other capitals, only the city, a missing letter. Never suggests
+    another offset: EST is not CEST, and the sign of Etc/GMT+2 is not what people expect."""
+    if len(name) > MAX_NAME:
         return None
     wanted = name.strip().lower().replace(" ", "_")
     whole = _names()
@@ -226,5 +262,5 @@ def _nearest(name: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _names() -> dict[str, str]:
-    """Those there are, by what they look like without capitals; finding them means to walk through the whole tz database."""
+    """All zone names by their lower-case form. Slow: it reads the whole tz database."""
     return {zone.lower(): zone for zone in sorted(available_timezones())}

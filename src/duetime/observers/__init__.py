@@ -1,1 +1,1 @@
-"""Those who are told what happens: logs now, metrics and traces beside them."""
+"""Observers of events: log records, metrics, per-minute roll-ups and the event log."""

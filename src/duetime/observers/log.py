@@ -1,4 +1,4 @@
-"""Events as log records of the logger "duetime", quiet when all is well."""
+"""Events as records of the logger "duetime". A healthy node logs little."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from duetime.model.events import (
     SettlementsRefused,
     TurnFailed,
 )
-from duetime.model.instant import Micros
 from duetime.model.job import Claimed, State
 from duetime.model.settle import Settlement
 
 _logger = logging.getLogger("duetime")
-# Looked up once: asked of every attempt.
+# Looked up once: every attempt compares with these.
 _SUCCEEDED, _HANDED_OVER = Ending.SUCCEEDED, Ending.HANDED_OVER
-BLOCKED = "%s has blocked this node for %s: nothing else runs; use `await`, or a plain function, which runs in a thread. It is at\n%s"
+BLOCKED = (
+    "%s has blocked this node for %s: use `await`, or a plain function, which runs in a thread. Stack:\n%s"
+)
 
 
 def log_event(event: Event) -> None:
     match event:
         case JobsSubmitted() | JobsClaimed():
-            pass  # the most frequent of all, and nothing to say about
+            pass  # the most frequent events, and not worth a record
         case AttemptsSettled(settlements, jobs):
             for settlement, job in zip(settlements, jobs, strict=True):
                 if settlement.ending is not _SUCCEEDED and settlement.ending is not _HANDED_OVER:
@@ -52,39 +53,66 @@ def log_event(event: Event) -> None:
 def _log_trouble(event: Event) -> None:
     match event:
         case TurnFailed(part, problem, wait, expected=True):
-            _logger.warning("%s: %s; next try in %s", part, problem, _rounded(wait))
+            _logger.warning("%s: %s; next try in %s", part, problem, duration.show_millis(wait))
         case TurnFailed(part, problem, wait):
-            _logger.error("%s: unexpected %s; next try in %s", part, type(problem).__name__, _rounded(wait), exc_info=problem)
+            _logger.error(
+                "%s: unexpected %s; next try in %s",
+                part,
+                type(problem).__name__,
+                duration.show_millis(wait),
+                exc_info=problem,
+            )
         case NodeFenced(node, reason):
-            _logger.error("node %d must stop: %s; it joins again under a new id", node, reason, extra={"node": node})
+            _logger.error(
+                "node %d must stop: %s; it joins again under a new id", node, reason, extra={"node": node}
+            )
         case NodesBuried(nodes):
-            _logger.warning("declared dead: node %s", ", ".join(map(str, nodes)))
+            _logger.warning("node %s is dead: its lease has expired", ", ".join(map(str, nodes)))
         case JobsRecovered(count) if count:
             _logger.warning("gave back %d jobs of dead nodes", count)
         case SettlementsRefused(job_ids):
-            _logger.warning("refused: %d results came too late and do not count: %s", len(job_ids), ", ".join(map(str, job_ids[:5])))
+            _logger.warning(
+                "%d results came too late and do not count: %s",
+                len(job_ids),
+                ", ".join(map(str, job_ids[:5])),
+            )
         case LoopBlocked(silent, target, job_id, stack):
-            what = "the event loop" if target is None else f"task {target!r} (job {job_id})"
+            what = "a callback" if target is None else f"task {target!r} (job {job_id})"
             _logger.error(
-                BLOCKED, what, _rounded(silent), stack, extra={"target": target, "job_id": None if job_id is None else str(job_id)}
+                BLOCKED,
+                what,
+                duration.show_millis(silent),
+                stack,
+                extra={"target": target, "job_id": None if job_id is None else str(job_id)},
             )
         case _:
             pass
 
 
-def _rounded(wait: Micros) -> str:
-    return duration.show(wait // 1_000 * 1_000)
-
-
 def _log_bad_end(settlement: Settlement, job: Claimed) -> None:
     reason = (settlement.error or "").strip().rpartition("\n")[2]
-    about = {"job_id": str(job.id), "target": job.target, "attempt": settlement.attempt, "schedule": job.schedule}
+    about = {
+        "job_id": str(job.id),
+        "target": job.target,
+        "attempt": settlement.attempt,
+        "schedule": job.schedule,
+    }
     match settlement.state:
         case State.DEAD:
-            _logger.error("job %s is a dead letter after attempt %d: %s", settlement.id, settlement.attempt, reason, extra=about)
+            _logger.error(
+                "job %s is a dead letter after attempt %d: %s",
+                settlement.id,
+                settlement.attempt,
+                reason,
+                extra=about,
+            )
         case State.PENDING if settlement.ending in (Ending.FAILED, Ending.TIMED_OUT):
-            wait = _rounded(max(0, settlement.due_at - settlement.finished_at))
+            wait = duration.show_millis(settlement.due_at - settlement.finished_at)
             said = "job %s: attempt %d %s, again in %s: %s"
-            _logger.warning(said, settlement.id, settlement.attempt, settlement.ending, wait, reason, extra=about)
+            _logger.warning(
+                said, settlement.id, settlement.attempt, settlement.ending, wait, reason, extra=about
+            )
         case _:
-            _logger.info("job %s: attempt %d %s", settlement.id, settlement.attempt, settlement.ending, extra=about)
+            _logger.info(
+                "job %s: attempt %d %s", settlement.id, settlement.attempt, settlement.ending, extra=about
+            )

@@ -1,6 +1,7 @@
-"""Every metric, declared once: its name, type, meaning and labels; and the two text forms in which they are scraped.
+"""Every metric, declared once: its name, type, meaning and labels; and the two text formats in which they are
+scraped.
 
-Own code instead of a client library: this process counts already, and a page of text is all that is missing.
+There is no client library: the counters exist already, and only the page of text is missing.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class Metric(NamedTuple):
-    name: str  # of a counter: without "_total"
+    name: str  # without the "_total" of a counter
     kind: Literal["counter", "gauge", "histogram"]
     help: str
     labels: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
-        """As it is queried."""
+        """The name to query."""
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
 
@@ -33,50 +34,97 @@ METRICS = {
         Metric("duetime_build_info", "gauge", "Version of this process; always 1.", ("version", "python")),
         # of the whole fleet, read from the store
         Metric("duetime_store_up", "gauge", "Whether the store answered when it was last asked."),
-        Metric("duetime_jobs", "gauge", "Live jobs of the fleet; those that are due are pending, too.", ("queue", "state")),
+        Metric(
+            "duetime_jobs",
+            "gauge",
+            "Live jobs of the fleet; due jobs also count as pending.",
+            ("queue", "state"),
+        ),
         Metric("duetime_nodes", "gauge", "Nodes of the fleet.", ("state",)),
-        Metric("duetime_leases", "gauge", "Leases of the fleet, by whether anybody holds them.", ("state",)),
+        Metric("duetime_leases", "gauge", "Leases of the fleet, held or free.", ("state",)),
         # of this process
-        Metric("duetime_jobs_submitted", "counter", "Jobs stored by this process, fires of schedules left out.", ("queue",)),
-        Metric("duetime_jobs_claimed", "counter", "Attempts begun by this process.", ("queue",)),
-        Metric("duetime_attempts", "counter", "Attempts settled by this process, by how they ended.", ("queue", "ending")),
-        Metric("duetime_jobs_finished", "counter", "Jobs brought to a final state by this process.", ("queue", "state")),
-        Metric("duetime_jobs_retried", "counter", "Attempts that failed and are followed by another.", ("queue",)),
-        Metric("duetime_job_lateness_seconds", "histogram", "From the instant an attempt was due to its start.", ("queue",)),
-        Metric("duetime_job_duration_seconds", "histogram", "From the start of an attempt to its end.", ("queue",)),
+        Metric(
+            "duetime_jobs_submitted",
+            "counter",
+            "Jobs stored by this process, without fires of schedules.",
+            ("queue",),
+        ),
+        Metric("duetime_jobs_claimed", "counter", "Attempts started by this process.", ("queue",)),
+        Metric(
+            "duetime_attempts",
+            "counter",
+            "Attempts settled by this process, by how they ended.",
+            ("queue", "ending"),
+        ),
+        Metric(
+            "duetime_jobs_finished",
+            "counter",
+            "Jobs brought to a final state by this process.",
+            ("queue", "state"),
+        ),
+        Metric(
+            "duetime_jobs_retried", "counter", "Failed attempts that are followed by another.", ("queue",)
+        ),
+        Metric(
+            "duetime_job_lateness_seconds",
+            "histogram",
+            "Time from the due time of an attempt to its start.",
+            ("queue",),
+        ),
+        Metric(
+            "duetime_job_duration_seconds",
+            "histogram",
+            "Time from the start of an attempt to its end.",
+            ("queue",),
+        ),
         Metric("duetime_fires_planned", "counter", "Fires of schedules that became jobs."),
-        Metric("duetime_fires_skipped", "counter", "Fires of schedules that were missed and recorded as skipped."),
+        Metric(
+            "duetime_fires_skipped", "counter", "Fires of schedules that were missed and recorded as skipped."
+        ),
         Metric("duetime_claim_seconds", "histogram", "How long the store took to claim jobs."),
         Metric("duetime_settle_seconds", "histogram", "How long the store took to write outcomes."),
         Metric("duetime_settlements_refused", "counter", "Results that came too late to count."),
         Metric("duetime_jobs_recovered", "counter", "Jobs of dead nodes that this process gave back."),
-        Metric("duetime_turns_failed", "counter", "Turns of a loop that failed and were repeated.", ("part",)),
+        Metric(
+            "duetime_turns_failed", "counter", "Turns of a loop that failed and were repeated.", ("part",)
+        ),
         Metric("duetime_node_running", "gauge", "Jobs that run in this process."),
         Metric("duetime_node_leases", "gauge", "Leases this process holds."),
-        Metric("duetime_heart_trusted", "gauge", "Whether this node's own lease is sure to hold."),
-        Metric("duetime_heart_age_seconds", "gauge", "How long ago this node's own lease was renewed."),
-        Metric("duetime_loop_lag_seconds", "gauge", "How long the event loop takes to come round."),
-        Metric("duetime_clock_skew_seconds", "gauge", "By how much this machine's wall clock is ahead of the store's."),
+        Metric("duetime_heart_trusted", "gauge", "Whether this node's own lease is certainly valid."),
+        Metric("duetime_heart_age_seconds", "gauge", "Time since this node's own lease was renewed."),
+        Metric("duetime_loop_lag_seconds", "gauge", "How late the event loop runs a callback."),
+        Metric(
+            "duetime_clock_skew_seconds",
+            "gauge",
+            "How far this machine's wall clock is ahead of the store's.",
+        ),
         Metric("duetime_events_written", "counter", "Events written to the log one by one."),
-        Metric("duetime_events_merged", "counter", "Events that were only counted, for there were too many."),
-        Metric("duetime_event_streams", "gauge", "Listeners of this process."),
+        Metric(
+            "duetime_events_merged", "counter", "Events that were only counted because there were too many."
+        ),
+        Metric("duetime_event_streams", "gauge", "Event subscribers of this process."),
         Metric("duetime_http_requests", "counter", "Requests answered.", ("route", "method", "status")),
-        Metric("duetime_http_request_seconds", "histogram", "From a request to the beginning of its answer.", ("route",)),
+        Metric(
+            "duetime_http_request_seconds",
+            "histogram",
+            "Time from a request to the beginning of its response.",
+            ("route",),
+        ),
         Metric("process_cpu_seconds", "counter", "Processor time used."),
         Metric("process_resident_memory_bytes", "gauge", "Memory in use."),
-        Metric("process_open_fds", "gauge", "Files and sockets that are open."),
+        Metric("process_open_fds", "gauge", "Open files and sockets."),
     )
 }
 
 
-class Page:
+class MetricsPage:
     """One scrape: samples of declared metrics, in the order of the table."""
 
     def __init__(self) -> None:
         self._samples: dict[str, list[str]] = {}
 
     def add(self, name: str, value: float, *labels: str) -> None:
-        """The labels in the order in which they were declared."""
+        """The labels come in the order of their declaration."""
         metric = METRICS[name]
         self._lines(name).append(f"{metric.shown}{_labels(metric, labels)} {_number(value)}")
 
@@ -117,5 +165,5 @@ def _escaped(value: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Bounds as other exporters write them: 0.001, 1.0."""
+    """Bounds are written as other exporters write them: 0.001, 1.0."""
     return str(value) if isinstance(value, int) else repr(float(value))

@@ -1,7 +1,7 @@
-"""Calling a Duetime service over HTTP from programs that need no store of their own: `Client`, `AsyncClient`.
+"""Clients of a Duetime service over HTTP: `Client` and `AsyncClient`. They need only the standard library.
 
-Nothing beyond the standard library is needed. What is asked and how answers are read is written once, without any input or output
-(`calls/`, `talk.py`); two thin transports carry it out, one that blocks and one for asyncio.
+Requests and the reading of replies are written once, without input or output (`calls/`, `request.py`). Two
+transports send them: one blocks, one uses asyncio.
 """
 
 from duetime.remote.client import AsyncClient, Client

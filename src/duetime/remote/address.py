@@ -1,4 +1,4 @@
-"""Where the service is: scheme, host, port, and the path it was put under."""
+"""The address of a service: scheme, host, port, and a path prefix."""
 
 from __future__ import annotations
 
@@ -11,40 +11,53 @@ from duetime.errors import ConfigError
 API = "/api/v1"
 PORTS = {"http": 80, "https": 443}
 STORES = ("memory", "sqlite", "postgres", "postgresql")
-LIKE = "write it like https://duetime.example.org or http://127.0.0.1:8080"
+LIKE = "use a URL like https://duetime.example.org or http://127.0.0.1:8080"
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServiceAddress:
     host: str
     port: int
     secure: bool
-    prefix: str  # of every path, with the version of the API
+    prefix: str  # of every path; ends with the version of the API
 
     @staticmethod
-    def parse(url: str) -> Address:
+    def parse(url: str) -> ServiceAddress:
         try:
             parts = urlsplit(url.strip())
             port = parts.port
         except (AttributeError, ValueError):
-            told = "what was given" if "@" in str(url) else repr(url)  # it may have a password in it
-            raise ConfigError(f"server: {told} is no URL: {LIKE}") from None
-        if not isinstance(url, str) or parts.scheme not in PORTS or not parts.hostname or not _plain(parts.path):
-            raise ConfigError(f"server: {_wrong(url, parts.scheme, parts.hostname)}: {LIKE}")
+            text = "the value" if "@" in str(url) else repr(url)  # it may contain a password
+            raise ConfigError(f"server: {text} is not a URL: {LIKE}") from None
+        if (
+            not isinstance(url, str)
+            or parts.scheme not in PORTS
+            or not parts.hostname
+            or not _printable(parts.path)
+        ):
+            raise ConfigError(f"server: {_reason(url, parts.scheme, parts.hostname)}: {LIKE}")
         if parts.username is not None or parts.query or parts.fragment:
-            raise ConfigError(f"server: the URL may have no login, query or fragment; the key is given by itself: {LIKE}")
+            raise ConfigError(
+                f"server: the URL must not contain a login, query or fragment; pass the key "
+                f"separately: {LIKE}"
+            )
         path = parts.path.rstrip("/").removesuffix(API)
-        return Address(parts.hostname, PORTS[parts.scheme] if port is None else port, parts.scheme == "https", f"{path}{API}")
+        return ServiceAddress(
+            parts.hostname,
+            PORTS[parts.scheme] if port is None else port,
+            parts.scheme == "https",
+            f"{path}{API}",
+        )
 
     @property
     def authority(self) -> str:
-        """As the header Host has it."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self._scheme] else f"{host}:{self.port}"
 
     @property
     def local(self) -> bool:
-        """Whether what is sent stays on this machine."""
+        """Whether the service is on this machine."""
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
@@ -58,13 +71,16 @@ class Address:
         return f"{self._scheme}://{self.authority}{self.prefix.removesuffix(API)}"
 
 
-def _wrong(url: object, scheme: str, host: str | None) -> str:
+def _reason(url: object, scheme: str, host: str | None) -> str:
     if scheme in STORES:
-        return f"{scheme!r} begins the URL of a store, which dt.App takes; a client takes the address of a service (`duetime serve`)"
+        return (
+            f"{scheme!r} is the scheme of a store URL, which dt.App takes; a client takes the "
+            f"address of a service (`duetime serve`)"
+        )
     if isinstance(url, str) and url and "://" not in url:
         return "the URL begins with neither http:// nor https://"
-    return f"{scheme or 'nothing'!r} and {host or 'no host'!r} make no URL of a service"
+    return f"scheme {scheme or 'none'!r} and host {host or 'none'!r} are not the URL of a service"
 
 
-def _plain(path: str) -> bool:
+def _printable(path: str) -> bool:
     return all("!" <= character <= "~" for character in path)

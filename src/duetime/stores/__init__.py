@@ -1,4 +1,5 @@
-"""The stores, chosen by URL. Each is imported only when asked for, so that its driver need not be installed."""
+"""The stores, chosen by URL. Each is imported only when asked for, so that its driver need not be
+installed."""
 
 from __future__ import annotations
 
@@ -33,5 +34,7 @@ def _postgres(url: str) -> Store:
     try:
         from duetime.stores.postgres import PostgresStore
     except ModuleNotFoundError as missing:
-        raise ConfigError(f"PostgreSQL needs the package {missing.name}: pip install 'duetime[postgres]'") from None
+        raise ConfigError(
+            f"PostgreSQL needs the package {missing.name}: pip install 'duetime[postgres]'"
+        ) from None
     return PostgresStore.from_url(url)

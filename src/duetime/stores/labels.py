@@ -11,5 +11,5 @@ def has_label(labels: bytes | None, key: str, value: str) -> bool:
     try:
         found = decode(labels)
     except ValueError:
-        return False  # written by nobody who knows what labels are
+        return False  # not written by a program that knows labels
     return isinstance(found, dict) and found.get(key) == value

@@ -1,8 +1,8 @@
 """Named SQL statements, read from the `.sql` files beside a store's code.
 
-A statement begins with `-- name: its_name`; the comment lines right below the name describe it and are not sent to the server. Columns that
-several statements list together begin with `-- columns: their_name`, and `{their_name}` stands for them, `{j.their_name}` for `j.id, ...`.
-"""
+A statement begins with `-- name: its_name`; the comment lines right below the name describe it and are not
+sent to the server. Columns that several statements list together begin with `-- columns: their_name`, and
+`{their_name}` stands for them, `{j.their_name}` for `j.id, ...`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ def load(package: str, directory: str) -> dict[str, str]:
 
 
 def scripts(package: str, directory: str) -> dict[str, str]:
-    """The text of every `.sql` file in `package`/`directory`, by file name, sorted: migrations run in this order."""
+    """The text of every `.sql` file in `package`/`directory`, by file name, sorted: migrations run in this
+    order."""
     found = sorted(
-        (entry for entry in files(package).joinpath(directory).iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name
+        (entry for entry in files(package).joinpath(directory).iterdir() if entry.name.endswith(".sql")),
+        key=lambda entry: entry.name,
     )
     return {entry.name: entry.read_text("utf-8") for entry in found}
 
@@ -41,7 +43,10 @@ def _parse(file: str, text: str) -> list[tuple[str, str, str]]:
     top, *rest = _HEAD.split(text)
     if any(line and not line.startswith("--") for line in top.splitlines()):
         raise ValueError(f"{file}: text before the first '-- name:' line")
-    return [(kind, name, _body(file, name, body)) for kind, name, body in zip(rest[::3], rest[1::3], rest[2::3], strict=True)]
+    return [
+        (kind, name, _body(file, name, body))
+        for kind, name, body in zip(rest[::3], rest[1::3], rest[2::3], strict=True)
+    ]
 
 
 def _body(file: str, name: str, text: str) -> str:
@@ -59,6 +64,10 @@ def _fill(text: str, columns: Mapping[str, str]) -> str:
         table, name = found.groups()
         if name not in columns:
             raise ValueError(f"no columns are called {name!r} in: {text}")
-        return columns[name] if table is None else ", ".join(f"{table}.{column}" for column in columns[name].split(", "))
+        return (
+            columns[name]
+            if table is None
+            else ", ".join(f"{table}.{column}" for column in columns[name].split(", "))
+        )
 
     return _COLUMNS.sub(listed, text)

@@ -1,6 +1,8 @@
-"""For those who test with Duetime, and for those who write a store. Importing this needs no test tools; `conformance` does.
+"""Tools for testing an app and for testing a store. Importing this package needs no test tools; `conformance`
+does.
 
-The names of the test kit are loaded when first used: the pytest plugin lives here, and must not slow down tests of other things.
+The names of the test kit are loaded on first use: the pytest plugin is in this package and must not slow down
+unrelated tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The pytest plugin: fixtures for virtual time and for inline jobs. Nothing is imported, and nothing happens, before one is asked for.
+"""The pytest plugin: fixtures for virtual time and for inline jobs. It imports and does nothing until a test
+requests a fixture.
 
-Tell it the app by the ini option `duetime_app = package.module:app`, or by a fixture `duetime_app` of your own. All fixtures are
-plain, so that they serve plain tests as well as async ones of whichever plugin.
+Name the app with the ini option `duetime_app = package.module:app`, or define your own fixture `duetime_app`.
+All fixtures are sync, so they work in sync tests and in async tests of any plugin.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def duetime_app(request: pytest.FixtureRequest) -> App:
     where = str(request.config.getini("duetime_app"))
     if not where:
         pytest.fail(
-            "which app? Set `duetime_app = package.module:app` in the pytest settings, or write a fixture duetime_app", pytrace=False
+            "no app: set `duetime_app = package.module:app` for pytest, or define a fixture duetime_app",
+            pytrace=False,
         )
     try:
         app = resolve_name(where)
@@ -43,7 +45,8 @@ def duetime_app(request: pytest.FixtureRequest) -> App:
 
 @pytest.fixture
 def duetime_time(duetime_app: App) -> Iterator[VirtualTime]:
-    """The app under virtual time: `await duetime_time.advance("3d")`, or `duetime_time.sync.advance("3d")` in a plain test."""
+    """The app under virtual time: `await duetime_time.advance("3d")`, or `duetime_time.sync.advance("3d")` in
+    a sync test."""
     from duetime.testing.kit.virtual import virtual
 
     with virtual(duetime_app) as time:
@@ -52,7 +55,7 @@ def duetime_time(duetime_app: App) -> Iterator[VirtualTime]:
 
 @pytest.fixture
 def duetime_inline(duetime_app: App) -> Iterator[App]:
-    """The app, whose jobs run when they are submitted."""
+    """The app, with jobs that run when they are submitted."""
     from duetime.testing.kit.inline import inline
 
     with inline(duetime_app):

@@ -1,24 +1,29 @@
-"""For tests of the claimer: a store with more jobs than anybody can take, and a claimer whose worker starts nothing."""
+"""For tests of claimer and sweeper: a store with more jobs than a node can take, and a worker that starts
+nothing."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 from uuid import UUID
 
-from duetime.engine.brake import Brake
-from duetime.engine.claimer import Asked, Claimer, Sweeper
-from duetime.engine.lanes import Lanes
-from duetime.engine.worker import Worker
-from duetime.invoker import Context, Policies
+from duetime.engine.fetch.backpressure import Backpressure
+from duetime.engine.fetch.claimer import Claimer
+from duetime.engine.fetch.cursors import ClaimCursors
+from duetime.engine.fetch.fetch import Fetch
+from duetime.engine.fetch.sweeper import Sweeper
+from duetime.engine.run.capacity import Capacity
+from duetime.engine.run.outbox import Outbox
+from duetime.engine.run.worker import Worker
+from duetime.invoker import Context, Handler, Policies
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Delivery
 from duetime.model.lease import NodeId
-from duetime.model.limit import Bound, Limit, Queue, Rate
+from duetime.model.limit import Limit, Queue, Rate
 from duetime.model.retry import Retry
-from duetime.store import ClaimRequest, Store
-from tests.unit.engine.paper import PaperStore, job, make_desk, virtual_clock
+from duetime.store import ClaimRequest, Claims, OfDeadNodes, OfNode, PastDeadline, Store
+from tests.unit.engine.fake_store import FakeStore, job, make_writer, virtual_clock
 
-ASKED = Asked(NodeId(1), ("task",), (Bound("task", 2, Rate(5, 1_000)),))
+NODE = NodeId(1)
 SLOTS = 8
 
 
@@ -39,14 +44,17 @@ class Backlog:
         self.following: int | None = None
         self._numbers = iter(range(1, 1_000_000))
 
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+    async def claim(self, request: ClaimRequest) -> Claims:
         self.requests.append(request)
         jobs: list[Claimed] = []
         for lane in request.lanes:
             while len(jobs) < request.room and self.waiting.get(lane.priority, 0):
                 self.waiting[lane.priority] -= 1
                 jobs.append(job()._replace(id=UUID(int=next(self._numbers)), priority=lane.priority))
-        return jobs
+        return Claims(jobs)
+
+    async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
+        return []
 
     async def next_due(self, request: ClaimRequest) -> int | None:
         self.requests.append(request)
@@ -55,31 +63,57 @@ class Backlog:
     async def time(self) -> int:
         return 0
 
-    async def queues(self) -> list[Queue]:
-        return [Queue("default"), Queue("mail", paused=True), Queue("bulk", most=2), Queue("slow", rate=Rate(1, SECOND))]
+    async def queues(self, counted: bool = False) -> list[Queue]:
+        return [
+            Queue("default"),
+            Queue("mail", paused=True),
+            Queue("bulk", max_running=2),
+            Queue("slow", rate=Rate(1, SECOND)),
+        ]
 
 
 async def accept(job_id: UUID, attempt: int) -> bool:
     return True
 
 
+def make_worker(
+    clock: Any, slots: int = SLOTS, handler: Handler | None = None, **options: Any
+) -> tuple[Worker, Outbox]:
+    """A worker that may always start, and its outbox."""
+    outbox = Outbox(lambda: None)
+    capacity = Capacity(slots, lambda: True, clock.monotonic)
+    record_start = options.pop("record_start", accept)
+    writer = options.pop("writer", None) or make_writer(FakeStore(), clock=clock)
+    return Worker(
+        {"task": handler or Never()}, clock, capacity, outbox, record_start, writer, **options
+    ), outbox
+
+
 class Bench:
     """A claimer whose worker starts nothing: the room is emptied by hand."""
 
-    def __init__(self, store: Backlog, load: float = 0.0, rate: Rate | None = ASKED.bounds[0].rate) -> None:
+    def __init__(self, store: Backlog, load: float = 0.0) -> None:
         self.clock = virtual_clock()
         self.store = store
-        self.worker = Worker({"task": Never()}, self.clock, SLOTS, lambda: None, accept, make_desk(PaperStore(), clock=self.clock))
+        self.worker, self.outbox = make_worker(self.clock)
+        self.capacity = self.worker.capacity
         self.worker._kick = lambda: None  # type: ignore[method-assign]
-        self.lanes = Lanes(["default"])
-        self.brake = Brake(lambda: 0, lambda: load, 1.0)
-        asked = ASKED._replace(bounds=(Bound("task", 2, rate),))
+        self.cursors = ClaimCursors(["default"])
+        backpressure = Backpressure(lambda: 0, lambda: load, 1.0)
+        self.fetch = Fetch(cast(Store, store), self.worker, backpressure, NODE, ("task",))
         self.peers = 0
-        self.claimer = Claimer(cast(Store, store), self.clock, self.worker, self.lanes, self.brake, asked, lambda: self.peers)
+        self.claimer = Claimer(self.fetch, self.clock, self.cursors, lambda: self.peers)
         self.called = 0  # times a sweeper told the claimer that there is more
 
     def sweeper(self, *only: str) -> Sweeper:
-        return Sweeper(cast(Store, self.store), self.clock, self.worker, self.lanes, self.brake, ASKED, only, self._call)
+        return Sweeper(self.fetch, self.clock, self.cursors, self.outbox, only, self._call)
+
+    def starts_soon(self, number: int) -> None:
+        """As if so many jobs had been measured to start within a tenth of a second."""
+        self.capacity.rate.soon = lambda: number  # type: ignore[method-assign]
+
+    def empty(self, taken: int) -> None:
+        self.capacity.release(taken)
 
     def _call(self) -> None:
         self.called += 1
@@ -89,6 +123,7 @@ class Bench:
         brought = []
         for _ in range(count):
             await self.claimer.run_once()
-            brought.append([taken.priority for taken in self.worker._withdraw(lambda _: True)])
-            self.worker.held = 0
+            taken = self.worker._withdraw(lambda _: True)
+            brought.append([job.priority for job in taken])
+            self.empty(len(taken))
         return brought

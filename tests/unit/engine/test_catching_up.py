@@ -1,4 +1,5 @@
-"""A change of a schedule while no planner lives: what fell due before the change is not forgotten (I10, I-1, I-3)."""
+"""A change of a schedule while no planner lives: what fell due before the change is not forgotten (I10, I-1,
+I-3)."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.engine.clock import NodeClock
-from duetime.engine.commands import Commands
-from duetime.engine.drafts import NO_DEFAULTS, schedule_draft
+from duetime.engine.node.clock import NodeClock
+from duetime.engine.submit.build import NO_DEFAULTS
+from duetime.engine.submit.commands import Commands
+from duetime.engine.submit.schedules import schedule_draft
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import JobFilter
@@ -38,7 +40,9 @@ async def test_fires_due_before_a_change_become_jobs(change: Change) -> None:
     now = BEGAN
     store = MemoryStore(lambda: now)
     commands = Commands(store, NodeClock(monotonic=lambda: now), Ids())
-    draft = schedule_draft(Ids(), "default", "tick", "task", Every("1s"), NO_DEFAULTS, now, {"missed": Missed("all")})
+    draft = schedule_draft(
+        Ids(), "default", "tick", "task", Every("1s"), NO_DEFAULTS, now, {"missed": Missed("all")}
+    )
     await commands.put_schedule(draft, replacing=False)
     now += 3 * SECOND + SECOND // 2
     await change(commands, draft)

@@ -1,4 +1,5 @@
-"""Sharing segments: every planner computes the same shares; together they are all segments, none twice; no share is much larger."""
+"""Sharing segments: every planner computes the same shares; together they are all segments, none twice; no
+share is much larger."""
 
 from __future__ import annotations
 

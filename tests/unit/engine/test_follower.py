@@ -1,4 +1,5 @@
-"""Following the store's clock: late by the way of the reply, never early, whatever the local clock says (E1, E2)."""
+"""Following the store's clock: late by the way of the reply, never early, whatever the local clock says (E1,
+E2)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.clock import DRIFT, Follower
-from duetime.engine.clock import NEVER_SAMPLED, NodeClock
+from duetime.engine.node.clock import NEVER_SAMPLED, NodeClock
 from duetime.model.instant import SECOND, Micros
 
 
@@ -43,7 +44,9 @@ def test_a_store_clock_set_back_is_believed() -> None:
     st.lists(st.tuples(st.integers(0, 3 * SECOND), st.integers(0, SECOND)), min_size=1, max_size=40),
     st.integers(0, 60 * SECOND),
 )
-def test_never_ahead_of_the_store(offset: Micros, samples: list[tuple[Micros, Micros]], later: Micros) -> None:
+def test_never_ahead_of_the_store(
+    offset: Micros, samples: list[tuple[Micros, Micros]], later: Micros
+) -> None:
     """Any local clock, any travel times: with equal rates the estimate is behind the store, always."""
     follower, local = Follower(), 0
     for gap, way in samples:

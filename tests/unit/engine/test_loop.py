@@ -1,4 +1,5 @@
-"""The one loop: it waits as told, wakes when asked, survives failing turns, and stops after the turn under way."""
+"""The one loop: it waits as told, wakes when asked, survives failing turns, and stops after the turn under
+way."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from duetime.engine.clock import NodeClock
-from duetime.engine.loop import AT_ONCE, FIRST_WAIT, LONGEST_WAIT, Loop
+from duetime.engine.node.clock import NodeClock
+from duetime.engine.node.loop import IMMEDIATELY, MAX_WAIT, MIN_WAIT, Loop
 from duetime.errors import StoreUnavailable
 from duetime.model.events import Event, TurnFailed
 from duetime.model.instant import SECOND, Micros
@@ -53,7 +54,9 @@ def play(virtual: SimulationLoop, script: Script, scene: Coroutine[Any, Any, Non
 
 
 def make(script: Script, events: list[Event] | None = None, noise: float = 0.0) -> Loop:
-    return Loop(script, NodeClock(noise=lambda: noise), Observers([(events if events is not None else []).append]))
+    return Loop(
+        script, NodeClock(noise=lambda: noise), Observers([(events if events is not None else []).append])
+    )
 
 
 def test_it_waits_as_told_and_then_until_woken(virtual: SimulationLoop) -> None:
@@ -62,7 +65,7 @@ def test_it_waits_as_told_and_then_until_woken(virtual: SimulationLoop) -> None:
     assert script.times == [0, 1, 3]
 
 
-@pytest.mark.parametrize(("wait", "others"), [(0, 1), (AT_ONCE, 0)])
+@pytest.mark.parametrize(("wait", "others"), [(0, 1), (IMMEDIATELY, 0)])
 def test_a_turn_at_once_comes_before_whatever_waits_to_run(wait: Micros, others: int) -> None:
     ran: list[str] = []
 
@@ -89,7 +92,7 @@ def test_a_turn_at_once_can_be_the_last(virtual: SimulationLoop) -> None:
             await asyncio.sleep(1)
             return await super().run_once()
 
-    script = Endless([AT_ONCE] * 100)
+    script = Endless([IMMEDIATELY] * 100)
     play(virtual, script, asyncio.sleep(3.5), make(script))
     assert script.times == [1, 2, 3, 4]
 
@@ -130,8 +133,8 @@ def test_failing_turns_wait_longer_and_longer_and_are_told(virtual: SimulationLo
     script, events = Script([StoreUnavailable("away") for _ in range(12)]), list[Event]()
     play(virtual, script, asyncio.sleep(30), make(script, events, noise=1.0))
     waits = [event.wait for event in events if isinstance(event, TurnFailed)]
-    assert waits[:4] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT, 8 * FIRST_WAIT]
-    assert max(waits) == LONGEST_WAIT
+    assert waits[:4] == [MIN_WAIT, 2 * MIN_WAIT, 4 * MIN_WAIT, 8 * MIN_WAIT]
+    assert max(waits) == MAX_WAIT
     assert all(isinstance(event, TurnFailed) and event.expected for event in events)
 
 
@@ -146,10 +149,17 @@ def test_hints_do_not_hammer_a_store_that_is_away(virtual: SimulationLoop) -> No
     loop = make(script, noise=1.0)
     script.hint = loop.wake
     play(virtual, script, asyncio.sleep(5), loop)
-    assert script.times == [0, FIRST_WAIT / SECOND]
+    assert script.times == [0, MIN_WAIT / SECOND]
 
 
 def test_success_forgets_earlier_failures(virtual: SimulationLoop) -> None:
-    script, events = Script([StoreUnavailable("a"), StoreUnavailable("b"), 0, StoreUnavailable("c")]), list[Event]()
+    script, events = (
+        Script([StoreUnavailable("a"), StoreUnavailable("b"), 0, StoreUnavailable("c")]),
+        list[Event](),
+    )
     play(virtual, script, asyncio.sleep(5), make(script, events, noise=1.0))
-    assert [event.wait for event in events if isinstance(event, TurnFailed)] == [FIRST_WAIT, 2 * FIRST_WAIT, FIRST_WAIT]
+    assert [event.wait for event in events if isinstance(event, TurnFailed)] == [
+        MIN_WAIT,
+        2 * MIN_WAIT,
+        MIN_WAIT,
+    ]

@@ -9,10 +9,9 @@ import pytest
 from duetime.errors import StoreUnavailable
 from duetime.model.attempt import Ending
 from duetime.model.job import Claimed
-from duetime.model.lease import NodeId
-from duetime.store import ClaimRequest
+from duetime.store import ClaimRequest, Claims, OfDeadNodes, OfNode, PastDeadline
 from tests.unit.engine.backlog import Backlog, Bench
-from tests.unit.engine.paper import job, play
+from tests.unit.engine.fake_store import job, play
 
 
 class Forgetful(Backlog):
@@ -26,12 +25,12 @@ class Forgetful(Backlog):
         self.answers = asyncio.Event()
         self.answers.set()
 
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+    async def claim(self, request: ClaimRequest) -> Claims:
         if self.lost:
             raise StoreUnavailable("the reply was lost")
         return await super().claim(request)
 
-    async def held(self, node: NodeId) -> list[Claimed]:
+    async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
         held = list(self.held_jobs)
         self.asked.set()
         await self.answers.wait()
@@ -42,7 +41,7 @@ def test_a_sweep_whose_reply_is_lost_while_the_store_is_asked_is_asked_for_again
     async def scene() -> None:
         store = Forgetful()
         bench = Bench(store)
-        bench.worker.doubtful_since = bench.worker.monotonic()
+        bench.capacity.lost_reply_at = bench.capacity.monotonic()
         store.answers.clear()
         turn = asyncio.create_task(bench.claimer.run_once())
         await store.asked.wait()
@@ -52,8 +51,8 @@ def test_a_sweep_whose_reply_is_lost_while_the_store_is_asked_is_asked_for_again
         store.lost = False
         store.answers.set()
         await turn
-        assert bench.worker.done == []
+        assert len(bench.outbox) == 0
         await bench.claimer.run_once()
-        assert [settled.ending for settled in bench.worker.done] == [Ending.RELEASED]
+        assert [settled.ending for settled in bench.outbox.batch(100)[0]] == [Ending.RELEASED]
 
     play(scene)

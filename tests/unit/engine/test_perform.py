@@ -1,4 +1,5 @@
-"""One attempt: verdicts returned or raised, payloads nobody can read, and writes that are committed with the success or not at all."""
+"""One attempt: verdicts returned or raised, unreadable payloads, and writes that are committed with the
+success or not at all."""
 
 from __future__ import annotations
 
@@ -8,18 +9,18 @@ from typing import Any, cast
 
 import pytest
 
-from duetime.engine.perform import Slot, Stop, perform
+from duetime.engine.run.perform import Slot, Stop, perform
 from duetime.errors import Conflict, Fenced, InvalidPayload, StoreError, StoreUnavailable, TaskError
 from duetime.invoker import Context, Policies
 from duetime.model.attempt import Ending
 from duetime.model.codec import decode, encode
+from duetime.model.directives import Cancel, Directive, RetryAfter, Snooze
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Delivery, State
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
 from duetime.model.settle import Settlement
-from duetime.model.verdict import Cancel, RetryAfter, Snooze, Verdict
-from tests.unit.engine.paper import PaperStore, PaperTransaction, job, make_desk, play, virtual_clock
+from tests.unit.engine.fake_store import FakeStore, FakeTransaction, job, make_writer, play, virtual_clock
 
 Body = Callable[[Context], Awaitable[Any]]
 
@@ -27,7 +28,9 @@ Body = Callable[[Context], Awaitable[Any]]
 class Handler:
     limit: Limit | None = None
 
-    def __init__(self, body: Body, delivery: Delivery = Delivery.AT_LEAST_ONCE, retry: Retry | None = None) -> None:
+    def __init__(
+        self, body: Body, delivery: Delivery = Delivery.AT_LEAST_ONCE, retry: Retry | None = None
+    ) -> None:
         self._body = body
         self.policies = Policies(retry or Retry(), None, delivery)
 
@@ -36,14 +39,18 @@ class Handler:
 
 
 async def attempt(
-    body: Body, store: PaperStore | None = None, slot: Slot | None = None, of: Claimed | None = None, **how: Any
+    body: Body,
+    store: FakeStore | None = None,
+    slot: Slot | None = None,
+    of: Claimed | None = None,
+    **how: Any,
 ) -> Settlement:
     clock = virtual_clock()
-    desk = make_desk(store or PaperStore(), clock=clock)
+    desk = make_writer(store or FakeStore(), clock=clock)
     return await perform(of or job(), slot or Slot(), Handler(body, **how), clock, desk)
 
 
-def settled(body: Body, store: PaperStore | None = None, **how: Any) -> Settlement:
+def settled(body: Body, store: FakeStore | None = None, **how: Any) -> Settlement:
     answers: list[Settlement] = []
 
     async def scene() -> None:
@@ -53,7 +60,8 @@ def settled(body: Body, store: PaperStore | None = None, **how: Any) -> Settleme
     return answers[0]
 
 
-# -- verdicts ---------------------------------------------------------------------------------------------------------
+# -- verdicts
+# ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("raised", [False, True])
 @pytest.mark.parametrize(
     ("verdict", "ending", "state", "failures", "due", "error"),
@@ -65,15 +73,20 @@ def settled(body: Body, store: PaperStore | None = None, **how: Any) -> Settleme
     ],
 )
 def test_a_verdict_returned_or_raised(
-    verdict: Verdict, ending: Ending, state: State, failures: int, due: int, error: str, raised: bool
+    verdict: Directive, ending: Ending, state: State, failures: int, due: int, error: str, raised: bool
 ) -> None:
-    async def body(context: Context) -> Verdict:
+    async def body(context: Context) -> Directive:
         if raised:
             raise verdict
         return verdict
 
     decision = settled(body)
-    assert (decision.ending, decision.state, decision.failures, decision.error) == (ending, state, failures, error)
+    assert (decision.ending, decision.state, decision.failures, decision.error) == (
+        ending,
+        state,
+        failures,
+        error,
+    )
     assert decision.due_at == due * SECOND
 
 
@@ -89,7 +102,7 @@ class Unspeakable:
         (Snooze("5m", "half of a pair: \ud800"), "half of a pair: ?"),
         (RetryAfter("5m", "x" * 10_000), "x" * 3_990 + "\n... truncated ...\n" + "x" * 3_990),
         (Cancel(cast(str, ValueError("no text"))), "no text"),
-        (Cancel(cast(str, Unspeakable())), "Unspeakable (it cannot be shown)"),
+        (Cancel(cast(str, Unspeakable())), "Unspeakable (its text cannot be read)"),
         (TaskError("from another process:\0"), "TaskError: from another process:�"),
     ],
 )
@@ -131,10 +144,16 @@ def test_a_job_s_own_numbers_keep_the_task_s_judgement() -> None:
     assert settled(body, of=own, retry=Retry(max_attempts=1)).state is State.PENDING
 
 
-# -- payloads ---------------------------------------------------------------------------------------------------------
+# -- payloads
+# ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "unread",
-    [{"retry": {"max_attempts": 3, "novelty": 1}}, {"retry": {"backoff": "novel"}}, {"timeout": "1 aeon"}, {"delivery": "at_best"}],
+    [
+        {"retry": {"max_attempts": 3, "novelty": 1}},
+        {"retry": {"backoff": "novel"}},
+        {"timeout": "1 aeon"},
+        {"delivery": "at_best"},
+    ],
 )
 def test_a_policy_that_a_newer_version_wrote_is_as_if_it_had_not_been_said(unread: dict[str, Any]) -> None:
     async def body(context: Context) -> None:
@@ -152,7 +171,7 @@ def test_a_payload_the_handler_cannot_read_is_dead_at_once() -> None:
 
     async def scene() -> None:
         clock = virtual_clock()
-        desk = make_desk(PaperStore(), clock=clock)
+        desk = make_writer(FakeStore(), clock=clock)
         decisions.append(await perform(job(), Slot(), Refusing(_nothing), clock, desk))
 
     play(scene)
@@ -167,7 +186,8 @@ async def _nothing(context: Context) -> None:
 
 namespace: dict[str, Any] = {"__name__": "duetime.invokers.task", "InvalidPayload": InvalidPayload}
 exec(  # a handler's frames are duetime's own, and this one has to look like it
-    "def refuse(context, payload):\n    raise InvalidPayload('customer', 'expected `str`, got `int`')", namespace
+    "def refuse(context, payload):\n    raise InvalidPayload('customer', 'expected `str`, got `int`')",
+    namespace,
 )
 _refuse = namespace["refuse"]
 
@@ -188,14 +208,15 @@ def test_a_result_that_is_not_json_is_a_failure() -> None:
     assert "not JSON" in (decision.error or "")
 
 
-# -- transactions -----------------------------------------------------------------------------------------------------
+# -- transactions
+# -----------------------------------------------------------------------------------------------------
 async def write(context: Context) -> dict[str, int]:
     await context.connection.execute("UPDATE balance")
     return {"added": 1}
 
 
 def test_writes_are_committed_with_the_settlement_of_the_success() -> None:
-    store = PaperStore()
+    store = FakeStore()
     decision = settled(write, store)
     assert store.transaction.finished == [decision]
     assert (decision.state, decode(decision.result or b"")) == (State.SUCCEEDED, {"added": 1})
@@ -206,18 +227,21 @@ def test_a_task_that_only_looks_at_its_connection_begins_nothing() -> None:
     async def body(context: Context) -> None:
         _ = context.connection
 
-    store = PaperStore()
+    store = FakeStore()
     assert settled(body, store).state is State.SUCCEEDED
     assert (store.begun, store.transaction.finished) == (0, [])
 
 
-@pytest.mark.parametrize("problem", [ValueError("bad"), Snooze("1m"), RetryAfter("1m"), Cancel(), asyncio.CancelledError(), SystemExit(3)])
+@pytest.mark.parametrize(
+    "problem",
+    [ValueError("bad"), Snooze("1m"), RetryAfter("1m"), Cancel(), asyncio.CancelledError(), SystemExit(3)],
+)
 def test_nothing_but_success_commits(problem: BaseException) -> None:
     async def body(context: Context) -> None:
         await context.connection.execute("UPDATE balance")
         raise problem
 
-    store = PaperStore()
+    store = FakeStore()
     settled(body, store)
     assert (store.transaction.finished, store.transaction.abandoned) == ([], 1)
 
@@ -227,7 +251,7 @@ def test_a_result_that_cannot_be_stored_undoes_the_writes() -> None:
         await context.connection.execute("UPDATE balance")
         return object()
 
-    store = PaperStore()
+    store = FakeStore()
     assert settled(body, store).state is State.PENDING
     assert store.transaction.abandoned == 1
 
@@ -244,10 +268,13 @@ def test_a_result_that_cannot_be_stored_undoes_the_writes() -> None:
         (ValueError("a deferred constraint"), Delivery.AT_MOST_ONCE, Ending.FAILED, State.DEAD, 1),
     ],
 )
-def test_a_commit_that_does_not_succeed(answer: bool | Exception, delivery: Delivery, ending: Ending, state: State, failures: int) -> None:
-    """Never told as a success; and what runs at most once does not run again, whether it was committed or not."""
-    store = PaperStore()
-    store.transaction = PaperTransaction(answer)
+def test_a_commit_that_does_not_succeed(
+    answer: bool | Exception, delivery: Delivery, ending: Ending, state: State, failures: int
+) -> None:
+    """Never told as a success; and what runs at most once does not run again, whether it was committed or
+    not."""
+    store = FakeStore()
+    store.transaction = FakeTransaction(answer)
     decision = settled(write, store, delivery=delivery)
     assert (decision.ending, decision.state, decision.failures) == (ending, state, failures)
     assert store.transaction.abandoned == 1
@@ -256,8 +283,8 @@ def test_a_commit_that_does_not_succeed(answer: bool | Exception, delivery: Deli
 @pytest.mark.parametrize("why", [Stop.TIMEOUT, Stop.CANCEL, Stop.SHUTDOWN])
 def test_a_stop_that_comes_while_it_commits_comes_too_late(why: Stop) -> None:
     async def scene() -> None:
-        store, slot = PaperStore(), Slot()
-        store.transaction = PaperTransaction(commit_takes=5.0)
+        store, slot = FakeStore(), Slot()
+        store.transaction = FakeTransaction(commit_takes=5.0)
         running = asyncio.ensure_future(attempt(write, store, slot))
         await asyncio.sleep(1)
         slot.stop = why
@@ -276,14 +303,19 @@ def test_the_last_progress_is_in_before_the_attempt_is_told_over() -> None:
         for done in range(3):
             await context.progress(done, 3, "rows")
 
-    store = PaperStore()
+    store = FakeStore()
     settled(body, store)
-    assert [decode(note.progress or b"") for note in store.notes][-1] == {"done": 2, "total": 3, "note": "rows"}
+    assert [decode(note.progress or b"") for note in store.updates][-1] == {
+        "done": 2,
+        "total": 3,
+        "note": "rows",
+    }
 
 
 def test_progress_does_not_hold_up_a_commit() -> None:
-    """Where there is but one writer the transaction is it: the note is written when the commit is over, if at all."""
-    store = PaperStore()
+    """Where there is but one writer the transaction is it: the note is written when the commit is over, if at
+    all."""
+    store = FakeStore()
     times: list[float] = []
 
     async def body(context: Context) -> None:
@@ -303,27 +335,35 @@ def test_a_refused_checkpoint_ends_the_attempt_as_lost() -> None:
     async def body(context: Context) -> None:
         await context.checkpoint(1)
 
-    store = PaperStore()
+    store = FakeStore()
     store.refused = {job().id}
     assert settled(body, store).ending is Ending.LOST
 
 
-# -- what is left of an attempt ---------------------------------------------------------------------------------------
+# -- what is left of an attempt
+# ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    "call", [lambda context: context.progress(1), lambda context: context.checkpoint(1), lambda context: context.once("k")]
+    "call",
+    [
+        lambda context: context.progress(1),
+        lambda context: context.checkpoint(1),
+        lambda context: context.once("k"),
+    ],
 )
-def test_what_an_attempt_leaves_behind_has_nothing_written_down(call: Callable[[Context], Awaitable[Any]]) -> None:
+def test_what_an_attempt_leaves_behind_has_nothing_written_down(
+    call: Callable[[Context], Awaitable[Any]],
+) -> None:
     async def scene() -> None:
-        store, clock, contexts = PaperStore(), virtual_clock(), list[Context]()
+        store, clock, contexts = FakeStore(), virtual_clock(), list[Context]()
 
         async def body(context: Context) -> None:
             contexts.append(context)
 
-        desk = make_desk(store, clock=clock)
+        desk = make_writer(store, clock=clock)
         await perform(job(), Slot(), Handler(body), clock, desk)
-        with pytest.raises(Fenced, match="over"):
+        with pytest.raises(Fenced, match="has ended"):
             await call(contexts[0])
-        assert (store.notes, store.marks, desk._attempts) == ([], {}, {})
+        assert (store.updates, store.markers, desk._attempts) == ([], {}, {})
 
     play(scene)
 
@@ -343,7 +383,7 @@ def test_what_an_attempt_leaves_behind_can_write_no_more(began_before: bool) -> 
         left.append(asyncio.ensure_future(later()))
 
     async def scene() -> None:
-        store = PaperStore()
+        store = FakeStore()
         await attempt(body, store)
         with pytest.raises(Fenced):
             await left[0]
@@ -352,9 +392,11 @@ def test_what_an_attempt_leaves_behind_can_write_no_more(began_before: bool) -> 
     play(scene)
 
 
-@pytest.mark.parametrize("call", [lambda context: context.checkpoint(1), lambda context: context.once("mail")])
+@pytest.mark.parametrize(
+    "call", [lambda context: context.checkpoint(1), lambda context: context.once("mail")]
+)
 def test_no_checkpoint_and_no_mark_inside_the_transaction(call: Callable[[Context], Awaitable[Any]]) -> None:
-    """Both would outlive writes that are rolled back, and wait for ever where there is but one writer."""
+    """Both would outlive writes that are rolled back, and wait forever where there is but one writer."""
 
     async def body(context: Context) -> None:
         await call(context)
@@ -362,5 +404,5 @@ def test_no_checkpoint_and_no_mark_inside_the_transaction(call: Callable[[Contex
         with pytest.raises(Conflict, match="before the first statement"):
             await call(context)
 
-    store = PaperStore()
+    store = FakeStore()
     assert settled(body, store).state is State.SUCCEEDED

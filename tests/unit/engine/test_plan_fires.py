@@ -1,4 +1,5 @@
-"""From a cursor to fires: all of them, none twice, missed ones by policy, and the cursor right behind the last (I10, E13)."""
+"""From a cursor to fires: all of them, none twice, missed ones by policy, and the cursor right behind the
+last (I10, E13)."""
 
 from __future__ import annotations
 
@@ -9,13 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.model.instant import SECOND, Micros
-from duetime.model.schedule import LATE_AFTER, MOST_FIRES_A_TURN, Firing, Missed, Schedule, ScheduleDraft, first_fire, plan_fires
+from duetime.model.schedule import (
+    LATE_AFTER,
+    MAX_FIRES_PER_STEP,
+    Firing,
+    Missed,
+    Schedule,
+    ScheduleDraft,
+    first_fire,
+    plan_fires,
+)
 from duetime.model.when import Every
 
 NOW: Micros = 1_000_000 * SECOND
 
 
-def draft(missed: Missed = Missed("all"), jitter: Micros = 0, end_at: Micros | None = None, max_runs: int | None = None) -> ScheduleDraft:  # noqa: B008
+def draft(
+    missed: Missed = Missed("all"),
+    jitter: Micros = 0,
+    end_at: Micros | None = None,
+    max_runs: int | None = None,
+) -> ScheduleDraft:
     return ScheduleDraft(
         UUID(int=5), "default", "tick", Every("1s"), "task", None, b"{}", None, "default", 5, None, missed, jitter, None, end_at, max_runs,
         None, None,
@@ -27,7 +42,9 @@ def schedule(of: ScheduleDraft, cursor: Micros, runs: int = 0, last: Micros | No
 
 
 def times(firing: Firing, skipped: bool = False) -> list[int]:
-    return [(fire.fire_time - NOW) // SECOND for fire in firing.fires if (fire.skip_reason is not None) is skipped]
+    return [
+        (fire.fire_time - NOW) // SECOND for fire in firing.fires if (fire.skip_reason is not None) is skipped
+    ]
 
 
 def test_fires_up_to_the_horizon_and_the_cursor_behind_them() -> None:
@@ -47,17 +64,19 @@ def test_fires_up_to_the_horizon_and_the_cursor_behind_them() -> None:
         (Missed("skip"), [-5, -4], [-9, -8, -7, -6]),
     ],
 )
-def test_missed_fires_follow_the_policy_and_none_is_forgotten(missed: Missed, run: list[int], skipped: list[int]) -> None:
+def test_missed_fires_follow_the_policy_and_none_is_forgotten(
+    missed: Missed, run: list[int], skipped: list[int]
+) -> None:
     firing = plan_fires(schedule(draft(missed), NOW - 9 * SECOND), NOW, NOW - 4 * SECOND)
     assert (times(firing), times(firing, skipped=True)) == (run, skipped)
     assert LATE_AFTER == 5 * SECOND
 
 
 def test_the_latest_missed_fire_may_come_in_a_later_turn() -> None:
-    behind = NOW - 2 * MOST_FIRES_A_TURN * SECOND
+    behind = NOW - 2 * MAX_FIRES_PER_STEP * SECOND
     firing = plan_fires(schedule(draft(Missed("latest")), behind), NOW, NOW)
     assert times(firing) == []
-    assert len(firing.fires) == MOST_FIRES_A_TURN
+    assert len(firing.fires) == MAX_FIRES_PER_STEP
 
 
 def test_fires_that_became_jobs_before_an_edit_are_not_repeated() -> None:
@@ -81,12 +100,16 @@ def test_end_at_ends_it() -> None:
 
 @given(st.integers(1, 5 * SECOND), st.integers(0, 40))
 def test_jitter_is_bounded_and_the_same_for_every_planner(jitter: Micros, count: int) -> None:
-    first, second = (plan_fires(schedule(draft(jitter=jitter), NOW), NOW, NOW + count * SECOND) for _ in range(2))
+    first, second = (
+        plan_fires(schedule(draft(jitter=jitter), NOW), NOW, NOW + count * SECOND) for _ in range(2)
+    )
     assert first == second
     assert all(0 <= fire.due_at - fire.fire_time <= jitter for fire in first.fires)
 
 
-@given(st.lists(st.integers(0, 5_000_000), min_size=1, max_size=10), st.sampled_from(["all", "latest", "skip"]))
+@given(
+    st.lists(st.integers(0, 5_000_000), min_size=1, max_size=10), st.sampled_from(["all", "latest", "skip"])
+)
 def test_step_by_step_every_second_is_accounted_for_once(gaps: list[Micros], policy: str) -> None:
     """Whatever the times at which planners come round: each fire once, run or skipped with a reason (I10)."""
     state, now, seen = schedule(draft(Missed(policy)), NOW), NOW, list[Micros]()  # type: ignore[arg-type]  # one of the three

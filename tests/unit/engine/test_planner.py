@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duetime.engine.clock import NodeClock
-from duetime.engine.commands import Commands
-from duetime.engine.drafts import NO_DEFAULTS, schedule_draft
-from duetime.engine.planner import EVERY_SEGMENT, PORTION, Planner
+from duetime.engine.node.clock import NodeClock
+from duetime.engine.plan.planner import EVERY_SEGMENT, PORTION, Planner
+from duetime.engine.submit.build import NO_DEFAULTS
+from duetime.engine.submit.commands import Commands
+from duetime.engine.submit.schedules import schedule_draft
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, Micros
-from duetime.model.schedule import MOST_FIRES_A_TURN, Firing, Missed
+from duetime.model.schedule import MAX_FIRES_PER_STEP, Firing, Missed
 from duetime.model.when import Every
 from duetime.observer import Observers
 from duetime.stores.memory import MemoryStore
+from duetime.testing.conformance.drafts import put_schedule
 
 NOW: Micros = 1_000_000 * SECOND
 LOOKAHEAD = 10 * SECOND
@@ -21,7 +23,7 @@ SCHEDULES, MISSED = 6, 900
 
 
 class Scales(MemoryStore):
-    """Weighs what is written at once."""
+    """Records how many fires each call writes."""
 
     def __init__(self) -> None:
         super().__init__(lambda: NOW)
@@ -35,8 +37,10 @@ class Scales(MemoryStore):
 async def after_an_outage() -> Scales:
     store = Scales()
     for number in range(SCHEDULES):
-        draft = schedule_draft(Ids(), "default", f"{number}", "task", Every("1s"), NO_DEFAULTS, NOW, {"missed": Missed("skip")})
-        await store.put_schedule(draft, NOW - MISSED * SECOND, 0)
+        draft = schedule_draft(
+            Ids(), "default", f"{number}", "task", Every("1s"), NO_DEFAULTS, NOW, {"missed": Missed("skip")}
+        )
+        await put_schedule(store, draft, NOW - MISSED * SECOND, 0)
     return store
 
 
@@ -45,7 +49,7 @@ async def test_what_many_schedules_have_missed_is_not_written_all_at_once() -> N
     planner = Planner(store, NodeClock(monotonic=lambda: NOW), lambda: EVERY_SEGMENT, LOOKAHEAD, Observers())
     await planner.run_once()
     assert sum(store.weights) == SCHEDULES * (MISSED + 1 + LOOKAHEAD // SECOND)
-    assert max(store.weights) < PORTION + MOST_FIRES_A_TURN
+    assert max(store.weights) < PORTION + MAX_FIRES_PER_STEP
     assert not await store.due_schedules(EVERY_SEGMENT, NOW, 1)
 
 
@@ -54,4 +58,4 @@ async def test_nor_before_all_of_them_are_changed_together() -> None:
     commands = Commands(store, NodeClock(monotonic=lambda: NOW), Ids())
     await commands.catch_up(await store.due_schedules(EVERY_SEGMENT, NOW, SCHEDULES))
     assert sum(store.weights) == SCHEDULES * (MISSED + 1)
-    assert max(store.weights) < PORTION + MOST_FIRES_A_TURN
+    assert max(store.weights) < PORTION + MAX_FIRES_PER_STEP

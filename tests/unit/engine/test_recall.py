@@ -1,4 +1,5 @@
-"""Claims whose reply was lost: what the node holds without knowing is given back, however late the store carried out the claim."""
+"""Claims whose reply was lost: what the node holds without knowing is given back, however late the store
+carried out the claim."""
 
 from __future__ import annotations
 
@@ -7,15 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from duetime.engine.claimer import IN_DOUBT
+from duetime.engine.fetch.claimer import DOUBT_TIMEOUT
 from duetime.errors import StoreUnavailable
 from duetime.model.attempt import Ending
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed
-from duetime.model.lease import NodeId
-from duetime.store import ClaimRequest
+from duetime.store import ClaimRequest, Claims, OfDeadNodes, OfNode, PastDeadline
 from tests.unit.engine.backlog import Backlog, Bench
-from tests.unit.engine.paper import job, play
+from tests.unit.engine.fake_store import job, play
 
 LOST = job(7)
 
@@ -30,13 +30,13 @@ class Losing(Backlog):
         self.recalls = 0
         self.on_answer: Callable[[], object] = lambda: None
 
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+    async def claim(self, request: ClaimRequest) -> Claims:
         self.replies += 1
         if self.replies == 1:
             raise StoreUnavailable("the reply was lost")
         return await super().claim(request)
 
-    async def held(self, node: NodeId) -> list[Claimed]:
+    async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
         self.recalls += 1
         self.on_answer()
         return list(self.on_held)
@@ -50,12 +50,13 @@ async def turn(bench: Bench) -> None:
 
 
 def given_back(bench: Bench) -> list[tuple[int, Ending]]:
-    return [(settlement.id.int, settlement.ending) for settlement in bench.worker.done]
+    return [(settlement.id.int, settlement.ending) for settlement in bench.outbox.batch(100)[0]]
 
 
 @pytest.mark.parametrize("late", [0, 3, 60])
 def test_a_claim_that_is_carried_out_late_is_noticed(late: int) -> None:
-    """It waited for a lock, for the disk or for a standby, while its node asked what it holds and heard: nothing."""
+    """It waited for a lock, for the disk or for a standby, while its node asked what it holds and heard:
+    nothing."""
 
     async def scene() -> None:
         await asyncio.sleep(1)
@@ -73,16 +74,16 @@ def test_a_claim_that_is_carried_out_late_is_noticed(late: int) -> None:
     play(scene)
 
 
-def test_the_store_is_asked_more_and_more_rarely_and_not_for_ever() -> None:
+def test_the_store_is_asked_more_and_more_rarely_and_then_no_more() -> None:
     async def scene() -> None:
         await asyncio.sleep(1)
         bench = Bench(store := Losing())
         with pytest.raises(StoreUnavailable):
             await bench.claimer.run_once()
-        for _ in range(3 * IN_DOUBT // SECOND):
+        for _ in range(3 * DOUBT_TIMEOUT // SECOND):
             await turn(bench)
         assert 5 < store.recalls < 15
-        assert bench.worker.doubtful_since is None
+        assert bench.capacity.lost_reply_at is None
 
     play(scene)
 

@@ -9,13 +9,11 @@ from uuid import UUID
 
 import pytest
 
-from duetime.engine.drafts import Defaults
-from duetime.engine.heart import Heart, HeartListener
-from duetime.engine.herald import profiles
-from duetime.engine.node import Node
-from duetime.engine.options import NodeOptions
-from duetime.engine.tasks import Tasks
-from duetime.engine.terms import published
+from duetime.engine.node.heartbeat import Heartbeat, HeartbeatListener
+from duetime.engine.node.node import Node
+from duetime.engine.node.options import HandlerRegistry, NodeOptions
+from duetime.engine.node.registry import profiles, published
+from duetime.engine.submit.build import Defaults
 from duetime.errors import ConfigError, StoreUnavailable
 from duetime.model.events import Event, NodeJoined
 from duetime.model.instant import SECOND, Micros
@@ -23,26 +21,35 @@ from duetime.model.lease import Beat, NodeDraft, NodeId
 from duetime.observer import Observers
 from duetime.store import Store
 from duetime.stores.memory import MemoryStore
-from tests.unit.engine.paper import play, virtual_clock
+from tests.unit.engine.fake_store import play, virtual_clock
 
 TTL = 15 * SECOND
 OPTIONS = NodeOptions("node", "1", roles=("worker",), lease=TTL)
 
 
-class Doors:
-    """Hearts that do not beat: each life of a node begins as the next of `answers` says."""
+class Heartbeats:
+    """Each session of a node begins as the next of `answers` says; its heartbeat joins and does not beat."""
 
     def __init__(self, store: MemoryStore, *answers: Exception | None) -> None:
         self._store = store
         self._answers = iter(answers)
 
-    async def start(self, draft: NodeDraft, ttl: Micros, listener: HeartListener) -> Heart:
-        if (problem := next(self._answers, None)) is not None:
-            raise problem
-        clock = virtual_clock()
-        return Heart(self._store, clock, await self._store.join(draft, ttl), ttl, listener, clock.monotonic())
+    def __call__(self) -> Heartbeat:
+        return Joining(self._store, next(self._answers, None))
 
-    async def stop(self, leave: bool) -> None: ...
+
+class Joining(Heartbeat):
+    def __init__(self, store: MemoryStore, problem: Exception | None) -> None:
+        super().__init__(store, virtual_clock(), Observers())
+        self._problem = problem
+
+    async def start(self, draft: NodeDraft, ttl: Micros, listener: HeartbeatListener) -> None:
+        if self._problem is not None:
+            raise self._problem
+        await super().start(draft, ttl, listener)
+
+    async def run_once(self) -> None:
+        return None
 
 
 @pytest.mark.parametrize("problem", [StoreUnavailable("away"), ConfigError("the server does not let us in")])
@@ -50,8 +57,8 @@ def test_a_node_that_is_fenced_joins_again_when_it_can(problem: Exception) -> No
     async def scene() -> None:
         clock, told = virtual_clock(), list[Event]()
         store = MemoryStore(clock.monotonic)
-        doors = Doors(store, None, problem, problem)
-        node = Node(store, clock, Tasks({}), OPTIONS, Observers([told.append]), lambda: doors)
+        heartbeats = Heartbeats(store, None, problem, problem)
+        node = Node(store, clock, HandlerRegistry({}), OPTIONS, Observers([told.append]), heartbeats)
         life = asyncio.create_task(node.run())
         await node.started.wait()
         node.fenced("it was declared dead")
@@ -71,8 +78,8 @@ def test_a_node_that_comes_back_does_not_speak_up_against_those_that_started_sin
         store, lives, begun = MemoryStore(clock.monotonic), list[asyncio.Task[None]](), list[Node]()
 
         async def begin(queue: str) -> Node:
-            tasks = Tasks({}, terms={"work": Defaults(queue)})
-            node = Node(store, clock, tasks, OPTIONS, Observers([]), lambda: Doors(store))
+            tasks = HandlerRegistry({}, defaults={"work": Defaults(queue)})
+            node = Node(store, clock, tasks, OPTIONS, Observers([]), Heartbeats(store))
             lives.append(asyncio.create_task(node.run()))
             begun.append(node)
             await said(lambda: node.id)
@@ -98,6 +105,9 @@ def test_a_node_that_comes_back_does_not_speak_up_against_those_that_started_sin
 
 
 class Shut:
+    async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
+        return NodeId(1)
+
     async def beat(self, node: NodeId, ttl: Micros) -> Beat:
         raise ConfigError("the server does not let us in")
 
@@ -115,12 +125,13 @@ class Listener:
 def test_a_heart_that_is_not_let_in_any_more_stops_what_runs_before_its_lease_ends() -> None:
     async def scene() -> None:
         clock, listener = virtual_clock(), Listener()
-        heart = Heart(cast(Store, Shut()), clock, NodeId(1), TTL, listener, clock.monotonic())
+        heartbeat = Heartbeat(cast(Store, Shut()), clock, Observers())
+        await heartbeat.start(NodeDraft("node", (), "1"), TTL, listener)
         with pytest.raises(ConfigError):
-            await heart.run_once()
+            await heartbeat.run_once()
         assert listener.reasons == []
         await asyncio.sleep((TTL - 1) / SECOND)
-        await heart.run_once()
-        assert listener.reasons == ["its lease could not be renewed in time"]
+        await heartbeat.run_once()
+        assert set(listener.reasons) == {"its lease could not be renewed in time"}
 
     play(scene)

@@ -1,14 +1,15 @@
-"""What is forgotten when: the leader prunes, and tasks that say so have their jobs kept for a shorter time."""
+"""What is forgotten when: the leader prunes, and tasks that say so have their jobs kept for a shorter
+time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import cast
 
-from duetime.engine.retention import Retention
+from duetime.engine.plan.retention import Retention
 from duetime.model.instant import SECOND, Micros
 from duetime.store import Store
-from tests.unit.engine.paper import play, virtual_clock
+from tests.unit.engine.fake_store import play, virtual_clock
 
 
 class Pruned:
@@ -23,7 +24,9 @@ class Pruned:
 def test_each_target_has_its_own_instant() -> None:
     async def scene() -> None:
         store, now = Pruned(), virtual_clock().now()
-        retention = Retention(cast(Store, store), virtual_clock(), lambda: True, 100 * SECOND, {"ping": 5 * SECOND})
+        retention = Retention(
+            cast(Store, store), virtual_clock(), lambda: True, 100 * SECOND, {"ping": 5 * SECOND}
+        )
         await retention.run_once()
         assert store.calls == [(now - 100 * SECOND, {"ping": now - 5 * SECOND})]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from duetime.errors import InvalidInput
 from duetime.model.instant import SECOND
-from duetime.model.retry import MOST_ATTEMPTS, Retry
+from duetime.model.retry import MAX_ATTEMPTS, Retry
 
 ALMOST_ONE = 1 - 2**-53
 
@@ -38,8 +38,15 @@ def test_waits(retry: Retry, expected: list[float]) -> None:
     assert waits(retry) == expected
 
 
-@given(st.integers(1, MOST_ATTEMPTS), st.floats(0, ALMOST_ONE), st.sampled_from(["exponential", "linear"]), st.floats(1, 100))
-def test_no_wait_is_longer_than_the_longest(failures: int, noise: float, backoff: str, multiplier: float) -> None:
+@given(
+    st.integers(1, MAX_ATTEMPTS),
+    st.floats(0, ALMOST_ONE),
+    st.sampled_from(["exponential", "linear"]),
+    st.floats(1, 100),
+)
+def test_no_wait_is_longer_than_the_longest(
+    failures: int, noise: float, backoff: str, multiplier: float
+) -> None:
     retry = Retry(first_delay="1s", max_delay="1h", multiplier=multiplier, backoff=backoff)
     assert 0 <= retry.wait(failures, noise) <= 3_600 * SECOND
 

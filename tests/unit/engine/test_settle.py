@@ -26,8 +26,12 @@ def job(failures: int = 0, losses: int = 0, cancel: bool = False, begun: bool = 
     )  # fmt: skip
 
 
-def decided(of: Claimed, ending: Ending, delivery: Delivery = AGAIN, started: bool = True, noise: float = 0.5) -> Settlement:
-    return settle(of, Outcome(ending, error="why"), RETRY, delivery, NOW - 10 if started else None, NOW, noise)
+def decided(
+    of: Claimed, ending: Ending, delivery: Delivery = AGAIN, started: bool = True, noise: float = 0.5
+) -> Settlement:
+    return settle(
+        of, Outcome(ending, error="why"), RETRY, delivery, NOW - 10 if started else None, NOW, noise
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,9 @@ def decided(of: Claimed, ending: Ending, delivery: Delivery = AGAIN, started: bo
         (job(losses=POISON_LOSSES - 1), Ending.LOST, AGAIN, State.PENDING, 0, POISON_LOSSES - 1),
     ],
 )
-def test_the_table(of: Claimed, ending: Ending, delivery: Delivery, state: State, failures: int, losses: int) -> None:
+def test_the_table(
+    of: Claimed, ending: Ending, delivery: Delivery, state: State, failures: int, losses: int
+) -> None:
     decision = decided(of, ending, delivery)
     assert (decision.state, decision.failures, decision.losses) == (state, failures, losses)
     assert (decision.id, decision.attempt) == (of.id, of.attempt)
@@ -105,7 +111,12 @@ def failed(delay: int | None = None, hopeless: bool = False) -> Outcome:
         (failed(), Retry(delays=["10s"], max_age="12s"), State.PENDING, 10),
         (failed(), Retry(delays=["10s"], max_age="10s"), State.DEAD, None),
         (failed(delay=10 * SECOND), Retry(max_age="10s"), State.DEAD, None),
-        (Outcome(Ending.TIMED_OUT, problem=TimeoutError()), Retry(give_up_on=[TimeoutError]), State.DEAD, None),
+        (
+            Outcome(Ending.TIMED_OUT, problem=TimeoutError()),
+            Retry(give_up_on=[TimeoutError]),
+            State.DEAD,
+            None,
+        ),
         (Outcome(Ending.SNOOZED, delay=60 * SECOND), Retry(max_attempts=1, max_age="1s"), State.PENDING, 60),
     ],
 )
@@ -146,9 +157,18 @@ def test_a_delay_function_that_fails_costs_the_job_nothing(answer: object) -> No
     st.booleans(), st.none() | st.integers(0, 10**9), st.booleans(),
 )  # fmt: skip
 def test_whatever_happens_the_numbers_are_right(
-    ending: Ending, delivery: Delivery, failures: int, losses: int, cancel: bool, begun: bool, started: bool, delay: int | None, dull: bool
+    ending: Ending,
+    delivery: Delivery,
+    failures: int,
+    losses: int,
+    cancel: bool,
+    begun: bool,
+    started: bool,
+    delay: int | None,
+    dull: bool,
 ) -> None:
-    """Only the task's own failures are counted as such; what is at most once never waits again after it began; all is bounded."""
+    """Only the task's own failures are counted as such; what is at most once never waits again after it
+    began; all is bounded."""
     of = job(failures, losses, cancel, begun)
     outcome = Outcome(ending, error="why", problem=BAD, delay=delay, hopeless=dull)
     decision = settle(of, outcome, RETRY, delivery, NOW - 10 if started else None, NOW, 0.5)

@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from duetime.model.instant import SECOND, Micros, to_datetime
 from duetime.model.schedule import Missed, Schedule, ScheduleDraft, plan_fires
-from duetime.model.standing import Standing, standing
+from duetime.model.schedule_status import ScheduleStatus, schedule_status
 from duetime.model.when import At, Cron, Every, Unreadable, When
 
 NOW: Micros = 1_000_000 * SECOND
 DAY = 86_400 * SECOND
 
 
-def schedule(when: When, cursor: Micros | None, created: Micros = NOW, max_runs: int | None = None) -> Schedule:
+def schedule(
+    when: When, cursor: Micros | None, created: Micros = NOW, max_runs: int | None = None
+) -> Schedule:
     draft = ScheduleDraft(
         UUID(int=5), "default", "tick", when, "task", None, b"{}", None, "default", 5, None, Missed("all"), 0, None, None, max_runs,
         None, None,
@@ -27,13 +29,18 @@ def schedule(when: When, cursor: Micros | None, created: Micros = NOW, max_runs:
 
 def planned(one: Schedule, now: Micros, horizon: Micros) -> Schedule:
     firing = plan_fires(one, now, horizon)
-    return replace(one, next_fire_time=firing.next_fire_time, last_fire_time=firing.fires[-1].fire_time, runs=firing.runs)
+    return replace(
+        one, next_fire_time=firing.next_fire_time, last_fire_time=firing.fires[-1].fire_time, runs=firing.runs
+    )
 
 
 def shown(one: Schedule, now: Micros) -> tuple[float | None, float | None, int]:
     """In seconds since NOW."""
-    stands = standing(one, now)
-    upcoming, last = ((None if moment is None else (moment - NOW) / SECOND) for moment in (stands.next_fire_time, stands.last_fire_time))
+    stands = schedule_status(one, now)
+    upcoming, last = (
+        (None if moment is None else (moment - NOW) / SECOND)
+        for moment in (stands.next_fire_time, stands.last_fire_time)
+    )
     return upcoming, last, stands.runs
 
 
@@ -63,7 +70,7 @@ def test_an_instant_that_is_planned_is_the_next() -> None:
 def test_a_rare_fire_is_found_however_long_ago_it_was() -> None:
     yearly = schedule(Cron("0 0 1 1 *"), 365 * DAY, created=0)
     ahead = replace(planned(yearly, 365 * DAY, 730 * DAY), runs=2)
-    assert standing(ahead, 730 * DAY - 1) == Standing(730 * DAY, 365 * DAY, 1)
+    assert schedule_status(ahead, 730 * DAY - 1) == ScheduleStatus(730 * DAY, 365 * DAY, 1)
 
 
 def test_a_fire_before_the_last_edit_is_not_claimed_for_the_new_rule() -> None:
@@ -84,8 +91,10 @@ def test_what_cannot_be_read_stands_as_it_is_stored() -> None:
 @given(st.integers(1, 400), st.integers(0, 3_000), st.integers(1, 3_000))
 def test_it_shows_the_same_however_far_the_planner_is_ahead(interval: int, moment: int, more: int) -> None:
     now = NOW + moment * SECOND
-    fresh = schedule(Every(f"{interval}s"), NOW // (interval * SECOND) * interval * SECOND + interval * SECOND)
+    fresh = schedule(
+        Every(f"{interval}s"), NOW // (interval * SECOND) * interval * SECOND + interval * SECOND
+    )
     assert fresh.next_fire_time is not None
     near = fresh if fresh.next_fire_time > now else planned(fresh, now, now)
     far = planned(fresh, now, max(now + more * SECOND, fresh.next_fire_time))
-    assert standing(far, now) == standing(near, now)
+    assert schedule_status(far, now) == schedule_status(near, now)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from duetime.engine.clock import NodeClock
-from duetime.engine.perform import Slot, perform
-from duetime.engine.watchdog import SILENT_AFTER, Watchdog
+from duetime.engine.node.clock import NodeClock
+from duetime.engine.node.watchdog import REPORT_AFTER, Watchdog
+from duetime.engine.run.perform import Slot, perform
 from duetime.invoker import Context, Policies
 from duetime.model.events import Event, LoopBlocked
 from duetime.model.instant import Micros
@@ -20,7 +20,7 @@ from duetime.model.limit import Limit
 from duetime.model.retry import Retry
 from duetime.observer import Observers
 from duetime.observers.log import log_event
-from tests.unit.engine.paper import PaperStore, job, make_desk
+from tests.unit.engine.fake_store import FakeStore, job, make_writer
 
 
 class Hand:
@@ -34,7 +34,7 @@ class Hand:
 
 
 def blocks_the_loop(watchdog: Watchdog, hand: Hand, silences: list[Micros]) -> None:
-    """Holds up whoever calls it, while the watchdog has its turns on another thread."""
+    """Blocks its caller, while the watchdog has its turns on another thread."""
 
     def turns() -> None:
         asyncio.run(_turns())
@@ -66,24 +66,26 @@ async def told(silences: list[Micros]) -> list[Event]:
     hand = Hand()
     clock = NodeClock(monotonic=hand)
     watchdog = Watchdog(clock, Observers([events.append]))
-    await perform(job(), Slot(), Blocking(watchdog, hand, silences), clock, make_desk(PaperStore(), clock=clock))
+    await perform(
+        job(), Slot(), Blocking(watchdog, hand, silences), clock, make_writer(FakeStore(), clock=clock)
+    )
     return events
 
 
 async def test_a_blocking_job_is_named_with_its_stack() -> None:
-    [event] = await told([SILENT_AFTER + 1])
+    [event] = await told([REPORT_AFTER + 1])
     assert isinstance(event, LoopBlocked)
-    assert (event.target, event.job_id, event.silent) == ("task", job().id, SILENT_AFTER + 1)
+    assert (event.target, event.job_id, event.silent) == ("task", job().id, REPORT_AFTER + 1)
     assert "in blocks_the_loop" in event.stack
-    assert "in perform" not in event.stack, "the engine's own frames help nobody"
+    assert "in perform" not in event.stack, "the engine's own frames are of no use"
 
 
 async def test_a_short_silence_is_nothing() -> None:
-    assert await told([SILENT_AFTER]) == []
+    assert await told([REPORT_AFTER]) == []
 
 
 async def test_it_is_told_again_seldom() -> None:
-    assert len(await told([SILENT_AFTER + 1] + [SILENT_AFTER] * 20)) == 2
+    assert len(await told([REPORT_AFTER + 1] + [REPORT_AFTER] * 20)) == 2
 
 
 async def test_a_loop_that_answers_is_not_blocked_and_its_lag_is_known() -> None:
@@ -94,7 +96,7 @@ async def test_a_loop_that_answers_is_not_blocked_and_its_lag_is_known() -> None
     hand.at += 300_000
     assert watchdog.lag() == 300_000
     await asyncio.sleep(0)
-    hand.at += 5 * SILENT_AFTER
+    hand.at += 5 * REPORT_AFTER
     assert watchdog.lag() == 300_000
     await watchdog.run_once()
     assert events == []

@@ -1,4 +1,5 @@
-"""HTTP targets: every field checked and named, headers that are not the caller's refused, secrets stored sealed or not at all."""
+"""HTTP targets: every field checked and named, headers that are not the caller's refused, secrets stored
+sealed or not at all."""
 
 from __future__ import annotations
 
@@ -77,32 +78,42 @@ def test_an_error_names_its_field_and_tells_no_secret(fields: dict[str, Any], fi
 
 
 @pytest.mark.parametrize("value", [None, [], "http://x/", 1])
-def test_no_object(value: Any) -> None:
+def test_target_must_be_an_object(value: Any) -> None:
     with pytest.raises(InvalidInput, match="target: must be an object"):
         HttpTarget.from_json(value, "target")
 
 
 @pytest.mark.parametrize(
-    "name", [*sorted(RESERVED), "Webhook-Id", "WEBHOOK-Anything", "Duetime-Job-Id", "duetime-x", "Proxy-Authorization", "HOST"]
+    "name",
+    [
+        *sorted(RESERVED),
+        "Webhook-Id",
+        "WEBHOOK-Anything",
+        "Duetime-Job-Id",
+        "duetime-x",
+        "Proxy-Authorization",
+        "HOST",
+    ],
 )
 def test_headers_that_are_not_the_caller_s(name: str) -> None:
-    """S29."""
     with pytest.raises(InvalidInput, match="leave it out"):
         target(headers={name: "x"})
 
 
-@pytest.mark.parametrize("name", ["", " ", "X Y", "X:", "X\r\nY", "X\0", "Ü", "X\x7f", "(x)", "a" * 129, "X\n"])
+@pytest.mark.parametrize(
+    "name", ["", " ", "X Y", "X:", "X\r\nY", "X\0", "Ü", "X\x7f", "(x)", "a" * 129, "X\n"]
+)
 def test_names_outside_the_grammar(name: str) -> None:
-    """S29."""
-    with pytest.raises(InvalidInput, match="is no header name"):
+    with pytest.raises(InvalidInput, match="is not a header name"):
         target(headers={name: "x"})
 
 
-@pytest.mark.parametrize("value", ["a\r\nY: b", "a\nb", "a\rb", "a\0", " a", "a ", "\ta", "ä", "\x7f", "\x1b[0m", "a\n", "\ud800"])
+@pytest.mark.parametrize(
+    "value", ["a\r\nY: b", "a\nb", "a\rb", "a\0", " a", "a ", "\ta", "ä", "\x7f", "\x1b[0m", "a\n", "\ud800"]
+)
 @pytest.mark.parametrize("kind", ["headers", "secret_headers"])
 def test_values_outside_the_grammar(kind: str, value: str) -> None:
-    """S29."""
-    with pytest.raises(InvalidInput, match=rf"^target\.{kind}\.X: must be printable ASCII"):
+    with pytest.raises(InvalidInput, match=rf"^target\.{kind}\.X: must be one line of printable ASCII"):
         target(**{kind: {"X": value}})
 
 
@@ -118,8 +129,15 @@ def test_whatever_passes_is_one_line(headers: dict[str, str]) -> None:
         assert ":" not in name
 
 
-def test_there_and_back() -> None:
-    written = {"method": "put", "headers": {"X-A": "1"}, "timeout": "5s", "success": ["2xx", 404, "300-302"], "async": True, "body": "raw"}
+def test_target_survives_a_round_trip() -> None:
+    written = {
+        "method": "put",
+        "headers": {"X-A": "1"},
+        "timeout": "5s",
+        "success": ["2xx", 404, "300-302"],
+        "async": True,
+        "body": "raw",
+    }
     found = target(**written)
     assert HttpTarget.from_json(found.to_json()) == found
     assert HttpTarget.from_spec(found.to_spec()) == found
@@ -140,11 +158,11 @@ def test_defaults() -> None:
     }
 
 
-# -- secrets ----------------------------------------------------------------------------------------------------------
+# -- secrets
+# ----------------------------------------------------------------------------------------------------------
 def test_a_secret_is_never_shown_and_never_stored_open() -> None:
-    """S36, S37, S39."""
     found = target(secret_headers={"Authorization": CANARY}, signing_secret=SIGNING)
-    with pytest.raises(InvalidInput, match="cannot be kept") as caught:
+    with pytest.raises(InvalidInput, match="cannot be stored") as caught:
         found.to_spec()
     shown = f"{found!r} {found} {found.to_json()} {caught.value} {found.hidden[0][1]}"
     assert CANARY not in shown
@@ -153,18 +171,21 @@ def test_a_secret_is_never_shown_and_never_stored_open() -> None:
     assert found.to_json()["signing_secret"] == HIDDEN
 
 
-def test_what_is_sealed_is_stored_and_not_shown() -> None:
+def test_sealed_secret_is_stored_and_not_shown() -> None:
     found = target(secret_headers={"Authorization": CANARY}, signing_secret=SIGNING).sealed(seal)
     assert CANARY.encode() not in found.to_spec()
     assert HttpTarget.from_spec(found.to_spec()) == found
     assert "sealed(" not in str(found.to_json())
-    assert dict(decode(found.to_spec())["sealed"]) == {"Authorization": "sealed(Authorization)", "signing_secret": "sealed(signing_secret)"}
+    assert dict(decode(found.to_spec())["sealed"]) == {
+        "Authorization": "sealed(Authorization)",
+        "signing_secret": "sealed(signing_secret)",
+    }
 
 
-def test_nobody_can_hand_in_what_is_sealed() -> None:
-    """Or a sealed secret somebody has seen could be sent to a server of their own."""
+def test_sealed_value_is_not_accepted_from_a_caller() -> None:
+    """Otherwise a caller could have a sealed secret sent to a server of their own."""
     stored = decode(target(secret_headers={"A": CANARY}).sealed(seal).to_spec())
-    with pytest.raises(InvalidInput, match=r"^target\.sealed: no such field"):
+    with pytest.raises(InvalidInput, match=r"^target\.sealed: is unknown"):
         HttpTarget.from_json(stored, "target")
 
 
@@ -184,21 +205,22 @@ def test_an_edit_keeps_the_secret_it_was_shown_hidden() -> None:
 def test_an_edit_cannot_carry_a_secret_to_another_host() -> None:
     before = target(secret_headers={"A": CANARY}).sealed(seal)
     for url in ("https://evil.example/run", "http://agent.example/run", "https://agent.example:8443/run"):
-        with pytest.raises(InvalidInput, match="written anew"):
+        with pytest.raises(InvalidInput, match="set again"):
             HttpTarget.from_json(before.to_json() | {"url": url}).keeping_secrets_of(before)
-    with pytest.raises(InvalidInput, match="not there"):
+    with pytest.raises(InvalidInput, match="does not exist"):
         target(secret_headers={"B": HIDDEN}).keeping_secrets_of(before)
 
 
-def test_what_stands_for_a_secret_is_not_sealed_as_one() -> None:
+def test_placeholder_of_a_secret_is_not_sealed() -> None:
     for fields in ({"secret_headers": {"A": HIDDEN}}, {"signing_secret": HIDDEN}):
-        with pytest.raises(InvalidInput, match="stands for a secret that is not there"):
+        with pytest.raises(InvalidInput, match="stands for a secret that does not exist"):
             target(**fields).sealed(seal)
 
 
-# -- content ----------------------------------------------------------------------------------------------------------
-def test_content() -> None:
-    """S35: the very bytes that were stored."""
+# -- content
+# ----------------------------------------------------------------------------------------------------------
+def test_payload_is_sent_as_json_or_raw() -> None:
+    """The very bytes that were stored."""
     assert target().content(b'{"b": 1,"a":2}') == b'{"b": 1,"a":2}'
     assert target().content(b"null") is None
     assert target(method="GET").content(b"{}") is None

@@ -1,4 +1,4 @@
-"""One strict parser: odd spellings are refused, whatever they would mean (S24, S26)."""
+"""One strict parser: odd spellings are refused, whatever they would mean."""
 
 from __future__ import annotations
 
@@ -116,7 +116,6 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_spellings_are_refused_by_field(text: str) -> None:
-    """S24, S26."""
     with pytest.raises(InvalidInput) as caught:
         parse(text, "target.url")
     assert caught.value.field == "target.url"
@@ -135,7 +134,7 @@ def test_hostile_spellings_are_refused_by_field(text: str) -> None:
         ("ftp://agent.example/", "must begin with https:// or http://"),
     ],
 )
-def test_the_remedy_is_named(text: str, remedy: str) -> None:
+def test_error_names_the_remedy(text: str, remedy: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse(text, "target.url")
     assert remedy in str(caught.value)
@@ -143,7 +142,7 @@ def test_the_remedy_is_named(text: str, remedy: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 1, True, b"http://x/", ["http://x/"], {}])
-def test_no_text(value: object) -> None:
+def test_url_must_be_text(value: object) -> None:
     with pytest.raises(InvalidInput, match=r"^target.url: must be text"):
         parse(value, "target.url")
 
@@ -164,22 +163,30 @@ def test_no_text(value: object) -> None:
         ("http://1.example/", "http://1.example/", "1.example", 80),
     ],
 )
-def test_what_is_accepted(text: str, canonical: str, host: str, port: int) -> None:
+def test_valid_url_is_read_in_canonical_form(text: str, canonical: str, host: str, port: int) -> None:
     found = parse(text, "url")
     assert (str(found), found.host, found.port) == (canonical, host, port)
     assert parse(canonical, "url") == found
 
 
-def test_what_is_shown_has_no_query() -> None:
+def test_shown_url_has_no_query() -> None:
     assert parse("https://agent.example/run?token=canary", "url").shown == "https://agent.example/run"
 
 
-@given(st.text(st.characters(codec="ascii"), max_size=40), st.sampled_from(["http://", "https://", "http://127.0.0.1", "http://a.example"]))
-def test_whoever_sends_it_reads_the_same_host(tail: str, start: str) -> None:
-    """S24: our parser and the client's never disagree about where a request goes."""
+@given(
+    st.text(st.characters(codec="ascii"), max_size=40),
+    st.sampled_from(["http://", "https://", "http://127.0.0.1", "http://a.example"]),
+)
+def test_every_client_reads_the_same_host(tail: str, start: str) -> None:
+    """Our parser and the client's never disagree about where a request goes."""
     try:
         found = parse(start + tail, "url")
     except InvalidInput:
         return
     sent = URL(str(found), encoded=True)
-    assert (sent.raw_host, sent.port, sent.scheme, sent.raw_path_qs) == (found.host, found.port, found.scheme, found.rest)
+    assert (sent.raw_host, sent.port, sent.scheme, sent.raw_path_qs) == (
+        found.host,
+        found.port,
+        found.scheme,
+        found.rest,
+    )

@@ -14,7 +14,7 @@ from duetime.invokers.threads import Threads
 from duetime.model.codec import encode
 from duetime.model.job import Claimed, Delivery
 from duetime.model.retry import Retry
-from duetime.store import Note, Transaction
+from duetime.store import AttemptUpdate, TaskTransaction
 
 POLICIES = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
 
@@ -22,11 +22,11 @@ POLICIES = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
 class ListDesk:
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.notes: list[Note] = []
+        self.notes: list[AttemptUpdate] = []
         self.marks: set[str] = set()
         self.fenced = False
 
-    async def save(self, note: Note) -> None:
+    async def save(self, note: AttemptUpdate) -> None:
         if self.fenced:
             raise Fenced("the job belongs to another attempt")
         self.notes.append(note)
@@ -36,12 +36,15 @@ class ListDesk:
         self.marks.add(key)
         return new
 
-    async def transact(self) -> Transaction:
+    async def transact(self) -> TaskTransaction:
         raise NotImplementedError
 
 
 def context(
-    desk: ListDesk | None = None, policies: dict[str, Any] | None = None, checkpoint: Any = None, payload: bytes = b"{}"
+    desk: ListDesk | None = None,
+    policies: dict[str, Any] | None = None,
+    checkpoint: Any = None,
+    payload: bytes = b"{}",
 ) -> Context:
     job = Claimed(
         UUID(int=7), 1, "work", b"{}", 0, "default", 5, 0, 0, 0, False, None, None, None,
@@ -51,9 +54,11 @@ def context(
 
 
 def handler(function: Callable[..., Any], **options: Any) -> TaskHandler:
-    threads = options.pop("threads", None) or Threads(polite=0.05, patience=60.0)
+    threads = options.pop("threads", None) or Threads(stop_timeout=0.05, interrupt_timeout=60.0)
     return TaskHandler(function, Signature("work", function), POLICIES, lambda: threads, **options)
 
 
-async def invoke(function: Callable[..., Any], /, arguments: dict[str, Any] | None = None, **options: Any) -> Any:
+async def invoke(
+    function: Callable[..., Any], /, arguments: dict[str, Any] | None = None, **options: Any
+) -> Any:
     return await handler(function, **options).invoke(context(), encode(arguments or {}))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from duetime.invoker import Context
-from duetime.model.verdict import Cancel, RetryAfter, Snooze
+from duetime.model.directives import Cancel, RetryAfter, Snooze
 
 
 class Hiccup(Exception):
@@ -130,10 +130,10 @@ def littering(notes: str) -> str:
 
 def _begin(notes: str) -> None:
     started = subprocess.Popen(["sleep", "600"], start_new_session=False)
-    # At once, so that nobody reads half of it.
+    # Renamed into place, so that a reader never sees half of it.
     Path(f"{notes}.new").write_text(f"{os.getpid()} {started.pid}\n")
     Path(f"{notes}.new").rename(notes)
-    started.returncode = 0  # nobody will wait for it, and that is the point
+    started.returncode = 0  # no process waits for it: that is the point
 
 
 def _note(notes: str, text: str) -> None:

@@ -1,4 +1,5 @@
-"""Isolated tasks: a process of their own, bounded in time and memory, that takes everything it started along (E12)."""
+"""Isolated tasks: a process of their own, bounded in time and memory, that takes everything it started
+along."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from duetime.invokers import process
 from duetime.invokers.isolation import Isolation
 from duetime.invokers.resources import ResourceBox, Use
 from duetime.model.codec import decode, encode
-from duetime.model.verdict import Cancel, RetryAfter, Snooze
+from duetime.model.directives import Cancel, RetryAfter, Snooze
 from tests.app.waiting import eventually
 from tests.unit.invokers import chores
 from tests.unit.invokers.attempts import ListDesk, context, handler
@@ -34,11 +35,13 @@ ALONE = Isolation(spare=False)
 PATIENCE = 40.0
 
 
-async def isolated(function: Callable[..., Any], /, desk: ListDesk | None = None, isolate: Any = ALONE, **arguments: Any) -> Any:
+async def isolated(
+    function: Callable[..., Any], /, desk: ListDesk | None = None, isolate: Any = ALONE, **arguments: Any
+) -> Any:
     return await handler(function, isolate=isolate).invoke(context(desk, checkpoint="old"), encode(arguments))
 
 
-async def test_it_runs_elsewhere_and_its_context_works() -> None:
+async def test_isolated_task_runs_in_another_process_with_a_working_context() -> None:
     desk = ListDesk()
     result = await isolated(chores.plain, desk, day="2026-11-15", n=3)
     assert result.pop("pid") != os.getpid()
@@ -51,21 +54,24 @@ async def test_it_runs_elsewhere_and_its_context_works() -> None:
     ]
 
 
-async def test_async_functions_too() -> None:
+async def test_async_function_is_isolated_too() -> None:
     desk = ListDesk()
     assert await isolated(chores.awaited, desk, n=4) == 5
     assert desk.notes[0].checkpoint == b"4"
 
 
-async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "LAST_OUTPUT", PATIENCE)
+async def test_output_and_log_records_of_a_child_are_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "OUTPUT_TIMEOUT", PATIENCE)
     with caplog.at_level(logging.INFO):
         await isolated(chores.chatty)
     said = {(record.levelname, record.message) for record in caplog.records if record.name == "duetime.task"}
     assert said == {
         ("INFO", "printed"), ("WARNING", "complained"), ("INFO", "half a line"), ("INFO", "unfinished"), ("WARNING", "logged"),
     }  # fmt: skip
-    assert {record.job_id for record in caplog.records if record.name == "duetime.task"} == {str(context().job_id)}  # type: ignore[attr-defined]  # extra
+    job_ids = {record.__dict__["job_id"] for record in caplog.records if record.name == "duetime.task"}
+    assert job_ids == {str(context().job_id)}
 
 
 @pytest.mark.parametrize(
@@ -119,14 +125,18 @@ async def test_a_payload_that_does_not_fit_starts_no_process() -> None:
 @pytest.mark.parametrize(
     ("function", "waits", "last"),
     [
-        (chores.polite, "POLITE", "ended by itself"),
-        (chores.tidy, "GRACE", "cleaned up"),
-        (chores.tidy_async, "GRACE", "cleaned up"),
+        (chores.polite, "STOP_TIMEOUT", "ended by itself"),
+        (chores.tidy, "TERMINATE_TIMEOUT", "cleaned up"),
+        (chores.tidy_async, "TERMINATE_TIMEOUT", "cleaned up"),
         (chores.stubborn, None, ""),
     ],
 )
 async def test_stopping_asks_then_tells_then_kills_the_whole_group(
-    function: Callable[..., Any], waits: str | None, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    function: Callable[..., Any],
+    waits: str | None,
+    last: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Those that listen have all the time they need."""
     if waits is not None:
@@ -143,7 +153,7 @@ async def test_stopping_asks_then_tells_then_kills_the_whole_group(
     assert not any(alive(pid) for pid in pids)
 
 
-async def test_one_that_is_stopped_while_it_starts_does_not_stay() -> None:
+async def test_child_that_is_stopped_while_it_starts_ends() -> None:
     def children() -> set[int]:
         return {child.pid for child in psutil.Process().children() if alive(child.pid)}
 
@@ -163,7 +173,9 @@ async def test_one_that_is_stopped_while_it_starts_does_not_stay() -> None:
 
 
 @pytest.mark.parametrize("step", ["create_connection", "connect_read_pipe"])
-async def test_one_that_cannot_be_started_leaves_nothing_behind(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_child_that_cannot_start_leaves_nothing_behind(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[int] = []
     spawn = process._spawn
 
@@ -189,7 +201,7 @@ async def test_one_that_cannot_be_started_leaves_nothing_behind(step: str, monke
     await eventually(gone)
 
 
-async def test_what_a_finished_task_leaves_behind_goes_too(tmp_path: Path) -> None:
+async def test_processes_of_a_finished_task_are_killed(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     assert await isolated(chores.littering, notes=str(notes)) == "done"
     pids = await family(notes)
@@ -217,9 +229,11 @@ asyncio.run(main())
 @pytest.mark.slow
 @pytest.mark.parametrize("chore", ["tidy", "stubborn"])
 async def test_when_the_worker_is_killed_nothing_of_it_stays(chore: str, tmp_path: Path) -> None:
-    """Not even what is too busy to notice, and what it has started (C1)."""
+    """Not even what is too busy to notice, and what it has started."""
     notes = tmp_path / "notes"
-    worker = subprocess.Popen([sys.executable, "-c", WORKER, chore, str(notes)], cwd=Path(__file__).parents[3])
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, chore, str(notes)], cwd=Path(__file__).parents[3]
+    )
     pids = await family(notes)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
@@ -263,7 +277,9 @@ def run_script(text: str, as_module: bool, folder: Path) -> subprocess.Completed
     (folder / "script.py").write_text(textwrap.dedent(text))
     command = [sys.executable, *(["-m", "script"] if as_module else ["script.py"])]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 @pytest.fixture
@@ -312,21 +328,25 @@ def needs(pool: Annotated[int, Use(os.getpid)]) -> None: ...
     ("function", "isolate", "message"),
     [
         (lambda: None, True, "by its name"),
-        (needs, True, "resources live in the worker's process"),
-        (chores.pid, "yes", "neither True nor"),
+        (needs, True, "cannot use the worker's resources"),
+        (chores.pid, "yes", "use True or"),
     ],
 )
-def test_what_cannot_be_isolated_is_refused(function: Any, isolate: Any, message: str) -> None:
+def test_function_that_cannot_be_isolated_is_rejected(function: Any, isolate: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         handler(function, isolate=isolate)
 
 
-@pytest.mark.parametrize("options", [{"memory": "lots"}, {"memory": 512}, {"memory": "1MB"}, {"start": "fork"}])
+@pytest.mark.parametrize(
+    "options", [{"memory": "lots"}, {"memory": 512}, {"memory": "1MB"}, {"start": "fork"}]
+)
 def test_wrong_bounds_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=r"isolate\.(memory|start)"):
         Isolation(**options)
 
 
-@pytest.mark.parametrize(("text", "size"), [("512MB", 512 * 1024**2), ("1.5 GiB", 1536 * 1024**2), ("70000kb", 70_000 * 1024)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("512MB", 512 * 1024**2), ("1.5 GiB", 1536 * 1024**2), ("70000kb", 70_000 * 1024)]
+)
 def test_memory_as_people_write_it(text: str, size: int) -> None:
     assert Isolation(memory=text).memory_bytes == size

@@ -1,4 +1,5 @@
-"""Middleware and hooks: around the attempt, outermost first; what a hook does afterwards changes no outcome (X9)."""
+"""Middleware and hooks: around the attempt, outermost first; what a hook does afterwards changes no
+outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pytest
 from duetime.errors import InvalidInput, InvalidPayload
 from duetime.invoker import Context
 from duetime.invokers.middleware import CallNext, Hooks
-from duetime.model.verdict import Cancel, RetryAfter, Snooze
+from duetime.model.directives import Cancel, RetryAfter, Snooze
 from tests.unit.invokers.attempts import handler, invoke
 
 

@@ -1,4 +1,5 @@
-"""Resources: opened once at first use, shared, closed in reverse order; whatever kind of function opens them (X9)."""
+"""Resources: opened once at first use, shared, closed in reverse order; whatever kind of function opens
+them."""
 
 from __future__ import annotations
 
@@ -51,12 +52,18 @@ async def work(a: int, client: Annotated[str, Use(client)], n: Annotated[int, Us
     return [a, client, n]
 
 
-async def test_they_are_filled_in_and_closed_in_reverse() -> None:
+async def test_resources_are_filled_in_and_closed_in_reverse() -> None:
     box = ResourceBox()
     for _ in range(2):
         assert await invoke(work, {"a": 1}, resources=box) == [1, "client of pool", 3]
     await box.close()
-    assert events == ["pool opened", "client of pool opened on duetime-resource", "setting read", "client closed", "pool closed"]
+    assert events == [
+        "pool opened",
+        "client of pool opened on duetime-resource",
+        "setting read",
+        "client closed",
+        "pool closed",
+    ]
 
 
 async def test_plain_functions_get_them_too() -> None:
@@ -69,7 +76,7 @@ async def test_plain_functions_get_them_too() -> None:
     assert events == ["pool opened", "pool closed"]
 
 
-async def test_two_at_once_open_one() -> None:
+async def test_simultaneous_uses_open_one_resource() -> None:
     box = ResourceBox()
     handle = handler(work, resources=box)
     await asyncio.gather(*(handle.invoke(context(), encode({"a": 1})) for _ in range(5)))
@@ -77,7 +84,7 @@ async def test_two_at_once_open_one() -> None:
     await box.close()
 
 
-async def test_they_are_no_arguments() -> None:
+async def test_resource_is_not_an_argument_of_the_payload() -> None:
     signature = Signature("work", work)
     assert signature.names == signature.required == {"a"}
     with pytest.raises(UnknownOption, match="client"):
@@ -123,7 +130,9 @@ async def test_an_attempt_that_is_cancelled_does_not_take_it_from_the_others() -
     assert first.cancelled()
 
 
-async def test_one_that_fails_to_close_does_not_keep_the_others_open(caplog: pytest.LogCaptureFixture) -> None:
+async def test_resource_that_fails_to_close_does_not_keep_the_others_open(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def bad() -> AsyncIterator[int]:
         yield 1
         raise OSError("stuck")
@@ -141,7 +150,7 @@ async def test_one_that_fails_to_close_does_not_keep_the_others_open(caplog: pyt
     assert "yielded twice" in caplog.text
 
 
-async def test_circles_are_refused_and_nobody_waits_for_ever() -> None:
+async def test_circles_are_refused_and_no_resource_waits_forever() -> None:
     scope: dict[str, Any] = {}
     exec(
         "from typing import Annotated\nfrom duetime.invokers.resources import Use\n"
@@ -161,8 +170,8 @@ async def test_a_stand_in_takes_its_place() -> None:
     assert "pool opened" not in events
 
 
-def test_what_cannot_be_opened_is_refused() -> None:
+def test_function_that_cannot_open_a_resource_is_rejected() -> None:
     with pytest.raises(InvalidInput, match="needs 'address'"):
         check_resource(lambda address: address)
-    with pytest.raises(InvalidInput, match="no function"):
+    with pytest.raises(InvalidInput, match="not a function"):
         Use("pool")  # type: ignore[arg-type]  # that is the case under test

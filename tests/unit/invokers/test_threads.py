@@ -1,4 +1,4 @@
-"""Plain functions in threads: asked, then interrupted, and left behind when they do not listen (E11)."""
+"""Plain functions in threads: asked, then interrupted, and left behind when they do not listen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.invokers.attempts import context, handler
 @pytest.fixture
 def threads() -> Iterator[Threads]:
     """They have all the time they need to hear of an interruption."""
-    pool = Threads(polite=0.05, patience=60.0)
+    pool = Threads(stop_timeout=0.05, interrupt_timeout=60.0)
     yield pool
     pool.close()
 
@@ -60,7 +60,9 @@ async def test_results_and_errors_come_back(threads: Threads) -> None:
 
 
 @pytest.mark.parametrize("problem", [StopIteration(1), GeneratorExit()])
-async def test_what_a_future_cannot_carry_becomes_an_error(threads: Threads, problem: BaseException) -> None:
+async def test_exception_that_a_future_cannot_carry_becomes_an_error(
+    threads: Threads, problem: BaseException
+) -> None:
     with pytest.raises(RuntimeError, match="the task raised"):
         await threads.run(partial(_raise, problem))
 
@@ -88,7 +90,9 @@ async def test_a_function_that_looks_ends_by_itself() -> None:
             time.sleep(0.001)
         stage.seen.append("ended by itself")
 
-    running = asyncio.ensure_future(handler(work, threads=Threads(polite=60.0)).invoke(context(), b"{}"))
+    running = asyncio.ensure_future(
+        handler(work, threads=Threads(stop_timeout=60.0)).invoke(context(), b"{}")
+    )
     await soon(stage.begun)
     await cancelled(running)
     assert stage.seen == ["ended by itself"]
@@ -132,7 +136,7 @@ async def test_a_thread_that_was_interrupted_is_not_used_again(threads: Threads)
 
 
 async def test_a_thread_that_hangs_is_counted_named_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
-    stage, threads = Stage(), Threads(polite=0.05, patience=0.05)
+    stage, threads = Stage(), Threads(stop_timeout=0.05, interrupt_timeout=0.05)
 
     def work() -> None:
         stage.begin()
@@ -143,7 +147,7 @@ async def test_a_thread_that_hangs_is_counted_named_and_replaced(caplog: pytest.
         await soon(stage.begun)
         await cancelled(running)
         assert threads.hung == 1
-        assert "duetime-task-1 does not end although task invoice.send of job 7 was told to stop" in caplog.text
+        assert "duetime-task-1 ignores the interruption of task invoice.send of job 7" in caplog.text
         assert await threads.run(lambda: threading.current_thread().name) == "duetime-task-2"
 
         async def ended() -> bool:
@@ -151,7 +155,7 @@ async def test_a_thread_that_hangs_is_counted_named_and_replaced(caplog: pytest.
 
         stage.release.set()
         await eventually(ended)
-    assert "duetime-task-1 has ended after all" in caplog.text
+    assert "abandoned thread duetime-task-1 has ended" in caplog.text
     threads.close()
 
 
@@ -162,7 +166,7 @@ async def test_a_second_cancellation_does_not_wait() -> None:
         stage.begin()
         stage.release.wait(120)
 
-    patient = Threads(polite=600.0, patience=600.0)
+    patient = Threads(stop_timeout=600.0, interrupt_timeout=600.0)
     running = asyncio.ensure_future(patient.run(work))
     await soon(stage.begun)
     running.cancel()
@@ -174,8 +178,9 @@ async def test_a_second_cancellation_does_not_wait() -> None:
 
 
 async def test_interrupting_at_any_moment_loses_no_call() -> None:
-    """However the interruption and the end of the function meet: the caller is answered, and the next call is not hit by it."""
-    threads = Threads(polite=0.0, patience=60.0)
+    """However the interruption and the end of the function meet: the caller is answered, and the next call is
+    not hit by it."""
+    threads = Threads(stop_timeout=0.0, interrupt_timeout=60.0)
     for steps in range(300):
 
         def work(steps: int = steps) -> int:
@@ -199,7 +204,7 @@ async def main():
     def hang():
         begun.set()
         threading.Event().wait()
-    running = asyncio.ensure_future(Threads(polite=0.01, patience=0.01).run(hang))
+    running = asyncio.ensure_future(Threads(stop_timeout=0.01, interrupt_timeout=0.01).run(hang))
     while not begun.is_set():
         await asyncio.sleep(0.01)
     running.cancel()
@@ -211,5 +216,7 @@ print("over")
 
 
 def test_a_thread_that_hangs_does_not_keep_the_process_alive() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr

@@ -1,4 +1,5 @@
-"""Typed arguments: what annotations say is held at submit and at run, and what they cannot say is left alone (P5)."""
+"""Typed arguments: what annotations say is held at submit and at run, and what they cannot say is left
+alone."""
 
 from __future__ import annotations
 
@@ -119,7 +120,11 @@ WRONG: list[tuple[Any, Any, str]] = [
     (int, True, r"value: expected `int`, got `bool`"),
     (int, None, r"value: expected `int`, got `null`"),
     (list[int], [1, "a"], r"value\[1\]: expected `int`, got `str`"),
-    (list[Line], [{"price": "1", "parts": [{}]}], r"value\[0\]\.parts\[0\]: object missing required field `price`"),
+    (
+        list[Line],
+        [{"price": "1", "parts": [{}]}],
+        r"value\[0\]\.parts\[0\]: object missing required field `price`",
+    ),
     (Order, {"id": "7", "lines": []}, r"value\.id: invalid UUID"),
     (Person, {"name": "Ada", "bornOn": "yesterday"}, r"value: bornOn: Input should be a valid date"),
     (Colour, "green", r"value: invalid enum value 'green'"),
@@ -147,13 +152,13 @@ UNREADABLE: list[Any] = [
 
 
 @pytest.mark.parametrize("annotation", UNREADABLE, ids=str)
-def test_what_json_cannot_be_read_as_is_not_checked(annotation: Any) -> None:
+def test_type_that_json_cannot_express_is_not_checked(annotation: Any) -> None:
     signature = signature_of(annotation)
     assert signature.read(signature.encode({"value": {"any": 1}})) == {"value": {"any": 1}}
     assert not signature.shape.typed
 
 
-def test_one_unknown_name_does_not_hide_the_other_types() -> None:
+def test_unknown_name_does_not_hide_the_other_types() -> None:
     def work(one: Nowhere, two: int) -> None: ...  # type: ignore[name-defined]  # noqa: F821  # that is the case under test
 
     with pytest.raises(InvalidPayload, match="two: expected `int`"):
@@ -206,7 +211,7 @@ def test_an_open_ended_task_has_its_named_arguments_checked() -> None:
         signature.encode({"when": 3})
 
 
-def test_what_cannot_be_written_names_its_argument() -> None:
+def test_error_names_the_argument_that_is_not_json() -> None:
     def work(one: int, two: Any) -> None: ...
 
     with pytest.raises(InvalidPayload, match="two: cannot be written as JSON"):
@@ -219,7 +224,9 @@ def test_an_argument_that_went_away_is_told_at_run() -> None:
     def work(customer: str, month: str) -> None: ...
 
     read = Signature("work", work).read
-    with pytest.raises(InvalidPayload, match=r"montt: task 'work' has no such argument: did you mean 'month'"):
+    with pytest.raises(
+        InvalidPayload, match=r"montt: task 'work' has no such argument: did you mean 'month'"
+    ):
         read(b'{"customer":"c","month":"m","montt":1}')
     with pytest.raises(InvalidPayload, match=r"month: is required by task 'work'"):
         read(b'{"customer":"c"}')
@@ -252,7 +259,11 @@ async def test_a_payload_that_does_not_fit_is_refused_before_anything_is_awaited
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_size=5) | st.floats(allow_nan=False, allow_infinity=False),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.text(max_size=5)
+    | st.floats(allow_nan=False, allow_infinity=False),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )

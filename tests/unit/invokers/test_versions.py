@@ -1,4 +1,4 @@
-"""Payload versions: old payloads are brought up, newer ones are refused with a clear error and kept (P5)."""
+"""Payload versions: old payloads are brought up, newer ones are refused with a clear error and kept."""
 
 from __future__ import annotations
 
@@ -40,8 +40,11 @@ async def test_without_a_way_up_the_payload_must_fit_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-async def test_one_stored_by_newer_code_says_so(version: int) -> None:
-    with pytest.raises(InvalidPayload, match=f"newer code stored this as version 3 and this node knows 'work' up to {version}"):
+async def test_payload_of_a_newer_version_is_rejected(version: int) -> None:
+    with pytest.raises(
+        InvalidPayload,
+        match=f"newer code stored this as version 3, but this node knows 'work' only up to {version}",
+    ):
         await run({"customer": "c", "month": 5}, 3, version=version)
 
 
@@ -58,7 +61,9 @@ async def test_an_upgrade_that_goes_wrong_is_told_and_the_payload_kept(broken: A
         await run({"name": "c"}, 1, version=2, upgrade=broken)
 
 
-@pytest.mark.parametrize("options", [{"version": 0}, {"version": True}, {"version": "2"}, {"upgrade": upgrade}])
+@pytest.mark.parametrize(
+    "options", [{"version": 0}, {"version": True}, {"version": "2"}, {"upgrade": upgrade}]
+)
 def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=r"version|upgrade"):
         handler(work, **options)

@@ -1,8 +1,9 @@
-"""A second opinion on cron, slow and plain: it walks real time through zoneinfo and shares no code and no idea with the product.
+"""A second opinion on cron, slow and plain: it walks real time through zoneinfo and shares no code and no
+idea with the product.
 
-Days are judged by definition (the last day is the one whose morrow is in another month), times by looking at every minute or second.
-Fixed times remember which local minutes have been seen: a minute seen before does not fire again, a minute skipped fires on landing.
-"""
+Days are judged by definition (the last day is the one whose morrow is in another month), times by looking at
+every minute or second. Fixed times remember which local minutes have been seen: a minute seen before does not
+fire again, a minute skipped fires on landing."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from zoneinfo import ZoneInfo
 ONE_DAY, TWO_DAYS = timedelta(days=1), timedelta(days=2)
 # No name is both a month and a weekday, so one table serves both.
 NAMES = {
-    name: number for number, name in enumerate(("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"), 1)
+    name: number
+    for number, name in enumerate(
+        ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"), 1
+    )
 }
 NAMES |= {name: number for number, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,7 +63,8 @@ def last_of_month(day: date) -> date:
 
 
 def nearest_workday(target: date) -> date:
-    """The workday of the same month with the fewest days between; of two, the only possible one within a weekend's reach."""
+    """The workday of the same month with the fewest days between; of two, the only possible one within a
+    weekend's reach."""
     around = [target + timedelta(days=distance) for distance in (0, -1, 1, -2, 2)]
     return next(day for day in around if day.month == target.month and is_workday(day))
 
@@ -107,10 +112,15 @@ class Expression:
         _, _, _, month_day, month, weekday = self.fields
         if day.month not in numbers(month, 1, 12):
             return False
-        by_month = day.day in numbers(month_day, 1, 31) or any(special_month_day(item, day) for item in month_day.split(","))
-        # Sunday is 0 and 7; a range that ends in 7 is read on the scale 0-7, one that goes over the end on the scale 0-6.
+        by_month = day.day in numbers(month_day, 1, 31) or any(
+            special_month_day(item, day) for item in month_day.split(",")
+        )
+        # Sunday is 0 and 7; a range that ends in 7 is read on the scale 0-7, one that goes over the end on
+        # the scale 0-6.
         values = numbers(weekday, 0, 7 if "-7" in weekday else 6) if weekday != "7" else {0}
-        by_week = day.isoweekday() % 7 in {value % 7 for value in values} or any(special_weekday(item, day) for item in weekday.split(","))
+        by_week = day.isoweekday() % 7 in {value % 7 for value in values} or any(
+            special_weekday(item, day) for item in weekday.split(",")
+        )
         either = month_day[0] not in "*?" and weekday[0] not in "*?"
         return by_month or by_week if either else by_month and by_week
 
@@ -165,7 +175,8 @@ Index = dict[int, list[tuple[int, date]]]
 
 @dataclass(frozen=True)
 class Walk:
-    """Real time between two instants, minute by minute: `real` has every local time that came, `fixed` each local time exactly once."""
+    """Real time between two instants, minute by minute: `real` has every local time that came, `fixed` each
+    local time exactly once."""
 
     real: Index
     fixed: Index
@@ -177,7 +188,8 @@ class Walk:
 
 
 def walk(zone: ZoneInfo, start: int, end: int, changes: list[int], step: int = 60) -> Walk:
-    """`changes` are the transitions between start and end: the walk stops at each, so that no local minute goes unseen."""
+    """`changes` are the transitions between start and end: the walk stops at each, so that no local minute
+    goes unseen."""
     real: Index = {}
     fixed: Index = {}
     seen, expected = -(1 << 60), None

@@ -21,19 +21,30 @@ pytestmark = pytest.mark.slow
 def entries(low: int, high: int, *extra: str) -> st.SearchStrategy[str]:
     number = st.integers(low, high)
     # Two different ends: cronsim reads 5-5/2 as 5/2.
-    span = st.lists(number, min_size=2, max_size=2, unique=True).map(sorted).map(lambda ends: f"{ends[0]}-{ends[1]}")
-    step = st.tuples(st.one_of(st.just("*"), span), st.integers(1, high)).map(lambda pair: f"{pair[0]}/{pair[1]}")
+    span = (
+        st.lists(number, min_size=2, max_size=2, unique=True)
+        .map(sorted)
+        .map(lambda ends: f"{ends[0]}-{ends[1]}")
+    )
+    step = st.tuples(st.one_of(st.just("*"), span), st.integers(1, high)).map(
+        lambda pair: f"{pair[0]}/{pair[1]}"
+    )
     single = st.one_of(number.map(str), span, step, *(st.just(text) for text in extra))
     return st.one_of(st.just("*"), number.map(str), st.lists(single, min_size=1, max_size=3).map(",".join))
 
 
-expressions = st.tuples(entries(0, 59), entries(0, 23), entries(1, 31, "L"), entries(1, 12, "FEB"), entries(0, 6, "MON", "5L", "2#1")).map(
-    " ".join
-)
+expressions = st.tuples(
+    entries(0, 59),
+    entries(0, 23),
+    entries(1, 31, "L"),
+    entries(1, 12, "FEB"),
+    entries(0, 6, "MON", "5L", "2#1"),
+).map(" ".join)
 
 
 def witness(text: str, name: str, after: datetime) -> datetime | None:
-    """cronsim, guarded: restarted in the second pass of a fold it can answer with an instant that has passed."""
+    """cronsim, guarded: restarted in the second pass of a fold it can answer with an instant that has
+    passed."""
     for local in CronSim(text, after.astimezone(ZoneInfo(name))):
         found = local.astimezone(UTC)
         if found > after:
@@ -42,8 +53,9 @@ def witness(text: str, name: str, after: datetime) -> datetime | None:
 
 
 def is_witness(expression: Expression, zone: ZoneInfo, change: int) -> bool:
-    """cronsim loses fires where the clocks move by part of an hour (Lord Howe, Kathmandu), and where a gap takes the first hour of
-    a day it lands on times that do not match (America/Asuncion, `* 0 * * 0` fires at 01:00)."""
+    """cronsim loses fires where the clocks move by part of an hour (Lord Howe, Kathmandu), and where a gap
+    takes the first hour of a day it lands on times that do not match (America/Asuncion, `* 0 * * 0` fires at
+    01:00)."""
     before, after = offset_at(zone, change - 1), offset_at(zone, change)
     midnight_gap = after > before and (change + before) % 86_400 < 3600
     return (after - before) % 3600 == 0 and (expression.fixed or not midnight_gap)

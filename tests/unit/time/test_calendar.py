@@ -13,17 +13,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.model import instant
-from duetime.model.calendar import BUCKETS, Coming, Grid, Tally
+from duetime.model.calendar import BUCKETS, Coming, FireCounter, Grid
 from duetime.model.schedule import Schedule
 from duetime.model.when import At, Cron, Every, RRule, When
 from duetime.testing.conformance.drafts import schedule
 
-ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Chatham", "America/Sao_Paulo"]
+ZONES = [
+    "UTC",
+    "Europe/Berlin",
+    "America/New_York",
+    "Asia/Kolkata",
+    "Australia/Lord_Howe",
+    "Pacific/Chatham",
+    "America/Sao_Paulo",
+]
 EXPRESSIONS = [
     "* * * * *", "0 * * * *", "*/7 3-9 * * *", "30 2 * * *", "30 1,2 * * SUN", "0 0 1 * *", "15 */2 * * MON-FRI", "5 4 L * *",
     "0 0 13 * FRI", "*/20 0 9 * * 1#2", "H H * * *", "@every 90s", "@daily", "10,40 59 23 * * *",
 ]  # fmt: skip
-moments = st.datetimes(datetime(2026, 1, 1), datetime(2027, 12, 1)).map(lambda value: instant.to_micros(value.replace(tzinfo=UTC)))
+moments = st.datetimes(datetime(2026, 1, 1), datetime(2027, 12, 1)).map(
+    lambda value: instant.to_micros(value.replace(tzinfo=UTC))
+)
 intervals = st.sampled_from(["1s", "7s", "27s", "1m", "20m", "45m", "1h", "5h", "1d", "25h", "1m0.5s", "1w"])
 whens: st.SearchStrategy[When] = st.one_of(
     st.builds(Cron, st.sampled_from(EXPRESSIONS), st.sampled_from(ZONES), st.sampled_from(["a", "b"])),
@@ -39,7 +49,7 @@ def coming(when: When, **fields: object) -> Coming:
 
 
 def counted(grid: Grid, *schedules: Coming) -> list[tuple[int, int]]:
-    tally = Tally(grid)
+    tally = FireCounter(grid)
     for one in schedules:
         tally.add(one)
     while tally.work(50):
@@ -65,17 +75,25 @@ def walked(grid: Grid, *schedules: Coming) -> list[tuple[int, int]]:
     st.sampled_from(sorted(BUCKETS)),
     st.sampled_from(ZONES),
 )
-def test_counting_by_the_day_is_counting_one_by_one(found: list[When], start: int, length: int, bucket: str, tz: str) -> None:
-    """E4, E5: whatever the zones do."""
+def test_counting_by_the_day_is_counting_one_by_one(
+    found: list[When], start: int, length: int, bucket: str, tz: str
+) -> None:
+    """Whatever the zones do."""
     grid = Grid(start, start + length, BUCKETS[bucket], tz)
     schedules = [coming(when) for when in [*found, found[0]]]
     assert counted(grid, *schedules) == walked(grid, *schedules)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(EXPRESSIONS), st.sampled_from(ZONES), st.integers(0, 1), st.sampled_from(["1h", "1d"]), st.sampled_from(ZONES))
+@given(
+    st.sampled_from(EXPRESSIONS),
+    st.sampled_from(ZONES),
+    st.integers(0, 1),
+    st.sampled_from(["1h", "1d"]),
+    st.sampled_from(ZONES),
+)
 def test_around_changes_of_the_clocks(text: str, tz: str, half: int, bucket: str, shown: str) -> None:
-    """E4, E5: five weeks around the last Sundays of March and October."""
+    """Five weeks around the last Sundays of March and October."""
     start = instant.to_micros(datetime(2027, 3 if half else 10, 3, 11, 7, 13, tzinfo=UTC))
     grid = Grid(start, start + 35 * 86_400 * instant.SECOND, BUCKETS[bucket], shown)
     one = coming(Cron(text, tz, "k"))
@@ -91,12 +109,14 @@ def test_bounds_of_a_schedule_hold(when: When, start: int, shift: int) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(whens, min_size=1, max_size=6), moments, st.integers(0, 400), st.sampled_from(["5m", "1h", "1d"]))
-def test_what_is_left_undone_is_only_missing(found: list[When], start: int, steps: int, bucket: str) -> None:
-    """Whenever somebody is in a hurry, each bucket holds at most what there is, and at least nothing."""
+@given(
+    st.lists(whens, min_size=1, max_size=6), moments, st.integers(0, 400), st.sampled_from(["5m", "1h", "1d"])
+)
+def test_hurried_count_is_never_too_high(found: list[When], start: int, steps: int, bucket: str) -> None:
+    """After a hurried count, each bucket holds at least zero and at most the true number."""
     grid = Grid(start, start + 86_400 * 1_000_000, BUCKETS[bucket])
     schedules = [coming(when) for when in found]
-    tally = Tally(grid)
+    tally = FireCounter(grid)
     for one in schedules:
         tally.add(one)
     tally.work(steps)
@@ -115,7 +135,7 @@ def test_days_begin_where_they_begin_in_the_zone() -> None:
     assert [after - before for before, after in pairwise(days)][1] == timedelta(hours=23)
 
 
-def test_what_lies_before_now_does_not_count() -> None:
+def test_fires_before_now_do_not_count() -> None:
     start = instant.to_micros(datetime(2027, 1, 1, tzinfo=UTC))
     half = start + 12 * 3_600 * instant.SECOND
     grid = Grid(start, start + 86_400 * instant.SECOND, BUCKETS["1h"], since=half)
@@ -130,12 +150,26 @@ def test_runs_that_are_left_end_it() -> None:
     start = instant.to_micros(datetime(2027, 1, 1, tzinfo=UTC))
     hour = 3_600 * instant.SECOND
     made = Schedule(
-        replace(schedule("a", when=Every("1h")), max_runs=5), UUID(int=1), 1, 0, False, None, start + 3 * hour, start + 2 * hour, 3, 0, 0
+        replace(schedule("a", when=Every("1h")), max_runs=5),
+        UUID(int=1),
+        1,
+        0,
+        False,
+        None,
+        start + 3 * hour,
+        start + 2 * hour,
+        3,
+        0,
+        0,
     )
 
     def fires(**changes: Any) -> list[int]:
         one = Coming.of(replace(made, **changes))
-        return [] if one is None else [(moment - start) // hour for moment in one.fires(start, start + 24 * hour)]
+        return (
+            []
+            if one is None
+            else [(moment - start) // hour for moment in one.fires(start, start + 24 * hour)]
+        )
 
     assert fires() == [0, 1, 2, 3, 4]
     assert fires(runs=5, next_fire_time=None) == [0, 1, 2]

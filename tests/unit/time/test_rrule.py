@@ -1,4 +1,5 @@
-"""Recurrence rules against python-dateutil where it is right, and against our rule for clock changes where it is not."""
+"""Recurrence rules against python-dateutil where it is right, and against our rule for clock changes where it
+is not."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def lists(low: int, high: int, *, negative: bool = False, most: int = 3) -> st.S
     return st.lists(either.map(str), min_size=1, max_size=most, unique=True).map(",".join)
 
 
-weekdays = st.lists(st.sampled_from(["MO", "TU", "WE", "TH", "FR", "SA", "SU"]), min_size=1, max_size=4, unique=True).map(",".join)
+weekdays = st.lists(
+    st.sampled_from(["MO", "TU", "WE", "TH", "FR", "SA", "SU"]), min_size=1, max_size=4, unique=True
+).map(",".join)
 numbered_weekdays = st.lists(
     st.tuples(st.sampled_from([1, 2, 3, 4, 5, -1, -2, -5]), st.sampled_from(["MO", "WE", "SA", "SU"])).map(
         lambda pair: f"{pair[0]}{pair[1]}"
@@ -43,16 +46,28 @@ months = {"BYMONTH": lists(1, 12)}
 month_days = {"BYMONTHDAY": lists(1, 31, negative=True)}
 positions = {"BYSETPOS": lists(1, 4, negative=True, most=2)}
 PARTS: dict[str, dict[str, st.SearchStrategy[str]]] = {
-    "YEARLY": times | months | month_days | {"BYDAY": st.one_of(weekdays, numbered_weekdays), "BYYEARDAY": lists(1, 366, negative=True)},
+    "YEARLY": times
+    | months
+    | month_days
+    | {"BYDAY": st.one_of(weekdays, numbered_weekdays), "BYYEARDAY": lists(1, 366, negative=True)},
     "MONTHLY": times | months | month_days | {"BYDAY": st.one_of(weekdays, numbered_weekdays)},
     "WEEKLY": times | months | {"BYDAY": weekdays, "WKST": st.sampled_from(["MO", "SU", "WE"])},
     "DAILY": times | months | month_days | {"BYDAY": weekdays},
     "HOURLY": times | months | {"BYDAY": weekdays},
-    # dateutil walks these minute by minute and second by second: what makes them rare is left to the list below.
+    # dateutil walks these minute by minute and second by second: what makes them rare is left to the list
+    # below.
     "MINUTELY": {"BYHOUR": times["BYHOUR"], "BYMINUTE": times["BYMINUTE"], "BYSECOND": times["BYSECOND"]},
     "SECONDLY": {"BYMINUTE": times["BYMINUTE"], "BYSECOND": times["BYSECOND"]},
 }
-LONGEST = {"YEARLY": 3, "MONTHLY": 7, "WEEKLY": 5, "DAILY": 10, "HOURLY": 30, "MINUTELY": 100, "SECONDLY": 500}
+LONGEST = {
+    "YEARLY": 3,
+    "MONTHLY": 7,
+    "WEEKLY": 5,
+    "DAILY": 10,
+    "HOURLY": 30,
+    "MINUTELY": 100,
+    "SECONDLY": 500,
+}
 
 
 @st.composite
@@ -72,7 +87,9 @@ def rules(draw: st.DrawFn) -> str:
 def expected_from(text: str, start: datetime, limit: int) -> list[datetime]:
     """dateutil's answer; it is asked for little, since it may walk for a very long time."""
     found = rrulestr(text, dtstart=start)
-    return [moment.replace(tzinfo=UTC) for moment in islice(found.xafter(start - timedelta(seconds=1)), limit)]
+    return [
+        moment.replace(tzinfo=UTC) for moment in islice(found.xafter(start - timedelta(seconds=1)), limit)
+    ]
 
 
 # The same examples each time: dateutil has faults of its own, and rules over which it thinks for minutes.
@@ -124,12 +141,15 @@ def test_agrees_with_dateutil(rule: str, start: datetime) -> None:
 def test_rules_from_the_standard_and_beyond(rule: str) -> None:
     """The examples of RFC 5545, and rarer ones, fire by fire."""
     start = datetime(1997, 9, 2, 9, 0)
-    fires = RRule(f"DTSTART:19970902T090000\nRRULE:{rule}").preview(25, after=start.replace(tzinfo=UTC) - timedelta(days=1))
+    fires = RRule(f"DTSTART:19970902T090000\nRRULE:{rule}").preview(
+        25, after=start.replace(tzinfo=UTC) - timedelta(days=1)
+    )
     assert fires == expected_from(rule, start, 25)
 
 
 def test_weeks_that_begin_on_sunday() -> None:
-    """1999-01-01 lies in week 52 and 2004-01-02 in week 53 (week 1 has four days of its year); dateutil takes the first for 53 too."""
+    """1999-01-01 lies in week 52 and 2004-01-02 in week 53 (week 1 has four days of its year); dateutil takes
+    the first for 53 too."""
     rule = RRule("DTSTART:19970902T090000\nRRULE:FREQ=YEARLY;BYWEEKNO=53;BYDAY=FR;WKST=SU")
     fires = [fire.date().isoformat() for fire in rule.preview(3, after=datetime(1998, 2, 1, tzinfo=UTC))]
     assert fires == ["2004-01-02", "2009-01-02", "2015-01-02"]
@@ -137,7 +157,6 @@ def test_weeks_that_begin_on_sunday() -> None:
 
 @pytest.mark.parametrize("name", ZONES[::4])
 def test_daily_rules_change_clocks_as_fixed_cron_does(name: str) -> None:
-    """E4, E5"""
     rule, cron = RRule("FREQ=DAILY;BYHOUR=0,1,2;BYMINUTE=30", name), Cron("30 0,1,2 * * *", name)
     for change in changes_of(name):
         for distance in (-90_000, -1800, 0, 1800, 3600):
@@ -147,10 +166,11 @@ def test_daily_rules_change_clocks_as_fixed_cron_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", ZONES[::4])
 @pytest.mark.parametrize(
-    ("text", "cron_text"), [("FREQ=HOURLY;BYMINUTE=0,30", "0,30 * * * *"), ("FREQ=MINUTELY;INTERVAL=15", "*/15 * * * *")]
+    ("text", "cron_text"),
+    [("FREQ=HOURLY;BYMINUTE=0,30", "0,30 * * * *"), ("FREQ=MINUTELY;INTERVAL=15", "*/15 * * * *")],
 )
 def test_shorter_rules_follow_real_time_as_wildcards_do(name: str, text: str, cron_text: str) -> None:
-    """E4, E5: dateutil would skip the repeated hour."""
+    """Dateutil would skip the repeated hour."""
     rule, cron = RRule(text, name), Cron(cron_text, name)
     for change in changes_of(name):
         after = (change - 5400) * 1_000_000
@@ -160,7 +180,7 @@ def test_shorter_rules_follow_real_time_as_wildcards_do(name: str, text: str, cr
             after = found or 0
 
 
-def test_where_it_starts() -> None:
+def test_range_starts_where_it_should() -> None:
     nine = datetime(2026, 11, 2, 9, tzinfo=ZoneInfo("America/New_York")).astimezone(UTC)
     rule = "RRULE:FREQ=WEEKLY;BYDAY=MO"
     for text, tz in [
@@ -185,10 +205,13 @@ def test_where_it_starts() -> None:
         ("FREQ=DAILY;BYHOUR=9;UNTIL=20260402T070000Z", "2026-04-02T07:00Z"),
         ("FREQ=DAILY;BYHOUR=9;UNTIL=20260402T065959Z", "2026-04-01T07:00Z"),
         ("DTSTART:20260327T090000\nRRULE:FREQ=DAILY;COUNT=5", "2026-03-31T07:00Z"),
-        ("DTSTART:20261025T010000\nRRULE:FREQ=MINUTELY;INTERVAL=15;UNTIL=20261025T023000", "2026-10-25T01:30Z"),
+        (
+            "DTSTART:20261025T010000\nRRULE:FREQ=MINUTELY;INTERVAL=15;UNTIL=20261025T023000",
+            "2026-10-25T01:30Z",
+        ),
     ],
 )
-def test_where_it_ends(text: str, last: str) -> None:
+def test_range_ends_where_it_should(text: str, last: str) -> None:
     """The last one: until 02:30 by the wall, and 02:30 comes twice that night."""
     rule = RRule(text, "Europe/Berlin")
     fires = rule.preview(50, after=AFTER)
@@ -205,15 +228,15 @@ def test_where_it_ends(text: str, last: str) -> None:
         ("DTSTART:20260101T000000\nRRULE:FREQ=DAILY\nEXDATE:20260102T000000", "3 lines"),
         ("INTERVAL=2", "FREQ must be one of"),
         ("FREQ=FORTNIGHTLY", "FREQ must be one of"),
-        ("FREQ=DAILY;FREQ=DAILY", "FREQ is there twice"),
-        ("FREQ=DAILY;BYEASTER=1", "part 'BYEASTER' is not known"),
-        ("FREQ=DAILY;;BYHOUR=1", "part '' is not known"),
+        ("FREQ=DAILY;FREQ=DAILY", "FREQ is given twice"),
+        ("FREQ=DAILY;BYEASTER=1", "part 'BYEASTER' is unknown"),
+        ("FREQ=DAILY;;BYHOUR=1", "part '' is unknown"),
         ("FREQ=DAILY;INTERVAL=0", "INTERVAL '0'"),
         ("FREQ=DAILY;INTERVAL=-1", "INTERVAL '-1'"),
         ("FREQ=DAILY;INTERVAL=99999999", "INTERVAL '99999999'"),
         ("FREQ=DAILY;COUNT=0", "COUNT '0'"),
         ("FREQ=DAILY;COUNT=10001", "COUNT '10001' is not a number from 1 to 10000"),
-        ("FREQ=DAILY;COUNT=2;UNTIL=20300101", "exclude each other"),
+        ("FREQ=DAILY;COUNT=2;UNTIL=20300101", "cannot be combined"),
         ("FREQ=DAILY;UNTIL=tomorrow", "UNTIL 'TOMORROW' is not a date-time"),
         ("FREQ=DAILY;UNTIL=20261301", "not in the calendar"),
         ("FREQ=DAILY;UNTIL=99991231T000000Z", "out of range"),
@@ -229,16 +252,16 @@ def test_where_it_ends(text: str, last: str) -> None:
         ("FREQ=MONTHLY;BYDAY=--1MO", "BYDAY '-1'"),
         ("FREQ=DAILY;BYDAY=1MO", "needs FREQ=MONTHLY or YEARLY"),
         ("FREQ=MONTHLY;BYWEEKNO=1", "BYWEEKNO needs FREQ=YEARLY"),
-        ("FREQ=MONTHLY;BYYEARDAY=1", "BYYEARDAY cannot stand"),
-        ("FREQ=WEEKLY;BYMONTHDAY=1", "BYMONTHDAY cannot stand"),
+        ("FREQ=MONTHLY;BYYEARDAY=1", "BYYEARDAY cannot be combined with"),
+        ("FREQ=WEEKLY;BYMONTHDAY=1", "BYMONTHDAY cannot be combined with"),
         ("FREQ=DAILY;BYSETPOS=1", "BYSETPOS needs another BY part"),
         ("FREQ=DAILY;WKST=XX", "WKST 'XX'"),
         ("DTSTART\nFREQ=DAILY", "has no value"),
         ("DTSTART;X=1:20260101T000000\nFREQ=DAILY", "parameter 'X=1'"),
         ("DTSTART:19690101T000000\nFREQ=DAILY", "out of range"),
         ("DTSTART:20260101X000000\nFREQ=DAILY", "is not a date-time"),
-        ("X" * 3000, "at most 2048"),
-        ("FREQ=YEARLY;BYYEARDAY=" + ",".join(["1"] * 400), "at most 366"),
+        ("X" * 3000, "the maximum is 2048"),
+        ("FREQ=YEARLY;BYYEARDAY=" + ",".join(["1"] * 400), "the maximum is 366"),
     ],
 )
 def test_refusals(text: str, words: str) -> None:
@@ -249,10 +272,9 @@ def test_refusals(text: str, words: str) -> None:
 
 
 def test_zone_refusals() -> None:
-    """E7"""
     with pytest.raises(UnknownZone):
         RRule("FREQ=DAILY", "Mars/Olympus")
-    with pytest.raises(InvalidWhen, match="says TZID=Asia/Tokyo but tz says Europe/Berlin"):
+    with pytest.raises(InvalidWhen, match="has TZID=Asia/Tokyo but tz is Europe/Berlin"):
         RRule("DTSTART;TZID=Asia/Tokyo:20260101T000000\nFREQ=DAILY", "Europe/Berlin")
     with pytest.raises(InvalidWhen, match="is not text"):
         RRule(5)  # type: ignore[arg-type]  # the point of the test
@@ -273,7 +295,7 @@ def test_zone_refusals() -> None:
     ],
 )
 def test_never_fires(text: str) -> None:
-    """E8: dateutil walks to the year 9999."""
+    """Dateutil walks to the year 9999."""
     began = time.process_time()
     with pytest.raises(NeverFires):
         RRule(text)
@@ -292,7 +314,6 @@ def test_nothing_walks_from_the_start() -> None:
 @settings(max_examples=500, deadline=timedelta(seconds=20))
 @given(st.text(alphabet="FREQDAILYMONTHSBU=;:,-+0123456789Z\n٣", max_size=80), st.booleans())
 def test_any_text_is_read_or_refused(text: str, led: bool) -> None:
-    """S51"""
     try:
         rule = RRule("FREQ=MONTHLY;" + text if led else text)
     except InvalidWhen:

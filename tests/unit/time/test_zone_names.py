@@ -18,7 +18,9 @@ import duetime as dt
     ],
 )
 def test_a_time_zone_that_is_nearly_right(name: str, meant: str) -> None:
-    with pytest.raises(dt.InvalidInput, match=f"tz: no time zone is called '{name}': did you mean '{meant}'\\?"):
+    with pytest.raises(
+        dt.InvalidInput, match=f"tz: there is no time zone '{name}': did you mean '{meant}'\\?"
+    ):
         dt.Cron("0 9 * * *", tz=name)
 
 

@@ -3,11 +3,11 @@ import { problemOf, unreachable } from './problem';
 import type { Routes } from './schema';
 
 export type Route = keyof Routes;
-export type Answer<R extends Route> = Routes[R]['answer'];
+export type ResponseBody<R extends Route> = Routes[R]['response'];
 export type Body<R extends Route> = Routes[R]['body'];
 
-type Given<Name extends string, T> = unknown extends T ? { [K in Name]?: undefined } : { [K in Name]: T };
-type Parts<R extends Route> = Given<'path', Routes[R]['path']> &
+type Parameter<Name extends string, T> = unknown extends T ? { [K in Name]?: undefined } : { [K in Name]: T };
+type RequestOptions<R extends Route> = Parameter<'path', Routes[R]['path']> &
   (unknown extends Routes[R]['query'] ? { query?: undefined } : { query?: Routes[R]['query'] }) & {
     body?: Body<R>;
     ifMatch?: number | null;
@@ -15,26 +15,30 @@ type Parts<R extends Route> = Given<'path', Routes[R]['path']> &
     signal?: AbortSignal;
   };
 
-/** The API beside this UI, wherever both are mounted. */
+/** The API of the server that serves this UI. It works below any path, because the address is relative. */
 export const API = new URL('../api/v1', document.baseURI).href;
 
-export async function call<R extends Route>(route: R, parts: Parts<R>): Promise<Answer<R>> {
+export async function call<R extends Route>(route: R, options: RequestOptions<R>): Promise<ResponseBody<R>> {
   const [method, template] = route.split(' ') as [string, string];
-  const response = await send(method, address(template, parts.path, parts.query), parts);
+  const response = await send(method, urlFor(template, options.path, options.query), options);
   if (!response.ok) throw await problemOf(response);
-  return (response.status === 204 ? undefined : await response.json()) as Answer<R>;
+  return (response.status === 204 ? undefined : await response.json()) as ResponseBody<R>;
 }
 
-async function send(method: string, url: string, parts: { body?: unknown; ifMatch?: number | null; idempotencyKey?: string; signal?: AbortSignal }) {
+async function send(
+  method: string,
+  url: string,
+  options: { body?: unknown; ifMatch?: number | null; idempotencyKey?: string; signal?: AbortSignal },
+) {
   const headers = authorized({ accept: 'application/json' });
-  if (parts.body !== undefined) headers.set('content-type', 'application/json');
-  if (parts.ifMatch != null) headers.set('if-match', `"${parts.ifMatch}"`);
-  if (parts.idempotencyKey) headers.set('idempotency-key', parts.idempotencyKey);
-  const body = parts.body === undefined ? undefined : JSON.stringify(parts.body);
+  if (options.body !== undefined) headers.set('content-type', 'application/json');
+  if (options.ifMatch != null) headers.set('if-match', `"${options.ifMatch}"`);
+  if (options.idempotencyKey) headers.set('idempotency-key', options.idempotencyKey);
+  const body = options.body === undefined ? undefined : JSON.stringify(options.body);
   try {
-    return await fetch(url, { method, headers, body, signal: parts.signal ?? null, credentials: 'omit' });
+    return await fetch(url, { method, headers, body, signal: options.signal ?? null, credentials: 'omit' });
   } catch (error) {
-    if (parts.signal?.aborted) throw error;
+    if (options.signal?.aborted) throw error;
     throw unreachable();
   }
 }
@@ -46,14 +50,20 @@ export function authorized(fields: Record<string, string>): Headers {
   return headers;
 }
 
-function address(template: string, path: unknown, query: unknown): string {
-  const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String((path as Record<string, unknown>)[name])));
-  const given = Object.entries((query ?? {}) as Record<string, unknown>).filter(([, value]) => value != null && value !== '');
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return `${API}${filled}${search ? `?${search}` : ''}`;
+function urlFor(template: string, path: unknown, query: unknown): string {
+  const pathname = template.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String((path as Record<string, unknown>)[name])),
+  );
+  const present = Object.entries((query ?? {}) as Record<string, unknown>).filter(
+    ([, value]) => value != null && value !== '',
+  );
+  const search = new URLSearchParams(present.map(([name, value]) => [name, String(value)])).toString();
+  return `${API}${pathname}${search ? `?${search}` : ''}`;
 }
 
-/** Made once per thing the user means to do, so that sending it twice does it once. */
+/** One key per user action: if the request is sent twice, the server acts once. */
 export function newIdempotencyKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('');
 }

@@ -1,6 +1,6 @@
 import type { Problem } from './schema';
 
-/** What went wrong, in words, with the stable code of the API. */
+/** An error with a message for the user and the stable error code of the API. */
 export class ProblemError extends Error {
   readonly status: number;
   readonly code: string;
@@ -22,17 +22,21 @@ export class ProblemError extends Error {
 export const UNREACHABLE = 'unreachable';
 
 export function unreachable(): ProblemError {
-  return new ProblemError({ status: 0, code: UNREACHABLE, detail: 'The server cannot be reached. It is tried again by itself.' });
+  return new ProblemError({
+    status: 0,
+    code: UNREACHABLE,
+    detail: 'The server cannot be reached. Retrying automatically.',
+  });
 }
 
-/** A refused request as the API tells it; a proxy in between may have answered something else. */
+/** Reads the problem document of a failed response. A proxy may have sent something else. */
 export async function problemOf(response: Response): Promise<ProblemError> {
   const text = await response.text();
   try {
-    const told: unknown = JSON.parse(text);
-    if (isProblem(told)) return new ProblemError(told);
+    const body: unknown = JSON.parse(text);
+    if (isProblem(body)) return new ProblemError(body);
   } catch {
-    // not JSON: told below
+    // not JSON: use the status line below
   }
   return new ProblemError({
     status: response.status,
@@ -41,12 +45,12 @@ export async function problemOf(response: Response): Promise<ProblemError> {
   });
 }
 
-function isProblem(told: unknown): told is Problem {
-  return typeof told === 'object' && told !== null && 'code' in told && 'detail' in told && 'status' in told;
+function isProblem(body: unknown): body is Problem {
+  return typeof body === 'object' && body !== null && 'code' in body && 'detail' in body && 'status' in body;
 }
 
 export function asProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
   const detail = error instanceof Error ? error.message : String(error);
-  return new ProblemError({ status: 0, code: 'page', detail });
+  return new ProblemError({ status: 0, code: 'ui_error', detail });
 }

@@ -1,23 +1,24 @@
 import { Button, CloseButton, Paper, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { plural } from '../parts/plural';
 import type { Selection } from '../parts/useSelection';
 import classes from './BulkBar.module.css';
 
 interface BulkBarProps {
   selection: Selection;
-  what: string;
+  noun: string;
   children: ReactNode;
 }
 
-export function BulkBar({ selection, what, children }: BulkBarProps) {
+export function BulkBar({ selection, noun, children }: BulkBarProps) {
   if (!selection.all && selection.size === 0) return null;
   return (
-    <Paper className={classes.root} shadow="lg" withBorder role="region" aria-label="What is selected">
+    <Paper className={classes.root} shadow="lg" withBorder role="region" aria-label="Selection">
       <Text size="sm" fw={550}>
-        {selection.all ? `All ${what} that match` : `${selection.size} ${what}`}
+        {selection.all ? `All matching ${noun}s` : `${plural(selection.size, noun)} selected`}
       </Text>
       <Button.Group>{children}</Button.Group>
-      <CloseButton aria-label="Clear the selection" onClick={selection.clear} />
+      <CloseButton aria-label="Clear selection" onClick={selection.clear} />
     </Paper>
   );
 }

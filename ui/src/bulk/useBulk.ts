@@ -1,49 +1,63 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useRef, useState } from 'react';
-import type { BulkAnswer } from '../api/types';
+import type { BulkResult } from '../api/types';
 
-type Step = (options: { dry_run?: boolean; cursor?: string }) => Promise<BulkAnswer>;
+type Step = (options: { dry_run?: boolean; cursor?: string }) => Promise<BulkResult>;
 
 export interface BulkState {
   phase: 'counting' | 'ready' | 'running' | 'done';
   matched: number;
   atLeast: boolean;
   done: number;
-  failed: BulkAnswer['failed'];
+  failed: BulkResult['failed'];
   error: unknown;
 }
 
-const BEGIN: BulkState = { phase: 'counting', matched: 0, atLeast: false, done: 0, failed: [], error: null };
+const INITIAL: BulkState = {
+  phase: 'counting',
+  matched: 0,
+  atLeast: false,
+  done: 0,
+  failed: [],
+  error: null,
+};
 
-/** An action on many: counted first, then done call after call until nothing is left, and stoppable in between. */
+/**
+ * A bulk action: count the matches first, then send one request per page until none are left. It can be
+ * stopped between requests.
+ */
 export function useBulk(step: Step) {
   const client = useQueryClient();
-  const [state, setState] = useState(BEGIN);
+  const [state, setState] = useState(INITIAL);
   const stopped = useRef(false);
 
   const count = useCallback(async () => {
-    setState(BEGIN);
+    setState(INITIAL);
     try {
       const { matched, at_least: atLeast } = await step({ dry_run: true });
-      setState({ ...BEGIN, phase: 'ready', matched, atLeast });
+      setState({ ...INITIAL, phase: 'ready', matched, atLeast });
     } catch (error) {
-      setState({ ...BEGIN, error });
+      setState({ ...INITIAL, error });
     }
   }, [step]);
 
   const run = useCallback(async () => {
     stopped.current = false;
-    setState((was) => ({ ...was, phase: 'running', error: null }));
+    setState((previous) => ({ ...previous, phase: 'running', error: null }));
     try {
       let cursor: string | undefined;
       do {
-        const answer = await step(cursor === undefined ? {} : { cursor });
-        cursor = answer.next_cursor ?? undefined;
-        setState((was) => ({ ...was, done: was.done + answer.done, failed: [...was.failed, ...answer.failed] }));
+        const result = await step(cursor === undefined ? {} : { cursor });
+        cursor = result.next_cursor ?? undefined;
+        setState((previous) => ({
+          ...previous,
+          done: previous.done + result.done,
+          failed: [...previous.failed, ...result.failed],
+        }));
       } while (cursor !== undefined && !stopped.current);
-      setState((was) => ({ ...was, phase: 'done' }));
+      setState((previous) => ({ ...previous, phase: 'done' }));
     } catch (error) {
-      setState((was) => ({ ...was, phase: 'ready', error }));
+      setState((previous) => ({ ...previous, phase: 'ready', error }));
     }
     await client.invalidateQueries();
   }, [step, client]);

@@ -4,7 +4,7 @@ import type { ChartProps } from './chartTypes';
 
 const Chart = lazy(() => import('./Chart'));
 
-/** The library that draws comes when the first chart does. */
+/** Loads the chart library when the first chart is shown. */
 export function LazyChart(props: ChartProps) {
   return (
     <Suspense fallback={<Skeleton height={(props.height ?? 200) + 26} />}>

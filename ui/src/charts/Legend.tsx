@@ -11,12 +11,12 @@ interface LegendProps extends Pick<ChartProps, 'series' | 'format'> {
 export function Legend({ series, index, time, format, zone }: LegendProps) {
   return (
     <figcaption className={classes.legend}>
-      {series.map((one) => {
-        const value = one.values[index];
+      {series.map((entry) => {
+        const value = entry.values[index];
         return (
-          <span key={one.label} className={classes.entry}>
-            <span className={classes.swatch} style={{ background: one.colour }} />
-            {one.label} <b>{value == null ? '–' : format(value)}</b>
+          <span key={entry.label} className={classes.entry}>
+            <span className={classes.swatch} style={{ background: entry.colour }} />
+            {entry.label} <b>{value == null ? '–' : format(value)}</b>
           </span>
         );
       })}

@@ -1,16 +1,16 @@
 import uPlot from 'uplot';
 import { clockTime } from '../time/format';
 import type { ChartProps } from './chartTypes';
-import { resolve } from './palette';
+import { resolveColour } from './resolveColour';
 
-interface Wanted extends Pick<ChartProps, 'series' | 'kind' | 'format'> {
+interface OptionsInput extends Pick<ChartProps, 'series' | 'kind' | 'format'> {
   zone: string;
   width: number;
   height: number;
   onPoint: (index: number | null) => void;
 }
 
-/** Each layer on top of those before it; the first is the highest, so that drawing in order leaves every layer visible. */
+/** Stacks the layers. The first is the highest, so that drawing in order leaves every layer visible. */
 export function stacked(values: Array<Array<number | null>>): number[][] {
   const sums: number[][] = [];
   for (const layer of values.toReversed()) {
@@ -20,41 +20,82 @@ export function stacked(values: Array<Array<number | null>>): number[][] {
   return sums;
 }
 
-/** Values without a neighbour: no line leads to them, so each needs a dot of its own. */
+/** Values without a neighbour: no line connects them, so each is drawn as a dot. */
 export function isolated(values: ReadonlyArray<number | null | undefined>): number[] {
-  return values.flatMap((value, index) => (value != null && values[index - 1] == null && values[index + 1] == null ? [index] : []));
+  return values.flatMap((value, index) =>
+    value != null && values[index - 1] == null && values[index + 1] == null ? [index] : [],
+  );
 }
 
-/** Bars are centred on their times: the first and the last need half a step beyond. */
+/** Bars are centred on their times, so the axis extends half a step beyond the first and the last. */
 function withHalfSteps(plot: uPlot, from: number, to: number): [number, number] {
   const times = plot.data[0];
   const half = times.length > 1 ? (times[1]! - times[0]!) / 2 : 30;
   return [from - half, to + half];
 }
 
-export function optionsFor({ series, kind, format, zone, width, height, onPoint }: Wanted): uPlot.Options {
-  const soft = resolve('var(--text-soft)');
-  const line = resolve('var(--line)');
-  const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px Inter Variable, system-ui, sans-serif' };
+export function optionsFor({
+  series,
+  kind,
+  format,
+  zone,
+  width,
+  height,
+  onPoint,
+}: OptionsInput): uPlot.Options {
+  const soft = resolveColour('var(--text-soft)');
+  const line = resolveColour('var(--line)');
+  const axis = {
+    stroke: soft,
+    grid: { stroke: line, width: 1 },
+    ticks: { show: false },
+    font: '11px Inter Variable, system-ui, sans-serif',
+  };
   const bars = uPlot.paths.bars?.({ size: [0.8, 40], radius: 0.15 });
   return {
     width,
     height,
-    padding: [8, 20, 0, 0], // half a label at the right edge
+    padding: [8, 20, 0, 0], // room for half a label at the right edge
     legend: { show: false },
     cursor: { y: false, points: { show: kind === 'lines' }, drag: { x: false, y: false } },
-    scales: { ...(kind === 'bars' && { x: { range: withHalfSteps } }), y: { range: (_, __, high) => [0, Math.max(high * 1.1, 1)] } },
+    scales: {
+      ...(kind === 'bars' && { x: { range: withHalfSteps } }),
+      y: { range: (_, __, high) => [0, Math.max(high * 1.1, 1)] },
+    },
     axes: [
-      { ...axis, size: 28, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000, zone, false)) },
+      {
+        ...axis,
+        size: 28,
+        grid: { show: false },
+        values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000, zone, false)),
+      },
       { ...axis, size: kind === 'bars' ? 40 : 64, values: (_, ticks) => ticks.map(format) },
     ],
     series: [
       {},
-      ...series.map((one): uPlot.Series => {
-        const colour = resolve(one.colour);
+      ...series.map((entry): uPlot.Series => {
+        const colour = resolveColour(entry.colour);
         return kind === 'bars'
-          ? { label: one.label, fill: colour, stroke: colour, width: 0, points: { show: false }, ...(bars && { paths: bars }) }
-          : { label: one.label, stroke: colour, width: 2, points: { show: false, size: 6, width: 0, fill: colour, filter: (plot, index) => isolated(Array.from(plot.data[index] ?? [])) } };
+          ? {
+              label: entry.label,
+              fill: colour,
+              stroke: colour,
+              width: 0,
+              points: { show: false },
+              ...(bars && { paths: bars }),
+            }
+          : {
+              label: entry.label,
+              stroke: colour,
+              width: 2,
+              points: {
+                show: false,
+                size: 6,
+                width: 0,
+                fill: colour,
+                filter: (plot, index) => isolated(Array.from(plot.data[index] ?? [])),
+              },
+            };
       }),
     ],
     hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },

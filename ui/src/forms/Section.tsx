@@ -3,11 +3,11 @@ import type { ReactNode } from 'react';
 
 interface SectionProps {
   title: string;
-  about?: ReactNode;
+  description?: ReactNode;
   children: ReactNode;
 }
 
-export function Section({ title, about, children }: SectionProps) {
+export function Section({ title, description, children }: SectionProps) {
   return (
     <Paper withBorder p="lg" component="section" aria-label={title}>
       <Stack gap="md">
@@ -15,9 +15,9 @@ export function Section({ title, about, children }: SectionProps) {
           <Title order={2} size="h5">
             {title}
           </Title>
-          {about && (
+          {description && (
             <Text size="sm" c="dimmed">
-              {about}
+              {description}
             </Text>
           )}
         </div>

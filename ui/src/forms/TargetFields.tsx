@@ -16,7 +16,7 @@ interface TargetFieldsProps {
 
 export function TargetFields({ draft, onChange, payload, errorAt }: TargetFieldsProps) {
   return (
-    <Section title="What runs" about="A call to an address, or a task of your program by its name.">
+    <Section title="What runs" description="Call a URL, or run a task of your program by name.">
       <SegmentedControl
         value={draft.kind}
         onChange={(kind) => onChange({ kind: kind as TargetDraft['kind'] })}
@@ -24,11 +24,15 @@ export function TargetFields({ draft, onChange, payload, errorAt }: TargetFields
           { value: 'http', label: 'HTTP call' },
           { value: 'task', label: 'Task' },
         ]}
-        aria-label="Kind of target"
+        aria-label="Target type"
         w="fit-content"
       />
       {draft.kind === 'task' ? (
-        <TaskName value={draft.task} onChange={(task) => onChange({ task })} error={errorAt('target.name') ?? errorAt('target')} />
+        <TaskName
+          value={draft.task}
+          onChange={(task) => onChange({ task })}
+          error={errorAt('target.name') ?? errorAt('target')}
+        />
       ) : (
         <>
           <HttpFields draft={draft} onChange={onChange} errorAt={errorAt} />
@@ -39,14 +43,30 @@ export function TargetFields({ draft, onChange, payload, errorAt }: TargetFields
   );
 }
 
-function TaskName({ value, onChange, error }: { value: string; onChange: (task: string) => void; error: string | undefined }) {
-  const { data } = useQuery({ queryKey: ['tasks'], queryFn: ({ signal }) => call('GET /tasks', { signal }), staleTime: 30_000 });
+function TaskName({
+  value,
+  onChange,
+  error,
+}: {
+  value: string;
+  onChange: (task: string) => void;
+  error: string | undefined;
+}) {
+  const { data } = useQuery({
+    queryKey: ['tasks'],
+    queryFn: ({ signal }) => call('GET /tasks', { signal }),
+    staleTime: 30_000,
+  });
   const known = data?.items.map((task) => task.name) ?? [];
   const unknown = value.trim() !== '' && data !== undefined && !known.includes(value.trim());
   return (
     <Autocomplete
       label="Task"
-      description={unknown ? 'No node knows this task at present: jobs wait for one that does.' : 'As it is registered: @app.task("invoice.send")'}
+      description={
+        unknown
+          ? 'No running node has this task. Jobs wait until one does.'
+          : 'The registered name, e.g. @app.task("invoice.send")'
+      }
       placeholder="invoice.send"
       data={known}
       value={value}

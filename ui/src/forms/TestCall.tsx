@@ -1,52 +1,62 @@
 import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { call } from '../api/call';
-import type { TestedCall } from '../api/types';
+import type { TargetTest } from '../api/types';
 import { Icon } from '../parts/Icon';
 import { JsonBlock } from '../parts/JsonBlock';
 import { ProblemNote } from '../parts/ProblemNote';
-import { useMay } from '../session/sessionContext';
-import { lasting } from '../time/format';
+import { useHasScope } from '../session/sessionContext';
+import { formatDuration } from '../time/format';
 import { targetOf, type TargetDraft } from './targetDraft';
 
-/** Sends the call once, as a job would, and shows what came back. Nothing is stored. */
+/** Sends the call once, as a job would, and shows the response. Nothing is stored. */
 export function TestCall({ draft, payload }: { draft: TargetDraft; payload: unknown }) {
-  const may = useMay('manage');
+  const canManage = useHasScope('manage');
   const test = useMutation({
-    mutationFn: () => call('POST /targets/test', { body: { target: targetOf(draft), ...(payload !== undefined && { payload }) } as never }),
+    mutationFn: () =>
+      call('POST /targets/test', {
+        body: { target: targetOf(draft), ...(payload !== undefined && { payload }) } as never,
+      }),
   });
   return (
     <Stack gap="xs">
-      <Button variant="default" leftSection={<Icon name="bolt" />} loading={test.isPending} disabled={!draft.url.trim() || !may} onClick={() => test.mutate()} w="fit-content">
+      <Button
+        variant="default"
+        leftSection={<Icon name="bolt" />}
+        loading={test.isPending}
+        disabled={!draft.url.trim() || !canManage}
+        onClick={() => test.mutate()}
+        w="fit-content"
+      >
         Test call
       </Button>
-      {test.error !== null && <ProblemNote error={test.error} title="The call was not made" />}
-      {test.data && <Outcome answer={test.data} />}
+      {test.error !== null && <ProblemNote error={test.error} title="Could not make the call" />}
+      {test.data && <Outcome result={test.data} />}
     </Stack>
   );
 }
 
-function Outcome({ answer }: { answer: TestedCall }) {
-  const fine = answer.error === null;
+function Outcome({ result }: { result: TargetTest }) {
+  const succeeded = result.error === null;
   return (
     <Stack gap={6} role="status">
       <Group gap="xs">
-        <Badge color={fine ? 'teal' : 'red'} variant="light" tt="none">
-          {answer.status ?? 'no answer'}
+        <Badge color={succeeded ? 'teal' : 'red'} variant="light" tt="none">
+          {result.status ?? 'no response'}
         </Badge>
         <Text size="sm" c="dimmed">
-          in {lasting(answer.duration_ms)}
+          in {formatDuration(result.duration_ms)}
         </Text>
-        {answer.error && (
+        {result.error && (
           <Text size="sm">
-            {answer.error.detail} <code>{answer.error.code}</code>
+            {result.error.detail} <code>{result.error.code}</code>
           </Text>
         )}
       </Group>
-      {answer.body ? <JsonBlock value={answer.body} label="Answer" /> : null}
-      {answer.truncated && (
+      {result.body ? <JsonBlock value={result.body} label="Response" /> : null}
+      {result.truncated && (
         <Text size="xs" c="dimmed">
-          The answer is longer; this is its beginning.
+          The response is longer. Only its beginning is shown.
         </Text>
       )}
     </Stack>

@@ -2,10 +2,10 @@ import { ProblemError } from '../api/problem';
 
 export type FieldErrors = (field: string) => string | undefined;
 
-/** What the API said about one field, to be shown beside it. */
+/** The API's error message for a field, to show next to that field. */
 export function fieldErrors(error: unknown): FieldErrors {
   if (!(error instanceof ProblemError)) return () => undefined;
-  const told = new Map(error.errors.map((one) => [one.field, one.message]));
-  if (error.field && !told.has(error.field)) told.set(error.field, error.message);
-  return (field) => told.get(field);
+  const messages = new Map(error.errors.map((entry) => [entry.field, entry.message]));
+  if (error.field && !messages.has(error.field)) messages.set(error.field, error.message);
+  return (field) => messages.get(field);
 }

@@ -1,7 +1,10 @@
 import type { HttpTarget, Target } from '../api/types';
 import { pairsOf, recordOf, type Pair } from './pairs';
 
-/** A target while it is being written: both kinds are kept, so that looking at the other loses nothing. */
+/**
+ * A target while it is edited. It keeps the fields of both types, so that switching between them loses
+ * nothing.
+ */
 export interface TargetDraft {
   kind: 'http' | 'task';
   task: string;
@@ -13,7 +16,7 @@ export interface TargetDraft {
   body: 'json' | 'raw';
   callTimeout: string;
   success: string;
-  reports: boolean;
+  isAsync: boolean;
 }
 
 export const METHODS = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
@@ -29,7 +32,7 @@ export const EMPTY_TARGET: TargetDraft = {
   body: 'json',
   callTimeout: '30s',
   success: '2xx',
-  reports: false,
+  isAsync: false,
 };
 
 export function targetOf(draft: TargetDraft): Target {
@@ -45,7 +48,7 @@ export function targetOf(draft: TargetDraft): Target {
     body: draft.body,
     timeout: draft.callTimeout.trim(),
     success: codesOf(draft.success),
-    async: draft.reports,
+    async: draft.isAsync,
   };
 }
 
@@ -63,7 +66,7 @@ export function draftOfTarget(target: { type: string; [key: string]: unknown }):
     body: http.body ?? 'json',
     callTimeout: http.timeout ?? '30s',
     success: (http.success ?? ['2xx']).join(', '),
-    reports: http.async ?? false,
+    isAsync: http.async ?? false,
   };
 }
 

@@ -1,34 +1,31 @@
 import { useCallback, useState } from 'react';
 
-/** What is being typed, kept in this tab: a reload, a lost login or a wrong click loses nothing. */
+/** Form input, kept in this tab: a reload, an expired login or a wrong click loses nothing. */
 export function useDraft<T extends object>(name: string, make: () => T) {
-  const place = `duetime-draft:${name}`;
-  const [start] = useState(() => read<T>(place));
-  const [draft, setDraft] = useState<T>(() => (start ? { ...make(), ...start } : make()));
-  const [touched, setTouched] = useState(start !== null);
+  const storageKey = `duetime-draft:${name}`;
+  const [stored] = useState(() => read<T>(storageKey));
+  const [draft, setDraft] = useState<T>(() => (stored ? { ...make(), ...stored } : make()));
+  const [touched, setTouched] = useState(stored !== null);
   const change = useCallback(
     (next: Partial<T>) => {
       setTouched(true);
-      setDraft((was) => {
-        const now = { ...was, ...next };
-        sessionStorage.setItem(place, JSON.stringify(now));
-        return now;
+      setDraft((previous) => {
+        const updated = { ...previous, ...next };
+        sessionStorage.setItem(storageKey, JSON.stringify(updated));
+        return updated;
       });
     },
-    [place],
+    [storageKey],
   );
-  const discard = useCallback(
-    (anew?: T) => {
-      sessionStorage.removeItem(place);
-      setTouched(false);
-      setDraft(anew ?? make());
-    },
-    [place, make],
-  );
+  const discard = useCallback(() => {
+    sessionStorage.removeItem(storageKey);
+    setTouched(false);
+    setDraft(make());
+  }, [storageKey, make]);
   return { draft, change, discard, touched };
 }
 
-function read<T>(place: string): T | null {
-  const text = sessionStorage.getItem(place);
+function read<T>(storageKey: string): T | null {
+  const text = sessionStorage.getItem(storageKey);
   return text === null ? null : (JSON.parse(text) as T);
 }

@@ -5,10 +5,13 @@ import { eventStream } from './eventStream';
 import { LiveContext, type LiveStatus } from './liveContext';
 import { Refresher } from './refresher';
 
-const FIRST_WAIT = 500;
-const LONGEST_WAIT = 5_000;
+const FIRST_DELAY = 500;
+const MAX_DELAY = 5_000;
 
-/** Keeps one stream of events open, comes back by itself when it breaks, and fetches anew what was missed meanwhile. */
+/**
+ * Keeps one event stream open. After a lost connection it reconnects and refreshes all data, because events
+ * were missed.
+ */
 export function LiveProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const [paused, setPaused] = useState(false);
@@ -16,45 +19,52 @@ export function LiveProvider({ children }: { children: ReactNode }) {
 
   useEffect(() => {
     if (paused) return;
-    const end = new AbortController();
+    const abort = new AbortController();
     const refresher = new Refresher(client);
-    void follow(refresher, setConnection, end.signal);
+    void follow(refresher, setConnection, abort.signal);
     return () => {
-      end.abort();
+      abort.abort();
       refresher.stop();
     };
   }, [client, paused]);
 
-  const toggle = useCallback(() => setPaused((was) => !was), []);
-  const live = useMemo(() => ({ status: paused ? ('paused' as const) : connection, toggle }), [paused, connection, toggle]);
+  const toggle = useCallback(() => setPaused((previous) => !previous), []);
+  const live = useMemo(
+    () => ({ status: paused ? ('paused' as const) : connection, toggle }),
+    [paused, connection, toggle],
+  );
   return <LiveContext value={live}>{children}</LiveContext>;
 }
 
-async function follow(refresher: Refresher, tell: (status: Exclude<LiveStatus, 'paused'>) => void, signal: AbortSignal): Promise<void> {
+async function follow(
+  refresher: Refresher,
+  onStatus: (status: Exclude<LiveStatus, 'paused'>) => void,
+  signal: AbortSignal,
+): Promise<void> {
   let lastId: string | null = null;
-  let wait = FIRST_WAIT;
-  const opened = () => {
-    tell('live');
-    wait = FIRST_WAIT;
+  let delay = FIRST_DELAY;
+  const onOpen = () => {
+    onStatus('live');
+    delay = FIRST_DELAY;
     refresher.refresh([]);
   };
   while (!signal.aborted) {
     try {
-      for await (const event of eventStream(lastId, signal, opened)) {
+      for await (const event of eventStream(lastId, signal, onOpen)) {
         lastId = event.id ?? lastId;
-        refresher.take(event);
+        refresher.handle(event);
       }
     } catch (error) {
       if (error instanceof ProblemError && error.status === 401) refresher.refresh(['me']);
     }
     if (signal.aborted) return;
-    tell('offline');
-    await pause(wait, signal);
-    wait = Math.min(wait * 2, LONGEST_WAIT);
+    onStatus('offline');
+    await sleep(delay, signal);
+    delay = Math.min(delay * 2, MAX_DELAY);
   }
 }
 
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
     signal.addEventListener('abort', () => {

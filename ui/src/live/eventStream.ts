@@ -4,16 +4,37 @@ import { problemOf } from '../api/problem';
 export interface LiveEvent {
   kind: string;
   id: string | null;
-  data: { action?: string; id?: string; name?: string; state?: string; queue?: string; schedule?: string; at?: string; count?: number };
+  data: {
+    action?: string;
+    id?: string;
+    name?: string;
+    state?: string;
+    queue?: string;
+    schedule?: string;
+    at?: string;
+    count?: number;
+  };
 }
 
-/** Server-sent events over fetch, because EventSource cannot send a key. Ends when the connection does. */
-export async function* eventStream(lastId: string | null, signal: AbortSignal, opened: () => void): AsyncGenerator<LiveEvent> {
+/**
+ * Server-sent events over fetch, because EventSource cannot send an Authorization header. Ends when the
+ * connection ends.
+ */
+export async function* eventStream(
+  lastId: string | null,
+  signal: AbortSignal,
+  onOpen: () => void,
+): AsyncGenerator<LiveEvent> {
   const headers = authorized({ accept: 'text/event-stream' });
   if (lastId !== null) headers.set('last-event-id', lastId);
-  const response = await fetch(`${API}/events?types=job,schedule,node,queue`, { headers, signal, credentials: 'omit', cache: 'no-store' });
+  const response = await fetch(`${API}/events?types=job,schedule,node,queue`, {
+    headers,
+    signal,
+    credentials: 'omit',
+    cache: 'no-store',
+  });
   if (!response.ok || response.body === null) throw await problemOf(response);
-  opened();
+  onOpen();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
@@ -37,5 +58,9 @@ function parse(block: string): LiveEvent | null {
       .join('\n');
   if (fields.length === 0) return null;
   const data = text('data');
-  return { kind: text('event') || 'message', id: text('id') || null, data: data ? (JSON.parse(data) as LiveEvent['data']) : {} };
+  return {
+    kind: text('event') || 'message',
+    id: text('id') || null,
+    data: data ? (JSON.parse(data) as LiveEvent['data']) : {},
+  };
 }

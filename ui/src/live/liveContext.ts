@@ -11,7 +11,7 @@ export const LiveContext = createContext<Live>({ status: 'connecting', toggle: (
 
 export const useLive = (): Live => useContext(LiveContext);
 
-/** How often to fetch anew what no event tells of; never while the user has stopped the page. */
+/** The refresh interval for data that no event covers; false while live updates are paused. */
 export function useRefresh(milliseconds: number): number | false {
   return useLive().status === 'paused' ? false : milliseconds;
 }

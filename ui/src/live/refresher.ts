@@ -1,12 +1,21 @@
 import type { QueryClient, QueryKey } from '@tanstack/react-query';
 import type { LiveEvent } from './eventStream';
 
-const PAUSE = 1_000;
+const MIN_INTERVAL = 1_000;
 
-const STALE: Record<string, (data: LiveEvent['data']) => QueryKey[]> = {
+const STALE_QUERIES: Record<string, (data: LiveEvent['data']) => QueryKey[]> = {
   job: ({ id, schedule }) => [
-    ['jobs'], ['stats'], ['dead'], ['queues'], ['timeline'],
-    ...(id ? [['job', id], ['job-why', id]] : []),
+    ['jobs'],
+    ['stats'],
+    ['dead'],
+    ['queues'],
+    ['timeline'],
+    ...(id
+      ? [
+          ['job', id],
+          ['job-why', id],
+        ]
+      : []),
     ...(schedule ? [['schedule-runs', schedule]] : []),
   ],
   schedule: () => [['schedules'], ['schedule'], ['versions'], ['calendar'], ['schedule-why'], ['stats']],
@@ -14,35 +23,35 @@ const STALE: Record<string, (data: LiveEvent['data']) => QueryKey[]> = {
   queue: () => [['queues'], ['job-why']],
 };
 
-/** Has what an event made stale fetched anew, each list at most once a second however many events there are. */
+/** Refreshes the queries that an event makes stale, each at most once per second. */
 export class Refresher {
-  private readonly waiting = new Map<string, QueryKey>();
-  private readonly resting = new Map<string, ReturnType<typeof setTimeout>>();
+  private readonly delayed = new Map<string, QueryKey>();
+  private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
 
   constructor(private readonly client: QueryClient) {}
 
-  /** Nothing is fetched any more, not even what waits for its turn. */
+  /** Stops all refreshes, including the delayed ones. */
   stop(): void {
-    this.resting.forEach((timer) => clearTimeout(timer));
+    this.timers.forEach((timer) => clearTimeout(timer));
   }
 
-  take(event: LiveEvent): void {
-    const stale = STALE[event.kind];
+  handle(event: LiveEvent): void {
+    const stale = STALE_QUERIES[event.kind];
     if (stale) stale(event.data).forEach((key) => this.refresh(key));
-    else this.refresh([]); // many events, or a gap in them: everything may have changed
+    else this.refresh([]); // an unknown event or a gap: everything may have changed
   }
 
   refresh(key: QueryKey): void {
     const name = JSON.stringify(key);
-    if (this.resting.has(name)) {
-      this.waiting.set(name, key);
+    if (this.timers.has(name)) {
+      this.delayed.set(name, key);
       return;
     }
     void this.client.invalidateQueries({ queryKey: key });
-    const rested = () => {
-      this.resting.delete(name);
-      if (this.waiting.delete(name)) this.refresh(key);
+    const onTimer = () => {
+      this.timers.delete(name);
+      if (this.delayed.delete(name)) this.refresh(key);
     };
-    this.resting.set(name, setTimeout(rested, PAUSE));
+    this.timers.set(name, setTimeout(onTimer, MIN_INTERVAL));
   }
 }

@@ -7,11 +7,11 @@ interface EmptyStateProps {
   title: string;
   children?: ReactNode;
   action?: ReactNode;
-  /** 1 where it is all there is on the page. */
+  /** Heading level; 1 when the page shows nothing else. */
   level?: 1 | 2;
 }
 
-/** Nothing here yet: says what would be, and how it gets here. */
+/** Shown instead of an empty list: what belongs here and how to add it. */
 export function EmptyState({ icon, title, children, action, level = 2 }: EmptyStateProps) {
   return (
     <Stack align="center" gap="xs" py={48} px="md" ta="center">

@@ -7,19 +7,19 @@ interface FilterTextProps extends Omit<TextInputProps, 'value' | 'onChange'> {
   onFilter: (text: string) => void;
 }
 
-const PAUSE = 180;
+const DEBOUNCE = 180;
 
-/** A filter that is typed: shown at once, asked for when the typing pauses. */
+/** A text filter. It applies when the user stops typing. */
 export function FilterText({ value, onFilter, ...rest }: FilterTextProps) {
   const [text, setText] = useState(value);
-  const [told, setTold] = useState(value);
-  const tell = useDebouncedCallback((next: string) => {
-    setTold(next);
+  const [applied, setApplied] = useState(value);
+  const apply = useDebouncedCallback((next: string) => {
+    setApplied(next);
     onFilter(next);
-  }, PAUSE);
-  if (value !== told) {
+  }, DEBOUNCE);
+  if (value !== applied) {
     setText(value);
-    setTold(value);
+    setApplied(value);
   }
   return (
     <TextInput
@@ -27,7 +27,7 @@ export function FilterText({ value, onFilter, ...rest }: FilterTextProps) {
       value={text}
       onChange={(event) => {
         setText(event.currentTarget.value);
-        tell(event.currentTarget.value.trim());
+        apply(event.currentTarget.value.trim());
       }}
     />
   );

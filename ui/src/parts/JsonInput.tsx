@@ -10,7 +10,7 @@ interface JsonInputProps {
   error?: string | null;
 }
 
-/** JSON being written: what is wrong with it is told while typing, and nothing typed is ever thrown away. */
+/** A JSON editor. It shows syntax errors while typing and keeps invalid text. */
 export function JsonInput({ label, description, value, onChange, rows = 6, error }: JsonInputProps) {
   const read = readJson(value);
   return (
@@ -26,8 +26,14 @@ export function JsonInput({ label, description, value, onChange, rows = 6, error
       spellCheck={false}
       styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 13 } }}
       rightSection={
-        <Button size="compact-xs" variant="subtle" color="gray" disabled={read.problem !== null} onClick={() => onChange(JSON.stringify(read.value, null, 2))}>
-          Tidy
+        <Button
+          size="compact-xs"
+          variant="subtle"
+          color="gray"
+          disabled={read.problem !== null}
+          onClick={() => onChange(JSON.stringify(read.value, null, 2))}
+        >
+          Format
         </Button>
       }
       rightSectionWidth={60}

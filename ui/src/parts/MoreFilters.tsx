@@ -8,10 +8,11 @@ interface MoreFiltersProps<Name extends string> {
   onChange: (change: Partial<Record<Name, string>>) => void;
 }
 
-/** The seldom filters behind a button; those in use beside it, each with a way out. */
+/** Less common filters behind a button, and the active ones next to it, each with a remove button. */
 export function MoreFilters<Name extends string>({ fields, filters, onChange }: MoreFiltersProps<Name>) {
-  const used = fields.filter(({ name }) => filters[name]);
-  const only = (name: Name, value: string) => onChange({ [name]: value } as Partial<Record<Name, string>>);
+  const active = fields.filter(({ name }) => filters[name]);
+  const setFilter = (name: Name, value: string) =>
+    onChange({ [name]: value } as Partial<Record<Name, string>>);
   return (
     <>
       <Popover position="bottom-start" shadow="md" width={280} trapFocus>
@@ -23,13 +24,24 @@ export function MoreFilters<Name extends string>({ fields, filters, onChange }: 
         <Popover.Dropdown>
           <Stack gap="xs">
             {fields.map(({ name, ...field }) => (
-              <FilterText key={name} {...field} value={filters[name] ?? ''} onFilter={(value) => only(name, value)} />
+              <FilterText
+                key={name}
+                {...field}
+                value={filters[name] ?? ''}
+                onFilter={(value) => setFilter(name, value)}
+              />
             ))}
           </Stack>
         </Popover.Dropdown>
       </Popover>
-      {used.map(({ name, label }) => (
-        <Pill key={name} withRemoveButton onRemove={() => only(name, '')} removeButtonProps={{ 'aria-label': `Remove the filter ${label}` }} size="md">
+      {active.map(({ name, label }) => (
+        <Pill
+          key={name}
+          withRemoveButton
+          onRemove={() => setFilter(name, '')}
+          removeButtonProps={{ 'aria-label': `Remove filter ${label}` }}
+          size="md"
+        >
           {label}: {filters[name]}
         </Pill>
       ))}

@@ -3,20 +3,20 @@ import type { ReactNode } from 'react';
 
 interface PageHeaderProps {
   title: ReactNode;
-  about?: ReactNode;
+  description?: ReactNode;
   actions?: ReactNode;
 }
 
-export function PageHeader({ title, about, actions }: PageHeaderProps) {
+export function PageHeader({ title, description, actions }: PageHeaderProps) {
   return (
     <Group justify="space-between" align="flex-end" mb="md" gap="sm">
       <Box miw={0}>
         <Title order={1} size="h3">
           {title}
         </Title>
-        {about && (
+        {description && (
           <Text c="dimmed" size="sm" component="div">
-            {about}
+            {description}
           </Text>
         )}
       </Box>

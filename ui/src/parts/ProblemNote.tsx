@@ -8,17 +8,17 @@ interface ProblemNoteProps {
   title?: string;
 }
 
-/** What went wrong, in words, with the code by which documentation and support know it. */
-export function ProblemNote({ error, onRetry, title = 'That did not work' }: ProblemNoteProps) {
+/** An error message with its error code and request id. */
+export function ProblemNote({ error, onRetry, title = 'Something went wrong' }: ProblemNoteProps) {
   const problem = asProblem(error);
   return (
     <Alert color="red" icon={<Icon name="warning" />} title={title} role="alert">
       <Text size="sm">{problem.message}</Text>
       {problem.errors.length > 1 && (
         <Text component="ul" size="sm" m={0} pl="md">
-          {problem.errors.map((one) => (
-            <li key={one.field}>
-              <code>{one.field}</code> {one.message}
+          {problem.errors.map((fieldError) => (
+            <li key={fieldError.field}>
+              <code>{fieldError.field}</code> {fieldError.message}
             </li>
           ))}
         </Text>

@@ -1,20 +1,37 @@
 import type { JobRow } from '../api/types';
 import classes from './StateBadge.module.css';
 
-const WORDS: Record<string, string> = {
-  pending: 'Pending', queued: 'Queued', running: 'Running', succeeded: 'Succeeded', dead: 'Dead', cancelled: 'Cancelled',
-  skipped: 'Skipped', retrying: 'Retrying', cancelling: 'Cancelling',
-  active: 'Active', paused: 'Paused', ended: 'Ended', alive: 'Alive', expired: 'Expired', revoked: 'Revoked',
+const LABELS: Record<string, string> = {
+  pending: 'Pending',
+  running: 'Running',
+  succeeded: 'Succeeded',
+  dead: 'Dead',
+  cancelled: 'Cancelled',
+  skipped: 'Skipped',
+  retrying: 'Retrying',
+  cancelling: 'Cancelling',
+  active: 'Active',
+  paused: 'Paused',
+  ended: 'Ended',
+  alive: 'Alive',
+  expired: 'Expired',
+  revoked: 'Revoked',
 };
 const TONES: Record<string, string> = {
-  cancelling: 'cancelled', active: 'succeeded', paused: 'cancelled', ended: 'pending', alive: 'succeeded', expired: 'cancelled', revoked: 'dead',
+  cancelling: 'cancelled',
+  active: 'succeeded',
+  paused: 'cancelled',
+  ended: 'pending',
+  alive: 'succeeded',
+  expired: 'cancelled',
+  revoked: 'dead',
 };
 
-/** A state by colour and by word. */
+/** A state as coloured text. */
 export function StateBadge({ state }: { state: string }) {
   return (
     <span className={classes.root} data-tone={TONES[state] ?? state}>
-      {WORDS[state] ?? state}
+      {LABELS[state] ?? state}
     </span>
   );
 }

@@ -3,27 +3,31 @@ import classes from './TargetText.module.css';
 
 interface TargetTextProps {
   target: { type: string; [key: string]: unknown };
-  /** In lines, where there is room for them; otherwise what does not fit is left out. */
-  whole?: boolean;
+  /** Wrap long text instead of cutting it off. */
+  wrap?: boolean;
 }
 
-/** What a job runs: a task by name, or an address. */
-export function TargetText({ target, whole }: TargetTextProps) {
+/** The target of a job: the name of a task, or a URL. */
+export function TargetText({ target, wrap }: TargetTextProps) {
   if (target.type === 'http') {
     const method = <span className={classes.method}>{String(target['method'] ?? '')}</span>;
-    const address = shortUrl(String(target['url'] ?? ''));
+    const url = shortUrl(String(target['url'] ?? ''));
     return (
-      <span className={classes.root} data-whole={whole} title={`${String(target['method'] ?? '')} ${String(target['url'] ?? '')}`}>
+      <span
+        className={classes.root}
+        data-wrap={wrap}
+        title={`${String(target['method'] ?? '')} ${String(target['url'] ?? '')}`}
+      >
         <Icon name="globe" size={14} />
-        {whole ? (
+        {wrap ? (
           <span className={classes.text}>
-            {method} {address}
+            {method} {url}
           </span>
         ) : (
           <>
             {method}
             <span className={`${classes.text} ${classes.end}`}>
-              <bdi dir="ltr">{address}</bdi>
+              <bdi dir="ltr">{url}</bdi>
             </span>
           </>
         )}
@@ -31,7 +35,7 @@ export function TargetText({ target, whole }: TargetTextProps) {
     );
   }
   return (
-    <span className={classes.root} data-whole={whole} title={String(target['name'] ?? target.type)}>
+    <span className={classes.root} data-wrap={wrap} title={String(target['name'] ?? target.type)}>
       <Icon name="code" size={14} />
       <span className={`${classes.text} mono`}>{String(target['name'] ?? target.type)}</span>
     </span>

@@ -11,8 +11,8 @@ export function Toasts() {
         {toasts.map((toast) => (
           <Notification
             key={toast.id}
-            color={toast.tone === 'good' ? 'teal' : 'red'}
-            icon={<Icon name={toast.tone === 'good' ? 'check' : 'warning'} />}
+            color={toast.tone === 'success' ? 'teal' : 'red'}
+            icon={<Icon name={toast.tone === 'success' ? 'check' : 'warning'} />}
             onClose={() => dismiss(toast.id)}
             closeButtonProps={{ 'aria-label': 'Dismiss' }}
             withBorder

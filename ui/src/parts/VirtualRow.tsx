@@ -1,6 +1,6 @@
 import { memo } from 'react';
 import { useLocation } from 'wouter';
-import type { Column } from './VirtualTable';
+import type { Column } from './column';
 import classes from './VirtualTable.module.css';
 
 interface VirtualRowProps<T> {
@@ -12,29 +12,45 @@ interface VirtualRowProps<T> {
   height: number;
   href: string;
   name: string;
-  /** null: rows cannot be chosen. */
-  chosen: boolean | null;
+  /** null: rows cannot be selected. */
+  selected: boolean | null;
   onToggle: ((id: string) => void) | undefined;
 }
 
-function Row<T>({ row, id, columns, index, top, height, href, name, chosen, onToggle }: VirtualRowProps<T>) {
+function Row<T>({
+  row,
+  id,
+  columns,
+  index,
+  top,
+  height,
+  href,
+  name,
+  selected,
+  onToggle,
+}: VirtualRowProps<T>) {
   const [, navigate] = useLocation();
   return (
-    // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- a cell holds a link for the keyboard
+    // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- keyboard users open the row by the link in its first cell
     <div
       role="row"
       tabIndex={-1}
       aria-rowindex={index + 2}
       className={`${classes.row} ${classes.bodyRow}`}
-      data-chosen={chosen || undefined}
+      data-selected={selected || undefined}
       style={{ height, transform: `translateY(${top}px)` }}
       onClick={(event) => {
         if (!(event.target as HTMLElement).closest('a, button, input, [role="menu"]')) navigate(href);
       }}
     >
-      {chosen !== null && (
+      {selected !== null && (
         <div role="cell" className={classes.check}>
-          <input type="checkbox" aria-label={`Select ${name}`} checked={chosen} onChange={() => onToggle?.(id)} />
+          <input
+            type="checkbox"
+            aria-label={`Select ${name}`}
+            checked={selected}
+            onChange={() => onToggle?.(id)}
+          />
         </div>
       )}
       {columns.map((column) => (
@@ -46,5 +62,5 @@ function Row<T>({ row, id, columns, index, top, height, href, name, chosen, onTo
   );
 }
 
-/** Drawn anew only when something of its own changed: scrolling draws the rows that come into view, and no others. */
+/** Memoized: scrolling renders only the rows that come into view. */
 export const VirtualRow = memo(Row) as typeof Row;

@@ -1,20 +1,10 @@
 import { Loader } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, type ReactNode } from 'react';
+import { useEffect, useRef } from 'react';
+import type { Column } from './column';
 import type { Selection } from './useSelection';
 import { VirtualRow } from './VirtualRow';
 import classes from './VirtualTable.module.css';
-
-export interface Column<T> {
-  name: string;
-  /** A CSS grid track, such as `minmax(160px, 2fr)`. */
-  width: string;
-  /** The track where the screen is narrow, if another. */
-  narrow?: string;
-  cell: (row: T) => ReactNode;
-  /** Left out where the screen is narrow. */
-  wide?: boolean;
-}
 
 interface VirtualTableProps<T> {
   label: string;
@@ -24,41 +14,64 @@ interface VirtualTableProps<T> {
   rowName: (row: T) => string;
   href: (row: T) => string;
   selection?: Selection;
+  /** False if a filter is active that bulk actions do not support. */
+  canSelectAll?: boolean;
   onEnd: () => void;
   more: boolean;
 }
 
-const ROW = 56;
-const AHEAD = 6;
-const CHECKBOX = '40px';
+const ROW_HEIGHT = 56;
+const OVERSCAN = 6;
+const CHECKBOX_WIDTH = '40px';
 
-/** A table of any length: only the rows in view exist. Rows open by click and by the link in their first column. */
+/**
+ * A table of any length that renders only the rows in view. A row opens by click or by the link in its first
+ * cell.
+ */
 export function VirtualTable<T>(props: VirtualTableProps<T>) {
-  const { label, rows, columns, rowId, rowName, href, selection, onEnd, more } = props;
+  const { label, rows, columns, rowId, rowName, href, selection, canSelectAll = true, onEnd, more } = props;
   const box = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: AHEAD });
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: OVERSCAN,
+  });
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? -1;
 
   useEffect(() => {
-    if (more && last >= rows.length - AHEAD * 4) onEnd();
+    if (more && last >= rows.length - OVERSCAN * 4) onEnd();
   }, [last, rows.length, more, onEnd]);
 
-  const tracks = (shown: string[]) => [...(selection ? [CHECKBOX] : []), ...shown].join(' ');
-  const narrow = columns.filter((one) => !one.wide).map((one) => one.narrow ?? one.width.replace(/minmax\(\d+px/, 'minmax(0'));
-  const style = { '--wide-tracks': tracks(columns.map((one) => one.width)), '--narrow-tracks': tracks(narrow) } as React.CSSProperties;
+  const tracks = (widths: string[]) => [...(selection ? [CHECKBOX_WIDTH] : []), ...widths].join(' ');
+  const narrow = columns
+    .filter((column) => !column.wide)
+    .map((column) => column.narrow ?? column.width.replace(/minmax\(\d+px/, 'minmax(0'));
+  const style = {
+    '--wide-tracks': tracks(columns.map((column) => column.width)),
+    '--narrow-tracks': tracks(narrow),
+  } as React.CSSProperties;
   return (
     <div className={classes.root} style={style}>
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reached by keyboard */}
-      <div className={classes.box} ref={box} role="table" aria-label={label} aria-rowcount={more ? -1 : rows.length + 1} tabIndex={0}>
+      <div
+        className={classes.box}
+        ref={box}
+        role="table"
+        aria-label={label}
+        aria-rowcount={more ? -1 : rows.length + 1}
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- a scrolling box must be reachable by keyboard
+        tabIndex={0}
+      >
         <div className={classes.head} role="rowgroup">
           <div className={classes.row} role="row">
             {selection && (
               <div role="columnheader" className={classes.check}>
                 <input
                   type="checkbox"
-                  aria-label="Select all that match"
+                  aria-label="Select all matches"
                   checked={selection.all}
+                  disabled={!canSelectAll}
                   ref={(input) => {
                     if (input) input.indeterminate = !selection.all && selection.size > 0;
                   }}
@@ -84,10 +97,10 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
                 columns={columns}
                 index={item.index}
                 top={item.start}
-                height={ROW}
+                height={ROW_HEIGHT}
                 href={href(row)}
                 name={rowName(row)}
-                chosen={selection ? selection.has(id) : null}
+                selected={selection ? selection.has(id) : null}
                 onToggle={selection?.toggle}
                 id={id}
               />

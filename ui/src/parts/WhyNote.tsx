@@ -3,7 +3,7 @@ import type { Why } from '../api/types';
 import { Icon } from './Icon';
 import classes from './WhyNote.module.css';
 
-/** One sentence that says why it is as it is, and what to do about it. */
+/** Explains the current state in one sentence, and what to do about it. */
 export function WhyNote({ why }: { why: Why }) {
   return (
     <div className={classes.root} aria-label="Why" role="note">

@@ -1,4 +1,4 @@
-/** The line of an error that says most: the last of a traceback, the first of anything else. */
+/** The most useful line of an error: the last line of a traceback, otherwise the first line. */
 export function errorLine(error: string): string {
   const lines = error.trim().split('\n');
   return (lines[0]!.startsWith('Traceback') ? lines.at(-1) : lines[0]) ?? '';

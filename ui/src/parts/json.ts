@@ -8,7 +8,10 @@ export function readJson(text: string): ReadJson {
   try {
     return { value: JSON.parse(text) as unknown, problem: null };
   } catch (error) {
-    return { value: undefined, problem: `This is not JSON yet: ${error instanceof Error ? error.message : String(error)}` };
+    return {
+      value: undefined,
+      problem: `Invalid JSON: ${error instanceof Error ? error.message : String(error)}`,
+    };
   }
 }
 

@@ -1,2 +1,2 @@
-/** The name under which failures of a target are counted; calls of addresses share one. */
+/** The display name of a target in failure counts. All HTTP targets are counted together. */
 export const targetName = (name: string): string => (name === '@http' ? 'HTTP calls' : name);

@@ -12,7 +12,7 @@ interface PagesOptions<T> {
   refresh: number | false;
 }
 
-/** A listing of the API, page after page, as one list. */
+/** All loaded pages of an API list, as one list. */
 export function usePages<T>({ key, fetch, refresh }: PagesOptions<T>) {
   const query = useInfiniteQuery({
     queryKey: key,
@@ -21,7 +21,7 @@ export function usePages<T>({ key, fetch, refresh }: PagesOptions<T>) {
     getNextPageParam: (last) => last.next_cursor ?? undefined,
     placeholderData: keepPreviousData,
     refetchInterval: refresh,
-    structuralSharing: false, // comparing ten thousand rows costs more than drawing the forty that are seen
+    structuralSharing: false, // comparing ten thousand rows costs more than rendering the forty visible ones
   });
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
   return { ...query, rows };

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react';
 
 export interface Selection {
-  /** Everything that matches the filter, also what is not loaded. */
+  /** Every row that matches the filter is selected, including rows that are not loaded. */
   all: boolean;
   size: number;
   ids: string[];
@@ -11,27 +11,31 @@ export interface Selection {
   clear: () => void;
 }
 
-interface Chosen {
+interface SelectionState {
   filter: string;
   all: boolean;
   ids: ReadonlySet<string>;
 }
 
-/** Rows chosen one by one, or all that match. Another filter begins anew: nobody acts on rows they no longer see. */
+/**
+ * Single selected rows, or all matches. A new filter clears the selection, so that no action applies to rows
+ * that are no longer visible.
+ */
 export function useSelection(filters: unknown): Selection {
   const filter = JSON.stringify(filters);
-  const [last, setLast] = useState<Chosen | null>(null);
+  const [state, setState] = useState<SelectionState | null>(null);
   return useMemo(() => {
-    const { all, ids } = last?.filter === filter ? last : { all: false, ids: new Set<string>() };
-    const choose = (next: ReadonlySet<string>, every = false) => setLast({ filter, all: every, ids: next });
+    const { all, ids } = state?.filter === filter ? state : { all: false, ids: new Set<string>() };
+    const select = (next: ReadonlySet<string>, every = false) => setState({ filter, all: every, ids: next });
     return {
       all,
       size: ids.size,
       ids: [...ids],
       has: (id) => all || ids.has(id),
-      toggle: (id) => choose(ids.has(id) ? new Set([...ids].filter((one) => one !== id)) : new Set(ids).add(id)),
-      toggleAll: () => choose(new Set(), !all),
-      clear: () => setLast(null),
+      toggle: (id) =>
+        select(ids.has(id) ? new Set([...ids].filter((other) => other !== id)) : new Set(ids).add(id)),
+      toggleAll: () => select(new Set(), !all),
+      clear: () => setState(null),
     };
-  }, [last, filter]);
+  }, [state, filter]);
 }

@@ -17,10 +17,10 @@ export function LoginForm({ onDone }: { onDone: () => void }) {
     try {
       await call('GET /me', {});
       onDone();
-    } catch (problem) {
+    } catch (caught) {
       keyStore.forget();
-      const told = asProblem(problem);
-      setError(`${told.message} (${told.code})`);
+      const problem = asProblem(caught);
+      setError(`${problem.message} (${problem.code})`);
     } finally {
       setBusy(false);
     }
@@ -32,7 +32,7 @@ export function LoginForm({ onDone }: { onDone: () => void }) {
         <PasswordInput
           label="API key"
           placeholder="dt_…"
-          description="Made with: duetime key create"
+          description="Create one with: duetime key create"
           value={key}
           onChange={(event) => setKey(event.currentTarget.value)}
           error={error}
@@ -40,7 +40,11 @@ export function LoginForm({ onDone }: { onDone: () => void }) {
           data-autofocus
           required
         />
-        <Checkbox label="Keep me signed in on this browser" checked={keep} onChange={(event) => setKeep(event.currentTarget.checked)} />
+        <Checkbox
+          label="Stay signed in on this browser"
+          checked={keep}
+          onChange={(event) => setKeep(event.currentTarget.checked)}
+        />
         <Button type="submit" loading={busy} disabled={!key.trim()}>
           Sign in
         </Button>

@@ -13,7 +13,7 @@ export function LoginScreen({ onDone }: { onDone: () => void }) {
               Sign in
             </Title>
             <Text c="dimmed" size="sm" mt={4}>
-              This server knows its users by their keys. What you may see and do is what your key may.
+              Sign in with an API key. The scopes of your key decide what you can see and do.
             </Text>
           </div>
           <LoginForm onDone={onDone} />

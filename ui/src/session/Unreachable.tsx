@@ -6,13 +6,13 @@ export function Unreachable({ problem, onRetry }: { problem: ProblemError; onRet
     <Center component="main" mih="100vh" p="md">
       <Stack align="center" gap="sm" maw={440} ta="center">
         <Title order={1} size="h3">
-          No answer from the server
+          The server does not respond
         </Title>
         <Text c="dimmed">
           {problem.message} <code>{problem.code}</code>
         </Text>
         <Button variant="default" onClick={onRetry}>
-          Try now
+          Try again
         </Button>
       </Stack>
     </Center>

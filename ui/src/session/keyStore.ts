@@ -1,6 +1,9 @@
 const NAME = 'duetime-key';
 
-/** The API key of this browser: for this tab, or kept until signing out. Sent as a bearer token, never as a cookie. */
+/**
+ * The user's API key, kept for this tab or until the user signs out. It is sent as a bearer token, never as a
+ * cookie.
+ */
 export const keyStore = {
   read: (): string | null => sessionStorage.getItem(NAME) ?? localStorage.getItem(NAME),
   write(key: string, keep: boolean): void {

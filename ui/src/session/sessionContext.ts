@@ -12,12 +12,12 @@ export const SessionContext = createContext<Session | null>(null);
 
 export function useSession(): Session {
   const session = useContext(SessionContext);
-  if (session === null) throw new Error('outside of a session');
+  if (session === null) throw new Error('useSession needs a SessionProvider');
   return session;
 }
 
-/** Whether the key may do this: what it may not is shown, but cannot be pressed. */
-export function useMay(scope: ScopeName): boolean {
+/** Whether the user's key has this scope. Controls that need another scope are disabled. */
+export function useHasScope(scope: ScopeName): boolean {
   const { me } = useSession();
   return me.scopes.includes(scope) || me.scopes.includes('admin');
 }

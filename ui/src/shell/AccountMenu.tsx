@@ -1,7 +1,7 @@
 import { ActionIcon, Badge, Group, Menu, Text } from '@mantine/core';
 import { Icon } from '../parts/Icon';
 import { useSession } from '../session/sessionContext';
-import { Moment } from '../time/Moment';
+import { Timestamp } from '../time/Timestamp';
 
 export function AccountMenu({ onHelp }: { onHelp: () => void }) {
   const { me, signOut } = useSession();
@@ -14,7 +14,13 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>
-          {me.local ? 'This machine, no key needed' : <>Key <code>{me.key}</code></>}
+          {me.local ? (
+            'Local access, no key needed'
+          ) : (
+            <>
+              Key <code>{me.key}</code>
+            </>
+          )}
         </Menu.Label>
         <Group gap={6} px="sm" pb="xs">
           <Text size="xs">Tenant {me.tenant}</Text>
@@ -25,7 +31,7 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
           ))}
           {me.expires_at && (
             <Text size="xs" c="dimmed">
-              The key ends <Moment at={me.expires_at} />
+              Key expires <Timestamp at={me.expires_at} />
             </Text>
           )}
         </Group>
@@ -33,7 +39,13 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
         <Menu.Item leftSection={<Icon name="help" />} onClick={onHelp}>
           Keyboard shortcuts
         </Menu.Item>
-        <Menu.Item leftSection={<Icon name="code" />} component="a" href="../docs" target="_blank" rel="noreferrer">
+        <Menu.Item
+          leftSection={<Icon name="code" />}
+          component="a"
+          href="../docs"
+          target="_blank"
+          rel="noreferrer"
+        >
           API documentation
         </Menu.Item>
         {!me.local && (

@@ -6,7 +6,14 @@ import { useCommands, type Command } from './useCommands';
 
 export function CommandPalette({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal.Root opened={opened} onClose={onClose} padding={0} size="lg" yOffset="12vh" transitionProps={{ duration: 0 }}>
+    <Modal.Root
+      opened={opened}
+      onClose={onClose}
+      padding={0}
+      size="lg"
+      yOffset="12vh"
+      transitionProps={{ duration: 0 }}
+    >
       <Modal.Overlay />
       <Modal.Content aria-label="Search and commands">
         <Palette onClose={onClose} />
@@ -17,26 +24,26 @@ export function CommandPalette({ opened, onClose }: { opened: boolean; onClose: 
 
 function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('');
-  const [chosen, setChosen] = useState(0);
+  const [selected, setSelected] = useState(0);
   const { commands, searching } = useCommands(text);
   const list = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
-    list.current?.children[chosen]?.scrollIntoView({ block: 'nearest' });
-  }, [chosen]);
+    list.current?.children[selected]?.scrollIntoView({ block: 'nearest' });
+  }, [selected]);
 
   const run = (command: Command | undefined) => {
     if (!command) return;
     onClose();
     command.run();
   };
-  const press = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step) {
       event.preventDefault();
-      setChosen((was) => (was + step + commands.length) % Math.max(commands.length, 1));
+      setSelected((previous) => (previous + step + commands.length) % Math.max(commands.length, 1));
     }
-    if (event.key === 'Enter') run(commands[chosen]);
+    if (event.key === 'Enter') run(commands[selected]);
   };
   return (
     <>
@@ -44,32 +51,32 @@ function Palette({ onClose }: { onClose: () => void }) {
         variant="unstyled"
         size="md"
         px="md"
-        placeholder="A page, a schedule, a job id, a command …"
+        placeholder="Page, schedule, job id or command …"
         aria-label="Search and commands"
         role="combobox"
         aria-expanded
         aria-controls="palette-list"
-        aria-activedescendant={commands[chosen] ? `palette-${chosen}` : undefined}
+        aria-activedescendant={commands[selected] ? `palette-${selected}` : undefined}
         value={text}
         onChange={(event) => {
           setText(event.currentTarget.value);
-          setChosen(0);
+          setSelected(0);
         }}
-        onKeyDown={press}
+        onKeyDown={onKeyDown}
         rightSection={searching ? <Loader size="xs" /> : null}
         data-autofocus
       />
-      <div className={classes.list} id="palette-list" role="listbox" aria-label="Found" ref={list}>
+      <div className={classes.list} id="palette-list" role="listbox" aria-label="Results" ref={list}>
         {commands.map((command, index) => (
-          // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- the keys are handled by the input that owns the list
+          // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- the input handles the keys
           <div
             key={command.id}
             id={`palette-${index}`}
             role="option"
             tabIndex={-1}
-            aria-selected={index === chosen}
+            aria-selected={index === selected}
             className={classes.entry}
-            onMouseMove={() => setChosen(index)}
+            onMouseMove={() => setSelected(index)}
             onClick={() => run(command)}
           >
             <Icon name={command.icon} />
@@ -77,7 +84,7 @@ function Palette({ onClose }: { onClose: () => void }) {
             <span className={classes.hint}>{command.hint}</span>
           </div>
         ))}
-        {commands.length === 0 && !searching && <div className={classes.none}>Nothing is called so.</div>}
+        {commands.length === 0 && !searching && <div className={classes.none}>No results</div>}
       </div>
     </>
   );

@@ -4,34 +4,43 @@ import { Link, useLocation } from 'wouter';
 import { call } from '../api/call';
 import { Icon } from '../parts/Icon';
 import { useRefresh } from '../live/liveContext';
-import { useMay } from '../session/sessionContext';
+import { useHasScope } from '../session/sessionContext';
 import classes from './Navigation.module.css';
-import { PLACES, type Place } from './places';
+import { PAGES, type NavPage } from './routes';
 
 export function Navigation({ onNavigate }: { onNavigate: () => void }) {
-  const admin = useMay('admin');
-  const shown = PLACES.filter((place) => place.needs !== 'admin' || admin);
+  const admin = useHasScope('admin');
+  const pages = PAGES.filter((page) => page.scope !== 'admin' || admin);
   return (
     <div className={classes.root}>
-      {shown.filter((place) => place.group === 'work').map((place) => <Entry key={place.path} place={place} onNavigate={onNavigate} />)}
-      <Text className={classes.group}>Fleet</Text>
-      {shown.filter((place) => place.group === 'fleet').map((place) => <Entry key={place.path} place={place} onNavigate={onNavigate} />)}
+      {pages
+        .filter((page) => page.group === 'work')
+        .map((page) => (
+          <Entry key={page.path} page={page} onNavigate={onNavigate} />
+        ))}
+      <Text className={classes.group}>System</Text>
+      {pages
+        .filter((page) => page.group === 'system')
+        .map((page) => (
+          <Entry key={page.path} page={page} onNavigate={onNavigate} />
+        ))}
     </div>
   );
 }
 
-function Entry({ place, onNavigate }: { place: Place; onNavigate: () => void }) {
+function Entry({ page, onNavigate }: { page: NavPage; onNavigate: () => void }) {
   const [location] = useLocation();
-  const active = place.path === '/' ? location === '/' : location === place.path || location.startsWith(`${place.path}/`);
+  const active =
+    page.path === '/' ? location === '/' : location === page.path || location.startsWith(`${page.path}/`);
   return (
     <NavLink
       component={Link}
-      href={place.path}
+      href={page.path}
       active={active}
       aria-current={active ? 'page' : undefined}
-      label={place.label}
-      leftSection={<Icon name={place.icon} size={18} />}
-      rightSection={place.path === '/dead' ? <DeadCount /> : undefined}
+      label={page.label}
+      leftSection={<Icon name={page.icon} size={18} />}
+      rightSection={page.path === '/dead' ? <DeadCount /> : undefined}
       onClick={onNavigate}
       className={classes.entry}
     />
@@ -44,5 +53,7 @@ function DeadCount() {
     queryFn: ({ signal }) => call('GET /stats', { query: { since: '5m', step: '5m' }, signal }),
     refetchInterval: useRefresh(15_000),
   });
-  return data?.live.dead ? <span className={classes.count}>{data.live.dead.toLocaleString('en')}</span> : null;
+  return data?.live.dead ? (
+    <span className={classes.count}>{data.live.dead.toLocaleString('en')}</span>
+  ) : null;
 }

@@ -4,8 +4,17 @@ import { EmptyState } from '../parts/EmptyState';
 
 export function NotFound() {
   return (
-    <EmptyState icon="search" title="There is no such page" level={1} action={<Button component={Link} href="/" mt="sm">Overview</Button>}>
-      The address may be mistyped, or from another version.
+    <EmptyState
+      icon="search"
+      title="Page not found"
+      level={1}
+      action={
+        <Button component={Link} href="/" mt="sm">
+          Overview
+        </Button>
+      }
+    >
+      Check the address. The page may have moved in another version.
     </EmptyState>
   );
 }

@@ -7,7 +7,9 @@ export function SearchButton({ onClick }: { onClick: () => void }) {
     <UnstyledButton className={classes.root} onClick={onClick}>
       <Icon name="search" size={15} />
       <span className={classes.label}>Search or run a command</span>
-      <Kbd size="xs" className={classes.key}>Ctrl K</Kbd>
+      <Kbd size="xs" className={classes.key}>
+        Ctrl K
+      </Kbd>
     </UnstyledButton>
   );
 }

@@ -6,10 +6,10 @@ import { LiveIndicator } from '../live/LiveIndicator';
 import { Logo } from '../parts/Logo';
 import { AccountMenu } from './AccountMenu';
 import { CommandPalette } from './CommandPalette';
-import { Crash } from './Crash';
+import { ErrorBoundary } from './ErrorBoundary';
 import { Navigation } from './Navigation';
 import { NotFound } from './NotFound';
-import { ROUTES } from './places';
+import { ROUTES } from './routes';
 import { SearchButton } from './SearchButton';
 import classes from './Shell.module.css';
 import { ShortcutHelp } from './ShortcutHelp';
@@ -24,9 +24,21 @@ export function Shell() {
   useShortcuts({ palette: paletteActions.open, help: helpActions.open });
   useHotkeys([['Escape', close]]);
   return (
-    <AppShell header={{ height: 56 }} navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !menu } }} padding={{ base: 'sm', sm: 'lg' }} classNames={classes}>
-      <a href="#content" className={classes.skip} onClick={(event) => { event.preventDefault(); document.getElementById('content')?.focus(); }}>
-        Skip to the content
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !menu } }}
+      padding={{ base: 'sm', sm: 'lg' }}
+      classNames={classes}
+    >
+      <a
+        href="#content"
+        className={classes.skip}
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById('content')?.focus();
+        }}
+      >
+        Skip to content
       </a>
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap" gap="xs">
@@ -49,12 +61,20 @@ export function Shell() {
         <Navigation onNavigate={close} />
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
-        <Crash>
-          <Suspense fallback={<Center h={240}><Loader aria-label="Loading" /></Center>}>
+        <ErrorBoundary>
+          <Suspense
+            fallback={
+              <Center h={240}>
+                <Loader aria-label="Loading" />
+              </Center>
+            }
+          >
             <Switch>
               {ROUTES.map(([path, Page]) => (
                 <Route key={path} path={path}>
-                  {(params) => <Page params={{ id: decodeURIComponent((params as { id?: string }).id ?? '') }} />}
+                  {(params) => (
+                    <Page params={{ id: decodeURIComponent((params as { id?: string }).id ?? '') }} />
+                  )}
                 </Route>
               ))}
               <Route>
@@ -62,7 +82,7 @@ export function Shell() {
               </Route>
             </Switch>
           </Suspense>
-        </Crash>
+        </ErrorBoundary>
       </AppShell.Main>
       <CommandPalette opened={palette} onClose={paletteActions.close} />
       <ShortcutHelp opened={help} onClose={helpActions.close} />

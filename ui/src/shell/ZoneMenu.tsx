@@ -5,29 +5,46 @@ import { zoneName } from '../time/format';
 import { BROWSER_ZONE, setViewerZone, useViewerZone, ZONES } from '../time/viewerZone';
 import classes from './ZoneMenu.module.css';
 
-/** The zone times are shown in: visible at all times, changed in two clicks. */
+/** Shows and changes the time zone of the viewer. */
 export function ZoneMenu() {
   const zone = useViewerZone();
   const now = useNow();
   const [opened, setOpened] = useState(false);
-  const choose = (chosen: string | null) => {
-    if (chosen) setViewerZone(chosen);
+  const choose = (next: string | null) => {
+    if (next) setViewerZone(next);
     setOpened(false);
   };
   return (
     <Popover opened={opened} onChange={setOpened} width={280} position="bottom-end" shadow="md" trapFocus>
       <Popover.Target>
-        <Button className={classes.root} variant="subtle" color="gray" size="compact-sm" h={32} onClick={() => setOpened(!opened)} aria-label={`${zoneName(now, zone)}: times are shown in ${zone}`}>
+        <Button
+          className={classes.root}
+          variant="subtle"
+          color="gray"
+          size="compact-sm"
+          h={32}
+          onClick={() => setOpened(!opened)}
+          aria-label={`${zoneName(now, zone)}: times are shown in ${zone}`}
+        >
           {zoneName(now, zone)}
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
         <Stack gap="xs">
-          <Text size="sm">Times are shown in this zone. Schedules fire in their own.</Text>
-          <Select label="Zone" data={ZONES} value={zone} onChange={choose} searchable openOnFocus={false} limit={50} comboboxProps={{ withinPortal: false }} />
+          <Text size="sm">Times are shown in this time zone. Each schedule fires in its own.</Text>
+          <Select
+            label="Time zone"
+            data={ZONES}
+            value={zone}
+            onChange={choose}
+            searchable
+            openOnFocus={false}
+            limit={50}
+            comboboxProps={{ withinPortal: false }}
+          />
           <Button.Group>
             <Button fullWidth variant="default" size="xs" onClick={() => choose(BROWSER_ZONE)}>
-              Mine
+              Browser
             </Button>
             <Button fullWidth variant="default" size="xs" onClick={() => choose('UTC')}>
               UTC

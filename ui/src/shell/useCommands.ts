@@ -5,7 +5,7 @@ import { useLocation } from 'wouter';
 import { call } from '../api/call';
 import { useLive } from '../live/liveContext';
 import type { IconName } from '../parts/Icon';
-import { PLACES } from './places';
+import { PAGES } from './routes';
 
 export interface Command {
   id: string;
@@ -17,30 +17,40 @@ export interface Command {
 
 const JOB_ID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/i;
 
-/** Pages and actions that fit the text, and the schedules whose name does. */
+/** Pages, actions and schedules that match the text. */
 export function useCommands(text: string): { commands: Command[]; searching: boolean } {
-  const fixed = useFixedCommands();
+  const fixedCommands = useFixedCommands();
   const [, navigate] = useLocation();
-  const wanted = text.trim();
-  const [asked] = useDebouncedValue(wanted, 120);
+  const query = text.trim();
+  const [debounced] = useDebouncedValue(query, 120);
   const { data, isFetching } = useQuery({
-    queryKey: ['schedules', 'palette', asked],
-    queryFn: ({ signal }) => call('GET /schedules', { query: { text: asked, limit: 8 }, signal }),
-    enabled: asked.length > 0,
+    queryKey: ['schedules', 'palette', debounced],
+    queryFn: ({ signal }) => call('GET /schedules', { query: { text: debounced, limit: 8 }, signal }),
+    enabled: debounced.length > 0,
     staleTime: 5_000,
   });
-  const fitting = fixed.filter((command) => command.label.toLowerCase().includes(wanted.toLowerCase()));
-  const jobs = JOB_ID.test(wanted)
-    ? [{ id: 'job', label: `Job ${wanted}`, hint: 'Open', icon: 'job' as const, run: () => navigate(`/jobs/${wanted}`) }]
+  const matching = fixedCommands.filter((command) =>
+    command.label.toLowerCase().includes(query.toLowerCase()),
+  );
+  const jobs = JOB_ID.test(query)
+    ? [
+        {
+          id: 'job',
+          label: `Job ${query}`,
+          hint: 'Open',
+          icon: 'job' as const,
+          run: () => navigate(`/jobs/${query}`),
+        },
+      ]
     : [];
-  const schedules = (wanted ? (data?.items ?? []) : []).map((schedule) => ({
+  const schedules = (query ? (data?.items ?? []) : []).map((schedule) => ({
     id: schedule.id,
     label: schedule.name,
     hint: schedule.description,
     icon: 'schedule' as const,
     run: () => navigate(`/schedules/${schedule.id}`),
   }));
-  return { commands: [...jobs, ...fitting, ...schedules], searching: isFetching && wanted.length > 0 };
+  return { commands: [...jobs, ...matching, ...schedules], searching: isFetching && query.length > 0 };
 }
 
 function useFixedCommands(): Command[] {
@@ -49,12 +59,48 @@ function useFixedCommands(): Command[] {
   const { setColorScheme } = useMantineColorScheme();
   const other = useComputedColorScheme('light') === 'dark' ? 'light' : 'dark';
   return [
-    ...PLACES.map((place) => ({ id: place.path, label: place.label, hint: `g ${place.shortcut}`, icon: place.icon, run: () => navigate(place.path) })),
-    { id: 'create', label: 'Create a schedule', hint: 'c', icon: 'plus', run: () => navigate('/schedules/new') },
+    ...PAGES.map((page) => ({
+      id: page.path,
+      label: page.label,
+      hint: `g ${page.shortcut}`,
+      icon: page.icon,
+      run: () => navigate(page.path),
+    })),
+    {
+      id: 'create',
+      label: 'Create a schedule',
+      hint: 'c',
+      icon: 'plus',
+      run: () => navigate('/schedules/new'),
+    },
     { id: 'submit', label: 'Submit a job', hint: 'x', icon: 'bolt', run: () => navigate('/jobs/new') },
-    { id: 'running', label: 'Jobs that run now', hint: 'Jobs', icon: 'job', run: () => navigate('/jobs?state=running') },
-    { id: 'paused', label: 'Schedules that are paused', hint: 'Schedules', icon: 'pause', run: () => navigate('/schedules?paused=true') },
-    { id: 'live', label: status === 'paused' ? 'Follow changes again' : 'Pause live updates', hint: 'Shift P', icon: 'pause', run: toggle },
-    { id: 'theme', label: `Switch to ${other}`, hint: 'Appearance', icon: other === 'dark' ? 'moon' : 'sun', run: () => setColorScheme(other) },
+    {
+      id: 'running',
+      label: 'Running jobs',
+      hint: 'Jobs',
+      icon: 'job',
+      run: () => navigate('/jobs?state=running'),
+    },
+    {
+      id: 'paused',
+      label: 'Paused schedules',
+      hint: 'Schedules',
+      icon: 'pause',
+      run: () => navigate('/schedules?paused=true'),
+    },
+    {
+      id: 'live',
+      label: status === 'paused' ? 'Resume live updates' : 'Pause live updates',
+      hint: 'Shift P',
+      icon: 'pause',
+      run: toggle,
+    },
+    {
+      id: 'theme',
+      label: `Switch to ${other} theme`,
+      hint: 'Appearance',
+      icon: other === 'dark' ? 'moon' : 'sun',
+      run: () => setColorScheme(other),
+    },
   ];
 }

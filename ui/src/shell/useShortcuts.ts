@@ -1,34 +1,47 @@
 import { useEffect } from 'react';
 import { useLocation } from 'wouter';
 import { useLive } from '../live/liveContext';
-import { PLACES } from './places';
+import { PAGES } from './routes';
 
-const SEQUENCE = 1_200;
+const SEQUENCE_TIMEOUT = 1_200;
 
 interface Actions {
   palette: () => void;
   help: () => void;
 }
 
-function typing(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+function isTextInput(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }
 
-/** The keys that work on every page. `?` lists them. */
+/** Keyboard shortcuts of every page. `?` lists them. */
 export function useShortcuts({ palette, help }: Actions): void {
   const [, navigate] = useLocation();
   const { toggle } = useLive();
   useEffect(() => {
-    let went = 0;
-    const press = (event: KeyboardEvent) => {
+    let prefixAt = 0;
+    const onKeyDown = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault();
         palette();
       }
-      if (event.metaKey || event.ctrlKey || event.altKey || typing(event.target) || document.querySelector('[role="dialog"]')) return;
-      const place = Date.now() - went < SEQUENCE ? PLACES.find((one) => one.shortcut === event.key) : undefined;
-      went = event.key === 'g' ? Date.now() : 0;
-      if (place) navigate(place.path);
+      if (
+        event.metaKey ||
+        event.ctrlKey ||
+        event.altKey ||
+        isTextInput(event.target) ||
+        document.querySelector('[role="dialog"]')
+      )
+        return;
+      const page =
+        Date.now() - prefixAt < SEQUENCE_TIMEOUT
+          ? PAGES.find((entry) => entry.shortcut === event.key)
+          : undefined;
+      prefixAt = event.key === 'g' ? Date.now() : 0;
+      if (page) navigate(page.path);
       else if (event.key === '?') help();
       else if (event.key === 'P') toggle();
       else if (event.key === 'c') navigate('/schedules/new');
@@ -41,7 +54,7 @@ export function useShortcuts({ palette, help }: Actions): void {
         } else palette();
       }
     };
-    document.addEventListener('keydown', press);
-    return () => document.removeEventListener('keydown', press);
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
   }, [palette, help, toggle, navigate]);
 }

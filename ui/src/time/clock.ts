@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 let offset = 0;
 
-/** The server's clock counts: "in 3 s" must be right on a laptop whose clock is not. */
+/** Follows the server's clock, so that "in 3 s" is right even if the clock of the browser is wrong. */
 export function setServerNow(iso: string): void {
   offset = Date.parse(iso) - Date.now();
 }
@@ -17,7 +17,7 @@ function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
     second = Math.floor(serverNow() / 1_000);
-    listeners.forEach((tell) => tell());
+    listeners.forEach((notify) => notify());
   }, 1_000);
   return () => {
     listeners.delete(listener);
@@ -28,7 +28,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The present, in milliseconds; whoever asks is drawn anew every second. */
+/** The current time in milliseconds. The component renders again every second. */
 export function useNow(): number {
   useSyncExternalStore(subscribe, () => second);
   return serverNow();

@@ -1,19 +1,22 @@
 import { useSyncExternalStore } from 'react';
 
-const NAME = 'duetime-zone';
+const STORAGE_KEY = 'duetime-zone';
 const listeners = new Set<() => void>();
 
 export const BROWSER_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
-export const ZONES: readonly string[] = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
+export const ZONES: readonly string[] = [
+  'UTC',
+  ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC'),
+];
 
-const chosen = (): string => localStorage.getItem(NAME) ?? BROWSER_ZONE;
+const chosen = (): string => localStorage.getItem(STORAGE_KEY) ?? BROWSER_ZONE;
 
 export function setViewerZone(zone: string): void {
-  localStorage.setItem(NAME, zone);
-  listeners.forEach((tell) => tell());
+  localStorage.setItem(STORAGE_KEY, zone);
+  listeners.forEach((notify) => notify());
 }
 
-/** The zone in which this viewer wants to read times: the browser's, until they choose another. */
+/** The time zone in which times are shown: the browser's, unless the user chose another. */
 export function useViewerZone(): string {
   return useSyncExternalStore((listener) => {
     listeners.add(listener);

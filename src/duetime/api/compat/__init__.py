@@ -1,5 +1,6 @@
-"""Routes of two older systems, for their clients: other words for the same schedules and jobs, nothing stored twice.
+"""Routes of two older APIs, for their clients. They use the same schedules and jobs, and store nothing of
+their own.
 
 agents      /api/schedules, /api/health: cron schedules that call HTTP agents, in camelCase
-jobs        /jobs, /job/executions: jobs, once or periodic, and what runs on a worker
+jobs        /jobs, /job/executions: one-time and periodic jobs, and the running jobs of a worker
 """

@@ -1,1 +1,2 @@
-"""What requests may hold and what answers do hold: strict, closed, and the source of the OpenAPI document."""
+"""The bodies and queries of requests: strict, closed, and the source of the OpenAPI document. Answers are
+views of duetime.model.views."""

@@ -1,70 +1,46 @@
-"""Queues, nodes and leases in requests and answers."""
+"""Queues and keys in requests."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, WithJsonSchema
 
-from duetime.api.models.fields import WHOLE, Input, OutInstant, Output
-from duetime.api.models.plans import RateText
-from duetime.model.limit import MOST_AT_ONCE
+from duetime.api.models.fields import WHOLE, Input, Name, PositiveDuration, RateText
+from duetime.model.apikey import Scope
+from duetime.model.limit import MAX_RUNNING
+
+_NEW_KEY: dict[str, Any] = {"name": "billing", "scopes": ["submit"], "expires_in": "90d"}
+ScopeName = Annotated[str, WithJsonSchema({"type": "string", "enum": [scope.value for scope in Scope]})]
 
 
 class QueueLimitIn(Input):
-    """Replaces what was said before: what is null or left out is not limited."""
+    """Replaces earlier limits; null or left out: no limit."""
 
-    model_config = ConfigDict(title="QueueLimit", json_schema_extra={"examples": [{"most": 5, "rate": "100/1m"}]})
-    most: Annotated[int | None, Field(ge=1, le=MOST_AT_ONCE, description="Jobs of it running at once, over all nodes."), WHOLE] = None
-    rate: Annotated[RateText | None, Field(description="Starts in a time, over all nodes.")] = None
-
-
-class QueueOut(Output):
-    model_config = ConfigDict(title="Queue")
-    name: str
-    paused: bool
-    pause_note: str | None
-    paused_at: OutInstant | None
-    most: int | None
-    rate: str | None
-    pending: int
-    due: int
-    running: int
+    model_config = ConfigDict(
+        title="QueueLimit", json_schema_extra={"examples": [{"max_running": 5, "rate": "100/1m"}]}
+    )
+    max_running: Annotated[
+        int | None,
+        Field(ge=1, le=MAX_RUNNING, description="Running jobs of the queue, across all nodes."),
+        WHOLE,
+    ] = None
+    rate: Annotated[RateText | None, Field(description="Starts in a period, across all nodes.")] = None
 
 
-class QueuesOut(Output):
-    model_config = ConfigDict(title="Queues")
-    items: list[QueueOut]
-    next_cursor: str | None
-
-
-class NodeOut(Output):
-    model_config = ConfigDict(title="Node")
-    id: int
-    name: str
-    state: Literal["alive", "expired", "dead"]
-    roles: list[str]
-    version: str
-    running: int
-    started_at: OutInstant
-    lease_until: OutInstant
-
-
-class NodesOut(Output):
-    model_config = ConfigDict(title="Nodes")
-    items: list[NodeOut]
-    next_cursor: str | None
-
-
-class LeaseOut(Output):
-    model_config = ConfigDict(title="Lease")
-    name: str
-    holder: int | None
-    token: int
-    expires_at: OutInstant | None
-
-
-class LeasesOut(Output):
-    model_config = ConfigDict(title="Leases")
-    items: list[LeaseOut]
-    next_cursor: str | None
+class NewKeyIn(Input):
+    model_config = ConfigDict(title="NewKey", json_schema_extra={"examples": [_NEW_KEY]})
+    name: Name
+    scopes: Annotated[
+        list[ScopeName],
+        Field(min_length=1, max_length=4, description="Each scope includes those before it in this list."),
+    ]
+    expires_in: PositiveDuration = ""
+    tenant: Annotated[
+        Name,
+        Field(
+            description="Default: the tenant of the caller. Only admins of the operator's "
+            "tenant may choose another."
+        ),
+    ] = ""
+    rate: RateText = ""

@@ -1,4 +1,4 @@
-"""Schedules in requests and answers."""
+"""Schedules, their previews, versions and backfills in requests."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from duetime.api.models.fields import (
     Labels,
     Name,
     Note,
-    OutId,
-    OutInstant,
-    OutJson,
-    Output,
-    OutTarget,
     PositiveDuration,
     Priority,
+    RateText,
 )
 from duetime.api.models.jobs import DeliveryName, JobOptions, RetryIn
 from duetime.api.models.targets import HTTP_TARGET, TASK_TARGET, Target, When
+from duetime.app.backfill import MAX_FIRES
+from duetime.app.previews import MAX_PREVIEWED
 
 OverlapName = Literal["skip", "allow", "queue", "cancel_previous"]
 MissedName = Literal["latest", "all", "skip"]
@@ -37,12 +35,15 @@ _EXAMPLE: dict[str, Any] = {
     "overlap": "skip",
 }
 _RULES: dict[str, Any] = {
-    "anyOf": [{"properties": {"target": TASK_TARGET, "payload": {"type": "object"}}}, {"properties": {"target": HTTP_TARGET}}]
+    "anyOf": [
+        {"properties": {"target": TASK_TARGET, "payload": {"type": "object"}}},
+        {"properties": {"target": HTTP_TARGET}},
+    ]
 }
 
 
 class MissedIn(Input):
-    """What becomes of fires nobody could plan in time."""
+    """What to do with fires that were not planned in time."""
 
     policy: MissedName = "latest"
     within: PositiveDuration = ""
@@ -56,16 +57,21 @@ class NewScheduleIn(JobOptions):
     overlap: OverlapName = "allow"
     missed: MissedIn = Field(default_factory=MissedIn)
     jitter: Duration = "0s"
-    start_at: Annotated[Instant, Field(description="No fire before it.", examples=["2027-01-01T00:00:00Z"])] = ""
+    start_at: Annotated[
+        Instant, Field(description="No fire before it.", examples=["2027-01-01T00:00:00Z"])
+    ] = ""
     end_at: Annotated[Instant, Field(description="No fire after it.", examples=["2040-01-01T00:00:00Z"])] = ""
     max_runs: Runs = 1
     paused: bool = False
 
 
 class SchedulePatchIn(Input):
-    """What is given replaces what is there; null takes away what may be absent. The rest stays."""
+    """Only the given fields change; null removes an optional value."""
 
-    model_config = ConfigDict(title="SchedulePatch", json_schema_extra={"minProperties": 1, "examples": [{"when": {"every": "10m"}}]})
+    model_config = ConfigDict(
+        title="SchedulePatch",
+        json_schema_extra={"minProperties": 1, "examples": [{"when": {"every": "10m"}}]},
+    )
     when: When = Field(default_factory=dict)
     target: Target = Field(default_factory=dict)
     payload: Json = None
@@ -90,38 +96,55 @@ class PauseIn(Input):
     note: Note = ""
 
 
-class ScheduleOut(Output):
-    model_config = ConfigDict(title="Schedule")
-    id: OutId
-    name: str
-    version: int
-    when: dict[str, str]
-    description: Annotated[str, Field(description="When it fires, in words.", examples=["at 02:30, Monday to Friday, Europe/Berlin time"])]
-    target: OutTarget
-    payload: OutJson
-    queue: str
-    priority: int
-    timeout: str | None
-    retry: dict[str, Any] | None
-    delivery: DeliveryName
-    owner: str | None
-    labels: dict[str, str]
-    overlap: OverlapName
-    missed: dict[str, Any]
-    jitter: str
-    start_at: OutInstant | None
-    end_at: OutInstant | None
-    max_runs: int | None
-    paused: bool
-    pause_note: str | None
-    runs: int
-    next_fire_time: OutInstant | None
-    last_fire_time: OutInstant | None
-    created_at: OutInstant
-    updated_at: OutInstant
+class PreviewIn(Input):
+    model_config = ConfigDict(
+        title="NewPreview",
+        json_schema_extra={
+            "examples": [{"when": {"cron": "30 2 * * MON-FRI", "tz": "Europe/Berlin"}, "count": 5}]
+        },
+    )
+    when: When
+    count: Annotated[int, Field(ge=1, le=MAX_PREVIEWED), WHOLE] = 10
+    after: Annotated[Instant, Field(description="Default: now.", examples=["2030-03-30T00:00:00Z"])] = ""
+    start_at: Annotated[
+        Instant, Field(description="No fire before it.", examples=["2027-01-01T00:00:00Z"])
+    ] = ""
+    end_at: Annotated[Instant, Field(description="No fire after it.", examples=["2040-01-01T00:00:00Z"])] = ""
 
 
-class SchedulePageOut(Output):
-    model_config = ConfigDict(title="SchedulePage")
-    items: list[ScheduleOut]
-    next_cursor: str | None
+class RestoreIn(Input):
+    model_config = ConfigDict(title="Restore", json_schema_extra={"examples": [{"version": 1}]})
+    version: Annotated[
+        int,
+        Field(ge=1, le=1_000_000_000, description="The version to restore. The pause does not change."),
+        WHOLE,
+    ]
+
+
+class BackfillIn(Input):
+    """Jobs for past fires that have none."""
+
+    model_config = ConfigDict(
+        title="Backfill",
+        json_schema_extra={
+            "examples": [{"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "rate": "10/1s"}]
+        },
+    )
+    start: Annotated[Instant, Field(alias="from", description="Included.", examples=["2026-01-01T00:00:00Z"])]
+    end: Annotated[
+        Instant,
+        Field(
+            alias="to",
+            description="Excluded, and not in the future. Default: now.",
+            examples=["2026-01-02T00:00:00Z"],
+        ),
+    ] = ""
+    rate: Annotated[
+        RateText,
+        Field(
+            description="How many become due in a period, also over several calls. Default: all immediately."
+        ),
+    ] = ""
+    limit: Annotated[
+        int, Field(ge=1, le=MAX_FIRES, description="Fires in one call; continue at next_from."), WHOLE
+    ] = MAX_FIRES

@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body
-from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api.auth import Caller, Manager
-from duetime.api.edge import Edge, edge_of
-from duetime.api.models.bulk import BulkIn, BulkOut, JobBulkIn, ScheduleBulkIn, ScheduleFilterIn
-from duetime.api.routing import IDEMPOTENCY_KEY, StrictRoute, answer, with_body
-from duetime.api.v1.jobs import cancelled_by, named, query_of, target_named
-from duetime.api.v1.submitting import fingerprint
+from duetime.api.auth import Manager, RequestContext
+from duetime.api.models.bulk import JobBulkIn, ScheduleBulkIn, ScheduleFilterIn
+from duetime.api.requests import read_label, read_name, read_target_name
+from duetime.api.routing import ONCE, StrictRoute, answer, with_body
+from duetime.api.v1.jobs import cancel_reason, job_query
 from duetime.app.bulk import Bulk
-from duetime.app.operations import Operations
-from duetime.engine.checks import check_id
+from duetime.app.services import Services
+from duetime.engine.submit.validate import check_id
 from duetime.errors import InvalidInput
 from duetime.model.schedule import ScheduleFilter
+from duetime.model.views import BulkResult
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -26,86 +25,80 @@ router = APIRouter(route_class=StrictRoute)
 @router.post(
     "/jobs/bulk",
     tags=["jobs"],
-    response_model=BulkOut,
+    response_model=BulkResult,
     operation_id="bulk_jobs",
     summary="Cancel, retry, run or discard many jobs",
     responses=with_body(409),
-    openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
+    openapi_extra=ONCE,
 )
-async def bulk_jobs(request: Request, body: Annotated[JobBulkIn, Body()], caller: Manager) -> Response:
-    edge = edge_of(request)
-    by_ids, after = _place(edge, caller, body)
+async def bulk_jobs(body: Annotated[JobBulkIn, Body()], context: Manager) -> Response:
+    by_ids, after = _start(context, body)
+    place = after if after is None or isinstance(after, int) else (after[0], check_id(after[1]))
 
-    async def work(view: Operations) -> Response:
-        wanted = body.ids if by_ids else await query_of(view, body.filter)
-        place = after if after is None or isinstance(after, int) else (after[0], check_id(after[1]))
-        done = await view.bulk_jobs(body.action, wanted, after=place, dry_run=body.dry_run, reason=cancelled_by(caller))
-        following = done.next if isinstance(done.next, int | None) else [done.next[0], str(done.next[1])]
-        return _answer(edge, caller, body, done, following)
+    async def work(view: Services) -> Response:
+        selected = body.ids if by_ids else await job_query(view, body.filter)
+        reason = cancel_reason(context.caller)
+        done = await view.bulk.jobs(body.action, selected, after=place, dry_run=body.dry_run, reason=reason)
+        return _answer(context, body, done)
 
-    return await _once(request, edge, caller, body, work)
+    return await context.once(work, body)
 
 
 @router.post(
     "/schedules/bulk",
     tags=["schedules"],
-    response_model=BulkOut,
+    response_model=BulkResult,
     operation_id="bulk_schedules",
     summary="Pause, resume, trigger or remove many schedules",
     responses=with_body(409),
-    openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
+    openapi_extra=ONCE,
 )
-async def bulk_schedules(request: Request, body: Annotated[ScheduleBulkIn, Body()], caller: Manager) -> Response:
-    edge = edge_of(request)
-    by_ids, after = _place(edge, caller, body)
+async def bulk_schedules(body: Annotated[ScheduleBulkIn, Body()], context: Manager) -> Response:
+    by_ids, after = _start(context, body)
+    note, author = body.note or None, context.caller.author
 
-    async def work(view: Operations) -> Response:
-        wanted = body.ids if by_ids else _schedules(caller.tenant, body.filter)
-        done = await view.bulk_schedules(
-            body.action, wanted, after=after, dry_run=body.dry_run, note=body.note or None, author=caller.author
-        )  # fmt: skip
-        return _answer(edge, caller, body, done, done.next)
+    async def work(view: Services) -> Response:
+        selected = body.ids if by_ids else schedule_filter(context, body.filter, "filter.")
+        done = await view.bulk.schedules(
+            body.action, selected, after=after, dry_run=body.dry_run, note=note, author=author
+        )
+        return _answer(context, body, done)
 
-    return await _once(request, edge, caller, body, work)
+    return await context.once(work, body)
 
 
-def _place(edge: Edge, caller: Caller, body: JobBulkIn | ScheduleBulkIn) -> tuple[bool, Any]:
-    """Whether it goes by ids, and where it goes on."""
+def schedule_filter(context: RequestContext, given: ScheduleFilterIn, prefix: str = "") -> ScheduleFilter:
+    return ScheduleFilter(
+        context.caller.tenant,
+        given.text,
+        given.paused,
+        read_name(given.owner, f"{prefix}owner"),
+        read_label(given.label),
+        read_target_name(given.target, f"{prefix}target"),
+        read_name(given.queue, f"{prefix}queue"),
+    )
+
+
+def _start(context: RequestContext, body: JobBulkIn | ScheduleBulkIn) -> tuple[bool, Any]:
+    """Whether the items are given by ids, and the position to start at."""
     given = body.model_fields_set
     if ("ids" in given) == ("filter" in given):
-        raise InvalidInput("filter", "give either `filter` or `ids`: an empty filter selects all there are")
-    after = None if "cursor" not in given else edge.cursors.read(caller.tenant, _listing(body), _bound(body), body.cursor)[0]
+        raise InvalidInput("filter", "use either `filter` or `ids`: an empty filter selects everything")
+    cursors = context.state.cursors
+    after = cursors.read(*_bound(context, body), body.cursor)[0] if "cursor" in given else None
     return "ids" in given, after
 
 
-def _answer(edge: Edge, caller: Caller, body: BulkIn, done: Bulk[Any], following: Any) -> Response:
-    cursor = None if following is None else edge.cursors.write(caller.tenant, _listing(body), _bound(body), [following])
-    failed = [{"id": one.id, "code": one.code, "detail": one.detail} for one in done.failed]
-    return answer({"matched": done.matched, "at_least": done.at_least, "done": done.done, "failed": failed, "next_cursor": cursor})
+def _answer(context: RequestContext, body: JobBulkIn | ScheduleBulkIn, done: Bulk[Any]) -> Response:
+    cursor = None if done.next is None else context.state.cursors.write(*_bound(context, body), [done.next])
+    return answer(BulkResult.of(done, cursor))
 
 
-def _listing(body: BulkIn) -> str:
-    return "bulk schedules" if isinstance(body, ScheduleBulkIn) else "bulk jobs"
-
-
-def _bound(body: BulkIn) -> dict[str, Any]:
-    """A cursor serves the very same request only."""
-    return body.model_dump(mode="json", exclude={"cursor"}, exclude_unset=True)
-
-
-async def _once(request: Request, edge: Edge, caller: Caller, body: BulkIn, work: Any) -> Response:
-    key = request.headers.get("idempotency-key")
-    return await edge.memory.once(edge.view(caller), key, fingerprint(request.method, request.url.path, body), work)
-
-
-def _schedules(tenant: str, wanted: ScheduleFilterIn) -> ScheduleFilter:
-    key, _, value = (wanted.label or "").partition(":")
-    return ScheduleFilter(
-        tenant,
-        wanted.text,
-        wanted.paused,
-        named(wanted.owner, "filter.owner"),
-        None if wanted.label is None else (key, value),
-        target_named(wanted.target, "filter.target"),
-        named(wanted.queue, "filter.queue"),
+def _bound(context: RequestContext, body: JobBulkIn | ScheduleBulkIn) -> tuple[str, str, dict[str, Any]]:
+    """A cursor is valid for the same request only."""
+    listing = "bulk schedules" if isinstance(body, ScheduleBulkIn) else "bulk jobs"
+    return (
+        context.caller.tenant,
+        listing,
+        body.model_dump(mode="json", exclude={"cursor"}, exclude_unset=True),
     )

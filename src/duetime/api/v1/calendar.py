@@ -1,107 +1,92 @@
-"""The calendar: how many fires come when, and which."""
+"""The calendar: counts of future fires, and the fires themselves."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import Request
+from pydantic import Field
 from starlette.responses import Response
 
 from duetime.api.auth import Reader
-from duetime.api.edge import edge_of
-from duetime.api.models.fields import Instant, OutId, OutInstant, Output
+from duetime.api.models.fields import Instant
+from duetime.api.paging import ClosedQuery, PageQuery
+from duetime.api.requests import read_optional_instant
 from duetime.api.routing import StrictRoute, answer, problems
-from duetime.api.shown import iso
-from duetime.api.v1.jobs import MOST_A_PAGE
-from duetime.api.wanted import instant
-from duetime.engine.checks import check_id
 from duetime.model.instant import to_datetime, to_micros
+from duetime.model.views import CalendarBucket, CalendarView, ComingFire, Page
+from duetime.model.views.fields import copied
 
-LISTING = "calendar"
 BucketName = Literal["1m", "5m", "10m", "15m", "30m", "1h", "2h", "3h", "4h", "6h", "8h", "12h", "1d"]
-Zone = Annotated[str, Field(max_length=64, json_schema_extra={"format": "duetime-zone"}, description="Buckets begin with its days.")]
+ZoneName = Annotated[
+    str,
+    Field(
+        max_length=64,
+        json_schema_extra={"format": "duetime-zone"},
+        description="Buckets align with its days.",
+    ),
+]
 
 router = APIRouter(prefix="/calendar", tags=["calendar"], route_class=StrictRoute)
 
 
-class StretchQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    start: Annotated[Instant | None, Field(alias="from", description="Included; without it, now.")] = None
-    end: Annotated[Instant | None, Field(alias="to", description="Excluded, at most 35 days after `from`; without it, a day after it.")] = (
-        None
-    )
+class RangeQuery(ClosedQuery):
+    start: Annotated[Instant | None, Field(alias="from", description="Included. Default: now.")] = None
+    end: Annotated[
+        Instant | None,
+        Field(
+            alias="to", description="Excluded, at most 35 days after `from`. Default: one day after `from`."
+        ),
+    ] = None
+
+    def instants(self) -> tuple[datetime | None, datetime | None]:
+        return read_optional_instant(self.start, "from"), read_optional_instant(self.end, "to")
 
 
-class CalendarQuery(StretchQuery):
+class CalendarQuery(RangeQuery):
     bucket: BucketName = "1h"
-    tz: Zone = "UTC"
+    tz: ZoneName = "UTC"
 
 
-class FiresQuery(StretchQuery):
-    limit: Annotated[int, Field(ge=1, le=MOST_A_PAGE)] = 100
-    cursor: Annotated[str | None, Field(min_length=1, max_length=1_024, json_schema_extra={"format": "duetime-cursor"})] = None
+class FiresQuery(RangeQuery, PageQuery):
+    pass
 
 
-class BucketOut(Output):
-    model_config = ConfigDict(title="Bucket")
-    at: OutInstant
-    count: int
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarRange(CalendarView):
+    """The document names the range as JSON does: a field of Python cannot be called `from`."""
+
+    start: datetime = field(metadata={"alias": "from"})
+    end: datetime = field(metadata={"alias": "to"})
 
 
-class CalendarOut(Output):
-    model_config = ConfigDict(title="Calendar")
-    start: Annotated[OutInstant, Field(alias="from")]
-    end: Annotated[OutInstant, Field(alias="to")]
-    bucket: str
-    buckets: Annotated[list[BucketOut], Field(description="Without gaps; fires before now are not counted.")]
-    complete: Annotated[bool, Field(description="False: each count is at least so many.")]
-    note: str | None
+@router.get(
+    "",
+    response_model=CalendarRange,
+    operation_id="calendar",
+    summary="Counts of future fires",
+    responses=problems(),
+)
+async def calendar(query: Annotated[CalendarQuery, Query()], context: Reader) -> Response:
+    found = await context.view.calendar(*query.instants(), bucket=query.bucket, tz=query.tz)
+    buckets = [CalendarBucket(at=at, count=count) for at, count in found.buckets]
+    counts = {"bucket": query.bucket, "buckets": buckets, "complete": found.complete, "note": found.note}
+    return answer({"from": found.start, "to": found.end, **counts})
 
 
-class FireOut(Output):
-    model_config = ConfigDict(title="Fire")
-    at: OutInstant
-    schedule_id: OutId
-    name: str
-    target: str
-
-
-class FiresOut(Output):
-    model_config = ConfigDict(title="Fires")
-    items: list[FireOut]
-    next_cursor: str | None
-
-
-@router.get("", response_model=CalendarOut, operation_id="calendar", summary="How many fires come when", responses=problems())
-async def calendar(request: Request, query: Annotated[CalendarQuery, Query()], caller: Reader) -> Response:
-    found = await edge_of(request).view(caller).calendar(*_stretch(query), bucket=query.bucket, tz=query.tz)
-    buckets = [{"at": _iso(at), "count": count} for at, count in found.buckets]
-    said = {"bucket": query.bucket, "buckets": buckets, "complete": found.complete, "note": found.note}
-    return answer({"from": _iso(found.start), "to": _iso(found.end), **said})
-
-
-@router.get("/fires", response_model=FiresOut, operation_id="coming_fires", summary="The fires to come, one by one", responses=problems())
-async def fires(request: Request, query: Annotated[FiresQuery, Query()], caller: Reader) -> Response:
-    edge = edge_of(request)
-    filters = query.model_dump(mode="json", exclude={"limit", "cursor"})
-    after = None
-    if query.cursor is not None:
-        at, schedule_id = edge.cursors.read(caller.tenant, LISTING, filters, query.cursor)
-        after = to_datetime(at), check_id(schedule_id)
-    page = await edge.view(caller).coming_fires(*_stretch(query), limit=query.limit, after=after)
-    place = None if page.next is None else [to_micros(page.next[0]), str(page.next[1])]
-    following = None if place is None else edge.cursors.write(caller.tenant, LISTING, filters, place)
-    items = [{"at": _iso(one.at), "schedule_id": str(one.schedule_id), "name": one.name, "target": one.target} for one in page.fires]
-    return answer({"items": items, "next_cursor": following})
-
-
-def _stretch(query: StretchQuery) -> tuple[datetime | None, datetime | None]:
-    start = None if query.start is None else instant(query.start, "from")
-    return start, None if query.end is None else instant(query.end, "to")
-
-
-def _iso(moment: datetime) -> str | None:
-    return iso(to_micros(moment))
+@router.get(
+    "/fires",
+    response_model=Page[ComingFire],
+    operation_id="coming_fires",
+    summary="Future fires",
+    responses=problems(),
+)
+async def fires(query: Annotated[FiresQuery, Query()], context: Reader) -> Response:
+    listing = context.listing("calendar", query)
+    place = listing.before_job
+    after = None if place is None else (to_datetime(place[0]), place[1])
+    page = await context.view.calendar.fires(*query.instants(), limit=query.limit, after=after)
+    cursor = listing.cursor(None if page.next is None else [to_micros(page.next[0]), page.next[1]])
+    return answer(Page([copied(ComingFire, fire) for fire in page.fires], cursor))

@@ -1,82 +1,87 @@
-"""What happens, as it happens: changes of jobs, schedules, nodes and queues."""
+"""The stream of events: changes of jobs, schedules, nodes and queues."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
-from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import Request
+from pydantic import Field
 from starlette.responses import Response
 
-from duetime.api.auth import Asked, Reader
-from duetime.api.edge import edge_of
-from duetime.api.problems import Refused
+from duetime.api.auth import Reader
+from duetime.api.caller import AuthRequest
+from duetime.api.paging import ClosedQuery
+from duetime.api.problems import ApiProblem
 from duetime.api.routing import StrictRoute, problems
 from duetime.api.streams import MEDIA_TYPE, EventStream
-from duetime.app.stats import check_types
-from duetime.observers.entries import KINDS
+from duetime.app.event_feed import check_types
+from duetime.observers.event_log import KINDS
 
-HIGHEST_ID = 2**63 - 1
+MAX_ID = 2**63 - 1
 EXAMPLE = (
-    'id: 42\nevent: job\ndata: {"action":"succeeded","id":"01935c2e-7b3a-7000-8000-000000000000","name":"invoice.send",'
-    '"state":"succeeded","queue":"billing","schedule":"nightly","at":"2030-01-01T09:00:00Z"}\n\n'
+    'id: 42\nevent: job\ndata: {"action":"succeeded","id":"01935c2e-7b3a-7000-8000-000000000000",'
+    '"name":"invoice.send","state":"succeeded","queue":"billing","schedule":"nightly","at":"2030-01-01T09:00:00Z"}\n\n'
 )
 DESCRIPTION = (
-    "`event` is job, schedule, node or queue; `many` with a `count` when there were too many to tell one by one; `reset` when what the "
-    "listener knows may be out of date: read it again. A comment comes every 15 seconds while nothing happens."
+    "`event` is job, schedule, node or queue; `many` with a `count` if there were too many to "
+    "send one by one; `reset` if "
+    "events were lost: read the state again. While nothing happens, the service sends a comment "
+    "every 15 seconds."
 )
 router = APIRouter(tags=["events"], route_class=StrictRoute)
+LastEventId = Annotated[
+    int | None, Header(alias="Last-Event-ID", ge=0, le=MAX_ID, description="Continue after this event.")
+]
 
 
-class EventsQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class EventsQuery(ClosedQuery):
     types: Annotated[
         str,
         Field(
             min_length=1,
             max_length=100,
-            description="Which, separated by commas.",
+            description="Separated by commas.",
             examples=["job,schedule"],
             json_schema_extra={"format": "duetime-event-types"},
         ),
     ] = ",".join(KINDS)
 
 
-LastEventId = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=HIGHEST_ID, description="Go on after this one.")]
-
-
 @router.get(
     "/events",
-    summary="A stream of what happens",
+    summary="Stream events",
     response_class=Response,
     responses={
         **problems(),
-        200: {"description": DESCRIPTION, "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": EXAMPLE}}},
+        200: {
+            "description": DESCRIPTION,
+            "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": EXAMPLE}},
+        },
     },
 )
-async def events(request: Request, caller: Reader, query: Annotated[EventsQuery, Query()], last_event_id: LastEventId = None) -> Response:
-    edge = edge_of(request)
-    audience, who = edge.app.audience, (caller.tenant, caller.key_prefix)
+async def events(
+    context: Reader, query: Annotated[EventsQuery, Query()], last_event_id: LastEventId = None
+) -> Response:
+    state, caller = context.state, context.caller
+    audience, streams = state.app.event_feed, state.streams
     types = check_types(query.types.split(","))
-    edge.streams.enter(who)
+    streams.enter(caller.identity)
     try:
-        seat, position = await audience.attend(caller.tenant, types)
+        seat, position = await audience.subscribe(caller.tenant, types)
     except BaseException:
-        edge.streams.leave(who)
+        streams.leave(caller.identity)
         raise
-    asked = Asked(request.method, dict(request.headers), None if request.client is None else request.client.host)
+    # A copy: the request is gone while the stream lasts.
+    request = AuthRequest(context.auth.method, dict(context.auth.headers), context.auth.peer)
 
     async def still_allowed() -> bool:
         try:
-            return (await edge.gate.admit(asked)).tenant == caller.tenant
-        except Refused:
+            return (await state.authenticator.authenticate(request)).tenant == caller.tenant
+        except ApiProblem:
             return False
 
-    def leave() -> None:
+    def on_end() -> None:
         seat.leave()
-        edge.streams.leave(who)
+        streams.leave(caller.identity)
 
-    stream = EventStream(audience.notices(seat, position, last_event_id), seat, still_allowed)
-    stream.leave = leave
-    return stream
+    return EventStream(audience.events(seat, position, last_event_id), seat, still_allowed, on_end)

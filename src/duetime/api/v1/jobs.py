@@ -1,77 +1,62 @@
-"""Jobs: submit, list, read, change, cancel; and the reports of workers in other languages."""
+"""Jobs: list, read, change, cancel, retry; batches; dead letters. POST /jobs is in fast_submit.py."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Path, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api import shown
-from duetime.api.auth import Caller, Manager, Reader, Submitter, asked_by
-from duetime.api.edge import Edge, edge_of
-from duetime.api.holding import longest
-from duetime.api.limits import LARGEST_BATCH, MOST_BATCH_KEYS
-from duetime.api.models.bulk import ErrorLine, JobFilterIn, Label, TargetName
-from duetime.api.models.fields import Instant, Name, Note
-from duetime.api.models.jobs import BatchJobIn, BatchOut, JobBatchIn, JobOut, JobPageOut, JobPatchIn, NewJobIn, RetryJobIn, SubmittedOut
-from duetime.api.problems import Refused
-from duetime.api.routing import IDEMPOTENCY_KEY, StrictRoute, answer, problems, with_body
-from duetime.api.v1.submitting import fingerprint
-from duetime.api.v1.submitting import submit as submit_job
-from duetime.api.wanted import instant, new_job
+from duetime.api.auth import Manager, Reader, RequestContext, Submitter, auth_request_of
+from duetime.api.body import MAX_BATCH_BODY, MAX_BATCH_KEYS
+from duetime.api.caller import Caller
+from duetime.api.long_poll import parse_wait
+from duetime.api.models.bulk import JobFilterIn
+from duetime.api.models.fields import Name, Note
+from duetime.api.models.jobs import BatchJobIn, JobBatchIn, JobPatchIn, RetryJobIn
+from duetime.api.paging import ClosedQuery, Listing, PageQuery
+from duetime.api.problems import ApiProblem
+from duetime.api.requests import new_job, read_instant, read_label, read_micros, read_name, read_target_name
+from duetime.api.routing import ONCE, PREFIX, StrictRoute, answer, location, problems, with_body
 from duetime.app.listing import JobQuery
-from duetime.app.operations import Operations
-from duetime.engine.checks import check_id, check_name, check_note
+from duetime.app.services import Services
+from duetime.engine.submit.submission import JobRequest
+from duetime.engine.submit.validate import check_note
 from duetime.errors import InvalidInput
-from duetime.model import instant as instants
 from duetime.model.job import CancelReply, State
-from duetime.model.target import HTTP
+from duetime.model.views import DeadGroups, JobSummary, JobView, Page, SubmittedBatch, WhyView
 
-MOST_A_PAGE = 1_000
-LISTING = "jobs"
-LOCATION = {"Location": {"description": "Where the job can be read.", "schema": {"type": "string"}}}
+LOCATION = location("The address of the job.")
 JobId = Annotated[UUID, Path(examples=["01935c2e-7b3a-7000-8000-000000000000"])]
-
 NO_CHANGE = RetryJobIn()
-OPERATIONS = ("read", "change", "cancel", "run", "retry", "discard", "why")
-LINKS = {name: {"operationId": f"{name}_job", "parameters": {"job_id": "$response.body#/id"}} for name in OPERATIONS}
-
-router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 
 
 class BatchRoute(StrictRoute):
-    largest_body = LARGEST_BATCH
-    most_keys = MOST_BATCH_KEYS
+    max_body = MAX_BATCH_BODY
+    max_keys = MAX_BATCH_KEYS
 
 
-class JobListQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    state: State | None = None
-    queue: Name | None = None
-    owner: Name | None = None
-    schedule: Annotated[Name | None, Field(description="Its name or id.")] = None
-    worker: Annotated[Name | None, Field(description="A node's id or name.")] = None
-    label: Label | None = None
-    due_after: Annotated[Instant | None, Field(description="Included.")] = None
-    due_before: Annotated[Instant | None, Field(description="Excluded.")] = None
-    target: TargetName | None = None
-    error: ErrorLine | None = None
-    limit: Annotated[int, Field(ge=1, le=MOST_A_PAGE)] = 100
-    cursor: Annotated[str | None, Field(min_length=1, max_length=1_024, json_schema_extra={"format": "duetime-cursor"})] = None
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
+batches = APIRouter(prefix="/jobs", tags=["jobs"], route_class=BatchRoute)
+dead_letters = APIRouter(tags=["dead letters"], route_class=StrictRoute)
 
 
-class ReadQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class JobListQuery(PageQuery, JobFilterIn):
+    model_config = ConfigDict(strict=False)  # values of a query are text
+    worker: Annotated[Name | None, Field(description="The id or name of a node.")] = None
+
+
+class ReadQuery(ClosedQuery):
     wait: Annotated[
         str,
         Field(
-            description="Answer when the job is final, or after this time, up to 60s. Whoever asks must look at the state: "
-            "the answer comes sooner while the service stops, or when too many wait.",
+            description="Answer when the job is final, or after this time, up to 60s. Check the "
+            "state in the answer: the "
+            "service answers sooner while it stops, or when it holds too many requests.",
             examples=["30s"],
             min_length=1,
             max_length=32,
@@ -80,197 +65,198 @@ class ReadQuery(BaseModel):
     ] = "0s"
 
 
-class CancelQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    reason: Annotated[Note | None, Field(description="Kept with the job.", examples=["wrong month"])] = None
-
-
-@router.post(
-    "",
-    status_code=201,
-    response_model=SubmittedOut,
-    summary="Submit a job",
-    responses={
-        201: {"headers": LOCATION, "description": "Stored, durably.", "links": LINKS},
-        200: {"headers": LOCATION, "model": SubmittedOut, "description": "A job with this unique key is there already."},
-        **with_body(409),
-    },
-    openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
-)
-async def submit(request: Request, body: Annotated[NewJobIn, Body()], caller: Submitter) -> Response:
-    return await submit_job(edge_of(request), caller, request.headers.get("idempotency-key"), body)
-
-
-batches = APIRouter(prefix="/jobs", tags=["jobs"], route_class=BatchRoute)
+class CancelQuery(ClosedQuery):
+    reason: Annotated[Note | None, Field(description="Stored with the job.", examples=["wrong month"])] = None
 
 
 @batches.post(
     "/batch",
     status_code=201,
-    response_model=BatchOut,
+    response_model=SubmittedBatch,
     summary="Submit many jobs, all or none",
     responses=with_body(409),
-    openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
+    openapi_extra=ONCE,
 )
-async def submit_batch(request: Request, body: Annotated[JobBatchIn, Body()], caller: Submitter) -> Response:
-    edge = edge_of(request)
-    view = edge.view(caller)
+async def submit_batch(body: Annotated[JobBatchIn, Body()], context: Submitter) -> Response:
+    async def work(view: Services) -> Response:
+        jobs = [_numbered(number, context, job) for number, job in enumerate(body.jobs)]
+        done = await view.jobs.submit_requests(jobs)
+        created = sum(one.conflict is None for one in done)
+        return answer(SubmittedBatch(ids=[one.id for one in done], created=created), 201)
 
-    async def work(view: Operations) -> Response:
-        wanted = [_numbered(number, edge, caller, one) for number, one in enumerate(body.jobs)]
-        done = await view.submit_targets(wanted)
-        return answer({"ids": [str(one.id) for one in done], "created": sum(one.conflict is None for one in done)}, 201)
-
-    key = request.headers.get("idempotency-key")
-    return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, body), work)
-
-
-@router.get("", response_model=JobPageOut, summary="List jobs, newest fire time first", responses=problems())
-async def list_jobs(request: Request, query: Annotated[JobListQuery, Query()], caller: Reader) -> Response:
-    edge = edge_of(request)
-    view = edge.view(caller)
-    filters = query.model_dump(mode="json", exclude={"limit", "cursor"})
-    before = None
-    if query.cursor is not None:
-        fire_time, job_id = edge.cursors.read(caller.tenant, LISTING, filters, query.cursor)
-        before = fire_time, check_id(job_id)
-    page = await view.job_page(await query_of(view, query), query.limit, before)
-    following = None if page.next is None else edge.cursors.write(caller.tenant, LISTING, filters, [page.next[0], str(page.next[1])])
-    return answer({"items": [shown.job_summary(job) for job in page.jobs], "next_cursor": following})
+    return await context.once(work, body)
 
 
 @router.get(
-    "/{job_id:uuid}", operation_id="read_job", response_model=JobOut, summary="Read a job with its attempts", responses=problems(404)
+    "", response_model=Page[JobSummary], summary="List jobs, newest fire time first", responses=problems()
 )
-async def read(request: Request, job_id: JobId, query: Annotated[ReadQuery, Query()], caller: Reader) -> Response:
-    edge, micros = edge_of(request), longest(query.wait)
-    if micros:
-        over = edge.view(caller).wait_for(job_id, timedelta(microseconds=micros))
-        await edge.held.until(over, request, (caller.tenant, caller.key_prefix))
-        await edge.gate.admit(asked_by(request))  # a key may have been revoked meanwhile
-    return await show(edge, caller, job_id)
+async def list_jobs(query: Annotated[JobListQuery, Query()], context: Reader) -> Response:
+    return await job_page(context, context.listing("jobs", query), await job_query(context.view, query))
+
+
+@router.get(
+    "/{job_id:uuid}",
+    operation_id="read_job",
+    response_model=JobView,
+    summary="Read a job with its attempts",
+    responses=problems(404),
+)
+async def read(
+    request: Request, job_id: JobId, query: Annotated[ReadQuery, Query()], context: Reader
+) -> Response:
+    if micros := parse_wait(query.wait):
+        until = context.view.wait_for(job_id, timedelta(microseconds=micros))
+        await context.state.long_polls.hold(until, request, context.caller.identity)
+        # The key may have been revoked meanwhile.
+        await context.state.authenticator.authenticate(auth_request_of(request))
+    return await job_answer(context.view, job_id)
 
 
 @router.patch(
     "/{job_id:uuid}",
     operation_id="change_job",
-    response_model=JobOut,
-    summary="Move a pending job, or change its priority",
+    response_model=JobView,
+    summary="Reschedule a pending job, or change its priority",
     responses=with_body(404, 409),
 )
-async def change(request: Request, job_id: JobId, body: Annotated[JobPatchIn, Body()], caller: Manager) -> Response:
+async def change(job_id: JobId, body: Annotated[JobPatchIn, Body()], context: Manager) -> Response:
     given = body.model_fields_set
-    edge = edge_of(request)
-    at = instant(body.at, "at") if "at" in given else None
-    await edge.view(caller).move_job(
-        job_id, at=at, delay=body.delay if "delay" in given else None, priority=body.priority if "priority" in given else None
-    )
-    return await show(edge, caller, job_id)
+    at = read_instant(body.at, "at") if "at" in given else None
+    delay = body.delay if "delay" in given else None
+    priority = body.priority if "priority" in given else None
+    await context.view.reschedule_job(job_id, at=at, delay=delay, priority=priority)
+    return await job_answer(context.view, job_id)
 
 
 @router.delete(
     "/{job_id:uuid}",
     operation_id="cancel_job",
-    response_model=JobOut,
+    response_model=JobView,
     summary="Cancel a job",
     responses={
         200: {"description": "Cancelled."},
-        202: {"model": JobOut, "description": "It runs: its worker is asked."},
+        202: {"model": JobView, "description": "The job is running: its worker is asked to stop it."},
         **problems(404, 409),
     },
 )
-async def cancel(request: Request, job_id: JobId, query: Annotated[CancelQuery, Query()], caller: Manager) -> Response:
-    edge = edge_of(request)
-    reply = await edge.view(caller).cancel_job(job_id, cancelled_by(caller, check_note(query.reason)))
-    return await show(edge, caller, job_id, 202 if reply is CancelReply.REQUESTED else 200)
+async def cancel(job_id: JobId, query: Annotated[CancelQuery, Query()], context: Manager) -> Response:
+    reply = await context.view.cancel_job(job_id, cancel_reason(context.caller, check_note(query.reason)))
+    return await job_answer(context.view, job_id, 202 if reply is CancelReply.REQUESTED else 200)
 
 
 @router.post(
     "/{job_id:uuid}/retry",
     status_code=201,
     operation_id="retry_job",
-    response_model=JobOut,
-    summary="Run a dead letter again, as a new job",
+    response_model=JobView,
+    summary="Retry a dead letter as a new job",
     responses={201: {"headers": LOCATION}, **with_body(404, 409)},
-    openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
+    openapi_extra=ONCE,
 )
-async def retry(
-    request: Request, job_id: JobId, caller: Manager, body: Annotated[RetryJobIn, Body()] = NO_CHANGE
-) -> Response:  # fmt: skip
-    edge = edge_of(request)
-    view = edge.view(caller)
-
-    async def work(view: Operations) -> Response:
+async def retry(job_id: JobId, context: Manager, body: Annotated[RetryJobIn, Body()] = NO_CHANGE) -> Response:
+    async def work(view: Services) -> Response:
         handle = await view.retry_job(job_id, body.payload if "payload" in body.model_fields_set else None)
-        made = await show(edge, caller, handle.id, 201)
-        made.headers["Location"] = f"/api/v1/jobs/{handle.id}"
-        return made
+        return await created_job(context, handle.id)
 
-    key = request.headers.get("idempotency-key")
-    return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, body), work)
+    return await context.once(work, body)
 
 
 @router.post(
-    "/{job_id:uuid}/run", operation_id="run_job", response_model=JobOut, summary="Have a pending job run now", responses=problems(404, 409)
+    "/{job_id:uuid}/run",
+    operation_id="run_job",
+    response_model=JobView,
+    summary="Make a pending job due now",
+    responses=problems(404, 409),
 )
-async def run(request: Request, job_id: JobId, caller: Manager) -> Response:
-    edge = edge_of(request)
-    await edge.view(caller).run_job(job_id)
-    return await show(edge, caller, job_id)
+async def run(job_id: JobId, context: Manager) -> Response:
+    await context.view.jobs.run(job_id)
+    return await job_answer(context.view, job_id)
 
 
-async def show(edge: Edge, caller: Caller, job_id: UUID, status: int = 200) -> Response:
-    view = edge.view(caller)
+@router.get(
+    "/{job_id:uuid}/why",
+    response_model=WhyView,
+    operation_id="why_job",
+    summary="Why a job is in its present state",
+    responses=problems(404),
+)
+async def why_job(job_id: JobId, context: Reader) -> Response:
+    return answer(WhyView.of(await context.view.why.job(job_id)))
+
+
+@dead_letters.post(
+    "/jobs/{job_id:uuid}/discard",
+    status_code=204,
+    operation_id="discard_job",
+    summary="Remove a dead letter from the list; its record stays",
+    responses=problems(404, 409),
+)
+async def discard(job_id: JobId, context: Manager) -> Response:
+    await context.view.discard_job(job_id)
+    return Response(status_code=204)
+
+
+@dead_letters.get(
+    "/dead",
+    response_model=DeadGroups,
+    operation_id="dead_groups",
+    summary="Dead letters, grouped by error",
+    responses=problems(),
+)
+async def groups(context: Reader) -> Response:
+    found = await context.view.dead.groups()
+    return answer(DeadGroups.of(found.groups, found.complete))
+
+
+async def job_answer(
+    view: Services, job_id: UUID, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
     job = await view.read_job(job_id)
-    attempts = await view.store.list_attempts(job.id)
-    return answer(shown.job(job, attempts), status)
+    return answer(JobView.of(job, await view.store.list_attempts(job.id)), status, headers)
 
 
-async def query_of(view: Operations, query: JobListQuery | JobFilterIn) -> JobQuery:
-    key, _, value = (query.label or "").partition(":")
+async def created_job(context: RequestContext, job_id: UUID) -> Response:
+    return await job_answer(context.view, job_id, 201, {"Location": f"{PREFIX}/jobs/{job_id}"})
+
+
+async def job_page(context: RequestContext, listing: Listing, query: JobQuery) -> Response:
+    page = await context.view.jobs.page(query, listing.limit, listing.before_job)
+    return answer(Page([JobSummary.of(job) for job in page.jobs], listing.cursor(page.next)))
+
+
+async def job_query(view: Services, query: JobListQuery | JobFilterIn) -> JobQuery:
     return JobQuery(
         None if query.state is None else State(query.state),
-        named(query.queue, "queue"),
-        named(query.owner, "owner"),
-        await _schedule(view, query.schedule),
-        named(query.worker, "worker") if isinstance(query, JobListQuery) else None,
-        None if query.label is None else (key, value),
-        _moment(query.due_after, "due_after"),
-        _moment(query.due_before, "due_before"),
-        target_named(query.target, "target"),
+        read_name(query.queue, "queue"),
+        read_name(query.owner, "owner"),
+        await _schedule_name(view, query.schedule),
+        read_name(query.worker, "worker") if isinstance(query, JobListQuery) else None,
+        read_label(query.label),
+        read_micros(query.due_after, "due_after"),
+        read_micros(query.due_before, "due_before"),
+        read_target_name(query.target, "target"),
         query.error,
     )
 
 
-async def _schedule(view: Operations, reference: str | None) -> str | None:
-    """By id, too, while the schedule is there; the jobs of one that was removed are found by its name."""
+async def _schedule_name(view: Services, reference: str | None) -> str | None:
+    """From a name or an id. Jobs of a removed schedule are found by its name only."""
     if reference is None:
         return None
     try:
-        return (await view.find_schedule(named(reference, "schedule") or "")).draft.name
+        return (await view.schedules.find(read_name(reference, "schedule") or "")).draft.name
     except LookupError:
         return reference
 
 
-def named(value: str | None, field: str) -> str | None:
-    return None if value is None else check_name(value, field)
-
-
-def target_named(value: str | None, field: str) -> str | None:
-    return value if value in (None, HTTP) else check_name(value, field)
-
-
-def cancelled_by(caller: Caller, reason: str | None = None) -> str:
+def cancel_reason(caller: Caller, reason: str | None = None) -> str:
     who = "" if caller.author is None else f" by {caller.author}"
     return f"cancelled over the API{who}" if not reason else f"{reason} ({who.strip()})" if who else reason
 
 
-def _moment(value: str | None, field: str) -> int | None:
-    return None if value is None else instants.read(instant(value, field), field)
-
-
-def _numbered(number: int, edge: Edge, caller: Caller, body: BatchJobIn) -> Any:
+def _numbered(number: int, context: RequestContext, body: BatchJobIn) -> JobRequest:
     try:
-        return new_job(edge, caller.tenant, body)
-    except InvalidInput as problem:
-        raise Refused(422, problem.code, f"jobs[{number}].{problem.message}", f"jobs[{number}].{problem.field}") from None
+        return new_job(context, body)
+    except InvalidInput as error:
+        field = f"jobs[{number}].{error.field}"
+        raise ApiProblem(422, error.code, f"jobs[{number}].{error.message}", field) from None

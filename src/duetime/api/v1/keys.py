@@ -1,95 +1,101 @@
-"""API keys: made, listed, revoked. Admins of the tenant that runs the service see to those of all tenants, others to their own."""
+"""API keys: create, list, revoke. Admins of the operator's tenant manage the keys of all tenants, others
+their own."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
-from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api import shown
-from duetime.api.auth import Admin, Caller, at_home
-from duetime.api.edge import Edge, edge_of
-from duetime.api.models.keys import CreatedKeyOut, KeyPageOut, NewKeyIn
-from duetime.api.problems import Refused
-from duetime.api.routing import StrictRoute, answer, problems, with_body
-from duetime.app.operations import Operations
-from duetime.model.apikey import ApiKey, listed
-from duetime.model.limit import show_rate
+from duetime.api.auth import Admin, Known, RequestContext
+from duetime.api.models.fleet import NewKeyIn
+from duetime.api.paging import PageQuery
+from duetime.api.problems import ApiProblem
+from duetime.api.routing import PREFIX, StrictRoute, answer, links, location, problems, with_body
+from duetime.app.services import Services
+from duetime.model.apikey import Scope
+from duetime.model.instant import to_datetime
+from duetime.model.views import CreatedKey, KeyView, Me, Page
+from duetime.model.views.fields import moment
+from duetime.version import VERSION
 
-MOST_A_PAGE = 1_000
-LISTING = "keys"
 Prefix = Annotated[str, Path(min_length=1, max_length=128, examples=["k3v9q2m7xw"])]
-LINKS = {"revoke": {"operationId": "revoke_key", "parameters": {"prefix": "$response.body#/prefix"}}}
-LOCATION = {"Location": {"description": "Where the key can be revoked.", "schema": {"type": "string"}}}
-router = APIRouter(prefix="/keys", tags=["keys"], route_class=StrictRoute)
-
-
-class KeyQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    limit: Annotated[int, Field(ge=1, le=MOST_A_PAGE)] = 100
-    cursor: Annotated[str | None, Field(min_length=1, max_length=1_024, json_schema_extra={"format": "duetime-cursor"})] = None
+CREATED = {
+    "headers": location("The address at which the key can be revoked."),
+    "links": links("key", "prefix", "prefix", "revoke"),
+}
+router = APIRouter(tags=["keys"], route_class=StrictRoute)
 
 
 @router.post(
-    "",
+    "/keys",
     status_code=201,
-    response_model=CreatedKeyOut,
+    response_model=CreatedKey,
     operation_id="create_key",
-    summary="Make a key; it is shown this once",
-    responses={201: {"headers": LOCATION, "links": LINKS}, **with_body()},
+    summary="Create a key; only this answer contains it",
+    responses={201: CREATED, **with_body()},
 )
-async def create(request: Request, body: Annotated[NewKeyIn, Body()], caller: Admin) -> Response:
-    # No Idempotency-Key here: the answer would have to be kept, and it holds the key.
-    view, given = _view_for(edge_of(request), caller, body), body.model_fields_set
+async def create(body: Annotated[NewKeyIn, Body()], context: Admin) -> Response:
+    # No Idempotency-Key: the service would have to store the answer, which contains the key.
+    view, given = _view_for(context, body), body.model_fields_set
     options = {name: getattr(body, name) for name in ("expires_in", "rate") if name in given}
-    made = await view.create_key(body.name, body.scopes, **options)
-    return answer({**shown_key(made.key), "key": made.text}, 201, {"Location": f"/api/v1/keys/{made.key.prefix}"})
+    made = await view.keys.create(body.name, body.scopes, **options)
+    headers = {"Location": f"{PREFIX}/keys/{made.key.prefix}"}
+    return answer(CreatedKey.with_text(made.key, made.text), 201, headers)
 
 
-@router.get("", response_model=KeyPageOut, operation_id="list_keys", summary="List keys by prefix", responses=problems())
-async def list_keys(request: Request, query: Annotated[KeyQuery, Query()], caller: Admin) -> Response:
-    edge = edge_of(request)
-    after = None if query.cursor is None else str(edge.cursors.read(caller.tenant, LISTING, {}, query.cursor)[0])
-    found = await edge.view(caller).keys(limit=query.limit + 1, after=after, every_tenant=at_home(edge, caller))
-    page = found[: query.limit]
-    following = edge.cursors.write(caller.tenant, LISTING, {}, [page[-1].prefix]) if len(found) > query.limit else None
-    return answer({"items": [shown_key(key) for key in page], "next_cursor": following})
+@router.get(
+    "/keys",
+    response_model=Page[KeyView],
+    operation_id="list_keys",
+    summary="List keys by prefix",
+    responses=problems(),
+)
+async def list_keys(query: Annotated[PageQuery, Query()], context: Admin) -> Response:
+    listing = context.listing("keys", query)
+    found = await context.view.keys(
+        limit=listing.limit + 1, after=listing.after, every_tenant=context.is_operator
+    )
+    page, cursor = listing.split(found, lambda key: key.prefix)
+    return answer(Page([KeyView.of(key) for key in page], cursor))
 
 
 @router.delete(
-    "/{prefix}",
+    "/keys/{prefix}",
     status_code=204,
     operation_id="revoke_key",
-    summary="Revoke a key; it opens nothing any more within seconds",
+    summary="Revoke a key; running services reject it within seconds",
     responses=problems(404),
 )
-async def revoke(request: Request, prefix: Prefix, caller: Admin) -> Response:
-    edge = edge_of(request)
-    await edge.view(caller).revoke_key(prefix, every_tenant=at_home(edge, caller))
+async def revoke(prefix: Prefix, context: Admin) -> Response:
+    await context.view.keys.revoke(prefix, every_tenant=context.is_operator)
     return Response(status_code=204)
 
 
-def _view_for(edge: Edge, caller: Caller, body: NewKeyIn) -> Operations:
-    if "tenant" not in body.model_fields_set or body.tenant == caller.tenant:
-        return edge.view(caller)
-    if not at_home(edge, caller):
-        raise Refused(403, "tenant_not_allowed", f"tenant: only admins of {edge.app.tenant!r} make keys for other tenants", "tenant")
-    return edge.app.for_tenant(body.tenant)
+@router.get(
+    "/me", response_model=Me, operation_id="me", summary="The caller and its scopes", responses=problems()
+)
+async def me(context: Known) -> Response:
+    caller = context.caller
+    return answer(
+        Me(
+            tenant=caller.tenant,
+            scopes=[scope for scope in Scope if scope in caller.scopes],
+            key=caller.key_prefix,
+            local=context.state.authenticator.local,
+            version=VERSION,
+            now=to_datetime(await context.view.now()),
+            expires_at=moment(caller.expires_at),
+        )
+    )
 
 
-def shown_key(key: ApiKey) -> dict[str, Any]:
-    """Everything but what it is recognised by."""
-    return {
-        "prefix": key.prefix,
-        "name": key.name,
-        "scopes": listed(key.scopes),
-        "tenant": key.tenant,
-        "created_at": shown.iso(key.created_at),
-        "expires_at": shown.iso(key.expires_at),
-        "last_used_at": shown.iso(key.last_used_at),
-        "revoked_at": shown.iso(key.revoked_at),
-        "rate": None if key.rate is None else show_rate(key.rate),
-    }
+def _view_for(context: RequestContext, body: NewKeyIn) -> Services:
+    if "tenant" not in body.model_fields_set or body.tenant == context.caller.tenant:
+        return context.view
+    if not context.is_operator:
+        operator = context.state.app.tenant
+        detail = f"tenant: only admins of {operator!r} create keys for other tenants"
+        raise ApiProblem(403, "tenant_not_allowed", detail, "tenant")
+    return context.state.app.for_tenant(body.tenant)

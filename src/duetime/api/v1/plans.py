@@ -1,109 +1,150 @@
-"""What an edit of a schedule would change, before anybody makes it; and fires of the past that are made up for."""
+"""Previews and plans of schedules, their versions, and backfills."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
-from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import Request
+from pydantic import Field
 from starlette.responses import Response
 
 from duetime.api.auth import Manager, Reader
-from duetime.api.edge import edge_of
-from duetime.api.models.fields import PositiveDuration
-from duetime.api.models.plans import BackfillIn, BackfillOut, PlanOut
-from duetime.api.models.schedules import NewScheduleIn, SchedulePatchIn
-from duetime.api.routing import StrictRoute, answer, with_body
-from duetime.api.scheduling import drafted, edit_of
-from duetime.api.shown import iso
-from duetime.api.v1.schedules import Reference
-from duetime.api.wanted import instant
-from duetime.app.planning import HORIZON, MOST_PREVIEWED, SchedulePlan
-from duetime.model.changes import Edit
-from duetime.model.instant import to_micros
+from duetime.api.models.fields import Instant, PositiveDuration
+from duetime.api.models.schedules import BackfillIn, NewScheduleIn, PreviewIn, RestoreIn, SchedulePatchIn
+from duetime.api.paging import ClosedQuery, PageQuery
+from duetime.api.requests import edit_of, expected_version, new_schedule, read_instant, read_optional_instant
+from duetime.api.routing import IF_MATCH, StrictRoute, answer, problems, with_body
+from duetime.api.v1.schedules import ETAG, Reference, schedule_answer
+from duetime.app.previews import HORIZON, MAX_PREVIEWED
+from duetime.model.edit_plan import ScheduleEdit
+from duetime.model.views import (
+    Backfilled,
+    Page,
+    PlanView,
+    PreviewView,
+    SchedulePreview,
+    ScheduleView,
+    VersionView,
+)
+from duetime.model.when import from_json
 
-router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=StrictRoute)
+router = APIRouter(tags=["schedules"], route_class=StrictRoute)
 
 
-class PlanQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class PlanQuery(ClosedQuery):
     horizon: Annotated[PositiveDuration, Field(description="How far to look ahead.")] = HORIZON
-    count: Annotated[int, Field(ge=1, le=MOST_PREVIEWED, description="How many fires of each kind to name.")] = 20
+    count: Annotated[int, Field(ge=1, le=MAX_PREVIEWED, description="Listed fires of each kind.")] = 20
+
+
+class PreviewQuery(ClosedQuery):
+    count: Annotated[int, Field(ge=1, le=MAX_PREVIEWED)] = 10
+    after: Annotated[Instant | None, Field(description="Default: now.")] = None
 
 
 @router.post(
-    "/plan",
-    response_model=PlanOut,
+    "/schedules/plan",
+    response_model=PlanView,
     operation_id="plan_new_schedule",
-    summary="What creating this schedule would come to",
+    summary="The effect of creating a schedule",
     responses=with_body(409),
 )
 async def plan_new(
-    request: Request, body: Annotated[NewScheduleIn, Body()], query: Annotated[PlanQuery, Query()], caller: Reader
+    body: Annotated[NewScheduleIn, Body()], query: Annotated[PlanQuery, Query()], context: Reader
 ) -> Response:
-    edge = edge_of(request)
-    view, draft = edge.view(caller), await drafted(edge, caller, body)
-    known = await view.declared_schedule(draft)
-    paused = True if body.paused else None
-    return _shown(await view.plan_edit(known, Edit(draft if known is None else known.draft, paused), query.horizon), query.count)
+    draft = await new_schedule(context, body)
+    known = await context.view.schedules.declared(draft)
+    edit = ScheduleEdit(draft if known is None else known.draft, True if body.paused else None)
+    return answer(PlanView.of(await context.view.previews.plan(known, edit, query.horizon), query.count))
 
 
 @router.post(
-    "/{schedule_id}/plan",
-    response_model=PlanOut,
+    "/schedules/{schedule_id}/plan",
+    response_model=PlanView,
     operation_id="plan_schedule",
-    summary="What an edit would change; nothing is changed",
+    summary="The effect of an edit; changes nothing",
     responses=with_body(404, 409),
 )
 async def plan(
-    request: Request,
     schedule_id: Reference,
     body: Annotated[SchedulePatchIn, Body()],
     query: Annotated[PlanQuery, Query()],
-    caller: Reader,
+    context: Reader,
 ) -> Response:
-    edge = edge_of(request)
-    view = edge.view(caller)
-    known = await view.find_schedule(schedule_id)
-    return _shown(await view.plan_edit(known, await edit_of(edge, caller, known, body), query.horizon), query.count)
+    known = await context.view.schedules.find(schedule_id)
+    edit = await edit_of(context, known, body)
+    return answer(PlanView.of(await context.view.previews.plan(known, edit, query.horizon), query.count))
 
 
 @router.post(
-    "/{schedule_id}/backfill",
-    response_model=BackfillOut,
+    "/schedules/{schedule_id}/backfill",
+    response_model=Backfilled,
     operation_id="backfill_schedule",
-    summary="Jobs for past fires that have none",
+    summary="Submit jobs for past fires that have none",
     responses=with_body(404, 409),
 )
-async def backfill(request: Request, schedule_id: Reference, body: Annotated[BackfillIn, Body()], caller: Manager) -> Response:
+async def backfill(schedule_id: Reference, body: Annotated[BackfillIn, Body()], context: Manager) -> Response:
     given = body.model_fields_set
-    start, end = instant(body.start, "from"), instant(body.end, "to") if "end" in given else None
+    start, end = read_instant(body.start, "from"), read_instant(body.end, "to") if "end" in given else None
     rate = body.rate if "rate" in given else None
-    done = await edge_of(request).view(caller).backfill(schedule_id, start, end, rate=rate, limit=body.limit)
-    return answer({"added": len(done.jobs), "existing": done.existing, "next_from": done.next_from and _iso(done.next_from)})
+    return answer(
+        Backfilled.of(await context.view.backfill(schedule_id, start, end, rate=rate, limit=body.limit))
+    )
 
 
-def _shown(plan: SchedulePlan, count: int) -> Response:
-    fires = plan.fires
-    body: dict[str, Any] = {
-        "version": plan.version,
-        "diff": [change._asdict() for change in plan.diff],
-        "words": plan.words._asdict(),
-        "fires": {
-            "kept": fires.kept,
-            "added": [_iso(moment) for moment in fires.added[:count]],
-            "withdrawn": [_iso(moment) for moment in fires.withdrawn[:count]],
-            "moved": [{"from": _iso(old), "to": _iso(new)} for old, new in fires.moved[:count]],
-        },
-        "counts": {"kept": fires.kept, "added": len(fires.added), "withdrawn": len(fires.withdrawn), "moved": len(fires.moved)},
-        "jobs_withdrawn": plan.jobs_withdrawn,
-        "warnings": plan.warnings,
-        "complete": plan.complete,
-    }
-    return answer(body)
+@router.post(
+    "/preview",
+    response_model=PreviewView,
+    operation_id="preview_when",
+    summary="The next fires of an expression",
+    responses=with_body(),
+)
+async def preview_when(body: Annotated[PreviewIn, Body()], context: Reader) -> Response:
+    given = [name for name in ("after", "start_at", "end_at") if name in body.model_fields_set]
+    instants: dict[str, Any] = {name: read_instant(getattr(body, name), name) for name in given}
+    found = await context.view.previews.when(from_json(body.when), count=body.count, **instants)
+    return answer(PreviewView.of(found))
 
 
-def _iso(moment: datetime) -> str | None:
-    return iso(to_micros(moment))
+@router.get(
+    "/schedules/{schedule_id}/preview",
+    response_model=SchedulePreview,
+    operation_id="preview_schedule",
+    summary="The next fires of a schedule",
+    responses=problems(404),
+)
+async def preview_schedule(
+    schedule_id: Reference, query: Annotated[PreviewQuery, Query()], context: Reader
+) -> Response:
+    after = read_optional_instant(query.after, "after")
+    found = await context.view.previews.schedule(schedule_id, count=query.count, after=after)
+    return answer(SchedulePreview.of(PreviewView.of(found)))
+
+
+@router.get(
+    "/schedules/{schedule_id}/versions",
+    response_model=Page[VersionView],
+    operation_id="versions_schedule",
+    summary="The versions of a schedule, newest first; by name also of a removed schedule",
+    responses=problems(404),
+)
+async def versions(schedule_id: Reference, query: Annotated[PageQuery, Query()], context: Reader) -> Response:
+    listing = context.listing("versions", query, {"schedule": schedule_id})
+    found = await context.view.versions(schedule_id, limit=listing.limit + 1, before=listing.after)
+    page, cursor = listing.split(found, lambda version: version.version)
+    return answer(Page([VersionView.of(version) for version in page], cursor))
+
+
+@router.post(
+    "/schedules/{schedule_id}/restore",
+    response_model=ScheduleView,
+    operation_id="restore_schedule",
+    summary="Restore a version of a schedule",
+    responses={200: {"headers": ETAG}, **with_body(404, 409, 412)},
+    openapi_extra=IF_MATCH,
+)
+async def restore(schedule_id: Reference, body: Annotated[RestoreIn, Body()], context: Manager) -> Response:
+    expected, author = expected_version(context), context.caller.author
+    restored = await context.view.versions.restore(
+        schedule_id, body.version, expect_version=expected, author=author
+    )
+    return await schedule_answer(context.view, restored)

@@ -1,98 +1,120 @@
-"""Reports on attempts that were handed over. The token of the attempt is enough: whoever was called need not have a key."""
+"""Reports of external workers on attempts that were handed over to them. The report token of the attempt is
+enough; no key is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api.auth import Caller, Scope, admitted, anyone_known
-from duetime.api.edge import edge_of
-from duetime.api.gates import CHALLENGE
-from duetime.api.models.jobs import CompleteIn, FailIn, HeartbeatIn, JobOut
-from duetime.api.problems import Refused
-from duetime.api.routing import StrictRoute, with_body
-from duetime.api.v1.jobs import JobId, show
-from duetime.app.reporting import Alive, Completed, Failed, Report
+from duetime.api.auth import RequestContext, known_caller, require_scope
+from duetime.api.authenticators import CHALLENGE
+from duetime.api.models.jobs import CompleteIn, FailIn, HeartbeatIn
+from duetime.api.problems import ApiProblem
+from duetime.api.routing import Handle, StrictRoute, with_body
+from duetime.api.state import state_of
+from duetime.api.v1.jobs import JobId, job_answer
+from duetime.app.reports import Alive, Completed, Failed, Report
 from duetime.config import Settings
-from duetime.engine.reaper import OUTSIDE
+from duetime.engine.node.reaper import DEFAULT_POLICIES
 from duetime.invoker import Policies
+from duetime.model.apikey import Scope
 from duetime.model.retry import Retry
-from duetime.model.signing import Spoken, spoken_for
+from duetime.model.signing import ReportClaim, verify_report_token
+from duetime.model.views import JobView
 
-LARGEST_REPORT = 300_000  # a result of the greatest size, and the words around it
+MAX_REPORT = 300_000  # the largest result, and the JSON around it
 
 
-async def _holder(request: Request) -> Caller | None:
-    """Who asks, where a gate can tell: a key that is shown must be a good one, and pages of other sites are kept out."""
-    if edge_of(request).gate.local or "authorization" in request.headers:
-        return await admitted(request, Scope.SUBMIT)
+async def _optional_caller(request: Request) -> RequestContext | None:
+    """The caller, if it has a key or in local mode. A wrong key is an error, and so are pages of other
+    sites."""
+    if state_of(request).authenticator.local or "authorization" in request.headers:
+        return require_scope(await known_caller(request), Scope.SUBMIT)
     return None
 
 
 class ReportRoute(StrictRoute):
-    look_at = staticmethod(_holder)
-    largest_body = LARGEST_REPORT
+    authenticate = staticmethod(_optional_caller)
+    max_body = MAX_REPORT
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Handle:
         handle = super().get_route_handler()
 
-        async def handle_strangers(request: Request) -> Response:
+        async def handle_unknown(request: Request) -> Response:
             try:
                 return await handle(request)
-            except Refused as refused:
-                if refused.status != 401:
-                    await anyone_known(request)  # who has shown neither token nor key is unknown first, whatever else may be wrong
+            except ApiProblem as problem:
+                if problem.status != 401:
+                    await known_caller(
+                        request
+                    )  # without token and key the answer is 401, whatever else is wrong
                 raise
 
-        return handle_strangers
+        return handle_unknown
 
 
-Holder = Annotated[Caller | None, Depends(_holder)]
+OptionalCaller = Annotated[RequestContext | None, Depends(_optional_caller)]
 router = APIRouter(prefix="/jobs", tags=["reports"], route_class=ReportRoute)
 
 
-@router.post("/{job_id:uuid}/complete", response_model=JobOut, summary="The work is done", responses=with_body(404, 409))
-async def complete(request: Request, job_id: JobId, body: Annotated[CompleteIn, Body()], holder: Holder) -> Response:
-    spoken = await _spoken(request, holder, job_id, body.token)
-    return await _write(request, spoken, job_id, Completed(spoken.attempt, body.result))
+@router.post(
+    "/{job_id:uuid}/complete", response_model=JobView, summary="Report success", responses=with_body(404, 409)
+)
+async def complete(
+    request: Request, job_id: JobId, body: Annotated[CompleteIn, Body()], context: OptionalCaller
+) -> Response:
+    token = await _verified(request, context, job_id, body.token)
+    return await _write(request, token, job_id, Completed(token.attempt, body.result))
 
 
-@router.post("/{job_id:uuid}/fail", response_model=JobOut, summary="The work failed", responses=with_body(404, 409))
-async def fail(request: Request, job_id: JobId, body: Annotated[FailIn, Body()], holder: Holder) -> Response:
-    spoken = await _spoken(request, holder, job_id, body.token)
-    return await _write(request, spoken, job_id, Failed(spoken.attempt, body.error, body.retry))
+@router.post(
+    "/{job_id:uuid}/fail", response_model=JobView, summary="Report a failure", responses=with_body(404, 409)
+)
+async def fail(
+    request: Request, job_id: JobId, body: Annotated[FailIn, Body()], context: OptionalCaller
+) -> Response:
+    token = await _verified(request, context, job_id, body.token)
+    return await _write(request, token, job_id, Failed(token.attempt, body.error, body.retry))
 
 
-@router.post("/{job_id:uuid}/heartbeat", response_model=JobOut, summary="The work goes on", responses=with_body(404, 409))
-async def heartbeat(request: Request, job_id: JobId, body: Annotated[HeartbeatIn, Body()], holder: Holder) -> Response:
-    spoken = await _spoken(request, holder, job_id, body.token)
+@router.post(
+    "/{job_id:uuid}/heartbeat",
+    response_model=JobView,
+    summary="Report that the work continues",
+    responses=with_body(404, 409),
+)
+async def heartbeat(
+    request: Request, job_id: JobId, body: Annotated[HeartbeatIn, Body()], context: OptionalCaller
+) -> Response:
+    token = await _verified(request, context, job_id, body.token)
     progress = body.progress.model_dump(exclude_unset=True) if "progress" in body.model_fields_set else None
-    return await _write(request, spoken, job_id, Alive(spoken.attempt, progress, body.checkpoint))
+    return await _write(request, token, job_id, Alive(token.attempt, progress, body.checkpoint))
 
 
-async def _spoken(request: Request, holder: Caller | None, job_id: UUID, token: str) -> Spoken:
-    edge = edge_of(request)
-    if holder is not None:
-        await edge.view(holder).read_job(job_id)  # first: nobody learns by tokens what jobs other tenants have
-    spoken = spoken_for(edge.ring, job_id, token)
-    if spoken is None:
-        why = "token: is not one of this job: give back the Duetime-Report-Token of the call"
-        raise Refused(401, "token_invalid", why, "token", CHALLENGE) if holder is None else Refused(403, "token_invalid", why, "token")
-    return spoken
+async def _verified(request: Request, context: RequestContext | None, job_id: UUID, text: str) -> ReportClaim:
+    if context is not None:
+        await context.view.read_job(job_id)  # first: a token must not reveal jobs of other tenants
+    token = verify_report_token(state_of(request).ring, job_id, text)
+    if token is None:
+        detail = "token: is not a token of this job: send the Duetime-Report-Token header of the call"
+        if context is None:
+            raise ApiProblem(401, "token_invalid", detail, "token", CHALLENGE)
+        raise ApiProblem(403, "token_invalid", detail, "token")
+    return token
 
 
-async def _write(request: Request, spoken: Spoken, job_id: UUID, report: Report) -> Response:
-    edge = edge_of(request)
-    await edge.app.for_tenant(spoken.tenant).report_job(job_id, report, _policies(edge.settings))
-    return await show(edge, Caller(spoken.tenant, frozenset({Scope.SUBMIT})), job_id)
+async def _write(request: Request, token: ReportClaim, job_id: UUID, report: Report) -> Response:
+    state = state_of(request)
+    view = state.app.for_tenant(token.tenant)
+    await view.jobs.report(job_id, report, _policies(state.settings))
+    return await job_answer(view, job_id)
 
 
 def _policies(settings: Settings) -> Policies:
-    """Of HTTP targets: no others are handed a token to report with."""
-    return replace(OUTSIDE, retry=Retry(settings.retry_attempts, settings.retry_delay))
+    """Of HTTP targets: only they get report tokens."""
+    return replace(DEFAULT_POLICIES, retry=Retry(settings.retry_attempts, settings.retry_delay))

@@ -1,123 +1,121 @@
-"""Schedules: create, list, read, edit by version, remove; pause, resume, trigger; their jobs."""
+"""Schedules: create, list, read, edit, remove, pause, resume, trigger; their jobs."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
-from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import Request
+from pydantic import ConfigDict
 from starlette.responses import Response
 
-from duetime.api import shown
 from duetime.api.auth import Manager, Reader
-from duetime.api.edge import edge_of
-from duetime.api.models.fields import Name
-from duetime.api.models.jobs import JobOut, JobPageOut
-from duetime.api.models.schedules import NewScheduleIn, PauseIn, ScheduleOut, SchedulePageOut, SchedulePatchIn
-from duetime.api.routing import IDEMPOTENCY_KEY, IF_MATCH, StrictRoute, answer, problems, with_body
-from duetime.api.scheduling import drafted, edited, expected_version
-from duetime.api.v1.jobs import LOCATION, MOST_A_PAGE, show
-from duetime.api.v1.submitting import fingerprint
+from duetime.api.models.bulk import ScheduleFilterIn
+from duetime.api.models.schedules import NewScheduleIn, PauseIn, SchedulePatchIn
+from duetime.api.paging import PageQuery
+from duetime.api.requests import edit_schedule, expected_version, new_schedule
+from duetime.api.routing import IF_MATCH, ONCE, PREFIX, StrictRoute, answer, links, problems, with_body
+from duetime.api.v1.bulk import schedule_filter
+from duetime.api.v1.jobs import LOCATION, created_job, job_page
 from duetime.app.listing import JobQuery
-from duetime.app.operations import Operations
-from duetime.engine.checks import check_id, check_name
-from duetime.model.schedule import Schedule, ScheduleFilter
-from duetime.model.target import HTTP
+from duetime.app.services import Services
+from duetime.model.schedule import Schedule
+from duetime.model.views import JobSummary, JobView, Page, ScheduleView, WhyView
 
-LISTING = "schedules"
 ETAG = {"ETag": {"description": "The version, for If-Match.", "schema": {"type": "string"}}}
-Reference = Annotated[str, Path(alias="schedule_id", min_length=1, max_length=128, description="Its id or its name.", examples=["nightly"])]
-Cursor = Annotated[str | None, Field(min_length=1, max_length=1_024, json_schema_extra={"format": "duetime-cursor"})]
-Target = Annotated[Name | None, Field(description=f"A task's name, or {HTTP}.", examples=["report.build"])]
-
+Reference = Annotated[
+    str,
+    Path(
+        alias="schedule_id",
+        min_length=1,
+        max_length=128,
+        description="The id or the name.",
+        examples=["nightly"],
+    ),
+]
 NO_NOTE = PauseIn()
-OPERATIONS = ("read", "edit", "remove", "pause", "resume", "trigger", "preview", "jobs", "versions", "restore", "plan")
-LINKS = {name: {"operationId": f"{name}_schedule", "parameters": {"schedule_id": "$response.body#/id"}} for name in OPERATIONS}
+OPERATIONS = (
+    "read",
+    "edit",
+    "remove",
+    "pause",
+    "resume",
+    "trigger",
+    "preview",
+    "jobs",
+    "versions",
+    "restore",
+    "plan",
+)
 
 router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=StrictRoute)
 
 
-class PageQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    limit: Annotated[int, Field(ge=1, le=MOST_A_PAGE)] = 100
-    cursor: Cursor = None
-
-
-class ScheduleListQuery(PageQuery):
-    text: Annotated[str | None, Field(min_length=1, max_length=128, description="A part of the name, upper and lower case alike.")] = None
-    paused: bool | None = None
-    owner: Name | None = None
-    label: Annotated[str | None, Field(pattern="^[^:]+:", max_length=300, description="key:value", examples=["team:billing"])] = None
-    target: Target = None
-    queue: Name | None = None
+class ScheduleListQuery(PageQuery, ScheduleFilterIn):
+    model_config = ConfigDict(strict=False)  # values of a query are text
 
 
 @router.post(
     "",
     status_code=201,
-    response_model=ScheduleOut,
+    response_model=ScheduleView,
     summary="Create a schedule",
     responses={
-        201: {"headers": {**LOCATION, **ETAG}, "links": LINKS},
-        200: {"model": ScheduleOut, "description": "It is there, just so."},
+        201: {"headers": {**LOCATION, **ETAG}, "links": links("schedule", "schedule_id", "id", *OPERATIONS)},
+        200: {"model": ScheduleView, "description": "An identical schedule exists."},
         **with_body(409),
     },
-    openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
+    openapi_extra=ONCE,
 )
-async def create(request: Request, body: Annotated[NewScheduleIn, Body()], caller: Manager) -> Response:
-    edge = edge_of(request)
-    view = edge.view(caller)
+async def create(body: Annotated[NewScheduleIn, Body()], context: Manager) -> Response:
+    author = context.caller.author
 
-    async def work(view: Operations) -> Response:
-        draft = await drafted(edge, caller, body, view)
-        stored = await view.put_schedule(draft, author=caller.author)
+    async def work(view: Services) -> Response:
+        draft = await new_schedule(context, body, view)
+        stored = await view.schedules.put(draft, author=author)
         if body.paused and not stored.paused:
-            await view.pause(stored.draft.name, author=caller.author)
-            stored = await view.find_schedule(stored.draft.name)
-        return await shown_schedule(view, stored, 201 if stored.id == draft.id else 200, Location=f"/api/v1/schedules/{stored.id}")
+            await view.pause(stored.draft.name, author=author)
+            stored = await view.schedules.find(stored.draft.name)
+        status = 201 if stored.id == draft.id else 200
+        return await schedule_answer(view, stored, status, Location=f"{PREFIX}/schedules/{stored.id}")
 
-    key = request.headers.get("idempotency-key")
-    return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, body), work)
+    return await context.once(work, body)
 
 
-@router.get("", response_model=SchedulePageOut, summary="List schedules by name", responses=problems())
-async def list_schedules(request: Request, query: Annotated[ScheduleListQuery, Query()], caller: Reader) -> Response:
-    edge = edge_of(request)
-    filters = query.model_dump(mode="json", exclude={"limit", "cursor"})
-    after = None if query.cursor is None else str(edge.cursors.read(caller.tenant, LISTING, filters, query.cursor)[0])
-    view = edge.view(caller)
-    found = await view.schedule_page(_filter(caller.tenant, query), query.limit + 1, after)
-    page = found[: query.limit]
-    following = edge.cursors.write(caller.tenant, LISTING, filters, [page[-1].draft.name]) if len(found) > query.limit else None
-    now = await view.now()
-    return answer({"items": [shown.schedule(one, now) for one in page], "next_cursor": following})
+@router.get("", response_model=Page[ScheduleView], summary="List schedules by name", responses=problems())
+async def list_schedules(query: Annotated[ScheduleListQuery, Query()], context: Reader) -> Response:
+    listing = context.listing("schedules", query)
+    found = await context.view.schedules.page(
+        schedule_filter(context, query), listing.limit + 1, listing.after
+    )
+    page, cursor = listing.split(found, lambda schedule: schedule.draft.name)
+    now = await context.view.now()
+    return answer(Page([ScheduleView.of(schedule, now) for schedule in page], cursor))
 
 
 @router.get(
     "/{schedule_id}",
-    response_model=ScheduleOut,
+    response_model=ScheduleView,
     operation_id="read_schedule",
     summary="Read a schedule",
     responses={200: {"headers": ETAG}, **problems(404)},
 )
-async def read(request: Request, schedule_id: Reference, caller: Reader) -> Response:
-    view = edge_of(request).view(caller)
-    return await shown_schedule(view, await view.find_schedule(schedule_id))
+async def read(schedule_id: Reference, context: Reader) -> Response:
+    return await schedule_answer(context.view, await context.view.schedules.find(schedule_id))
 
 
 @router.patch(
     "/{schedule_id}",
-    response_model=ScheduleOut,
+    response_model=ScheduleView,
     operation_id="edit_schedule",
-    summary="Edit a schedule; what is as wanted already changes nothing",
+    summary="Edit a schedule; an edit without an effect makes no version",
     responses={200: {"headers": ETAG}, **with_body(404, 409, 412)},
-    openapi_extra={"parameters": [IF_MATCH]},
+    openapi_extra=IF_MATCH,
 )
-async def edit(request: Request, schedule_id: Reference, body: Annotated[SchedulePatchIn, Body()], caller: Manager) -> Response:
-    expected = expected_version(request.headers.get("if-match"))
-    edge = edge_of(request)
-    return await shown_schedule(edge.view(caller), await edited(edge, caller, schedule_id, body, expected))
+async def edit(
+    schedule_id: Reference, body: Annotated[SchedulePatchIn, Body()], context: Manager
+) -> Response:
+    expected = expected_version(context)
+    return await schedule_answer(context.view, await edit_schedule(context, schedule_id, body, expected))
 
 
 @router.delete(
@@ -126,98 +124,85 @@ async def edit(request: Request, schedule_id: Reference, body: Annotated[Schedul
     operation_id="remove_schedule",
     summary="Remove a schedule",
     responses=problems(404, 412),
-    openapi_extra={"parameters": [IF_MATCH]},
+    openapi_extra=IF_MATCH,
 )
-async def remove(request: Request, schedule_id: Reference, caller: Manager) -> Response:
-    expected = expected_version(request.headers.get("if-match"))
-    await edge_of(request).view(caller).remove_schedule(schedule_id, expect_version=expected, author=caller.author)
+async def remove(schedule_id: Reference, context: Manager) -> Response:
+    expected = expected_version(context)
+    await context.view.schedules.remove_version(
+        schedule_id, expect_version=expected, author=context.caller.author
+    )
     return Response(status_code=204)
 
 
 @router.post(
     "/{schedule_id}/pause",
-    response_model=ScheduleOut,
+    response_model=ScheduleView,
     operation_id="pause_schedule",
-    summary="No more fires until resumed",
+    summary="Pause a schedule",
     responses=with_body(404),
 )
-async def pause(request: Request, schedule_id: Reference, caller: Manager, body: Annotated[PauseIn, Body()] = NO_NOTE) -> Response:
-    view = edge_of(request).view(caller)
-    name = (await view.find_schedule(schedule_id)).draft.name
-    await view.pause(name, body.note or None, author=caller.author)
-    return await shown_schedule(view, await view.find_schedule(name))
+async def pause(
+    schedule_id: Reference, context: Manager, body: Annotated[PauseIn, Body()] = NO_NOTE
+) -> Response:
+    name = (await context.view.schedules.find(schedule_id)).draft.name
+    await context.view.pause(name, body.note or None, author=context.caller.author)
+    return await schedule_answer(context.view, await context.view.schedules.find(name))
 
 
 @router.post(
     "/{schedule_id}/resume",
-    response_model=ScheduleOut,
+    response_model=ScheduleView,
     operation_id="resume_schedule",
-    summary="Fire again from now on",
+    summary="Resume a schedule",
     responses=problems(404),
 )
-async def resume(request: Request, schedule_id: Reference, caller: Manager) -> Response:
-    view = edge_of(request).view(caller)
-    name = (await view.find_schedule(schedule_id)).draft.name
-    await view.resume(name, author=caller.author)
-    return await shown_schedule(view, await view.find_schedule(name))
+async def resume(schedule_id: Reference, context: Manager) -> Response:
+    name = (await context.view.schedules.find(schedule_id)).draft.name
+    await context.view.resume(name, author=context.caller.author)
+    return await schedule_answer(context.view, await context.view.schedules.find(name))
 
 
 @router.post(
     "/{schedule_id}/trigger",
     status_code=201,
-    response_model=JobOut,
+    response_model=JobView,
     operation_id="trigger_schedule",
-    summary="One job of it now",
+    summary="Submit one job of a schedule now",
     responses={201: {"headers": LOCATION}, **problems(404, 409)},
-    openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
+    openapi_extra=ONCE,
 )
-async def trigger(request: Request, schedule_id: Reference, caller: Manager) -> Response:
-    edge = edge_of(request)
-    view = edge.view(caller)
+async def trigger(schedule_id: Reference, context: Manager) -> Response:
+    async def work(view: Services) -> Response:
+        handle = await view.trigger((await view.schedules.find(schedule_id)).draft.name)
+        return await created_job(context, handle.id)
 
-    async def work(view: Operations) -> Response:
-        handle = await view.trigger((await view.find_schedule(schedule_id)).draft.name)
-        made = await show(edge, caller, handle.id, 201)
-        made.headers["Location"] = f"/api/v1/jobs/{handle.id}"
-        return made
-
-    key = request.headers.get("idempotency-key")
-    return await edge.memory.once(view, key, fingerprint(request.method, request.url.path, None), work)
+    return await context.once(work)
 
 
 @router.get(
     "/{schedule_id}/jobs",
-    response_model=JobPageOut,
+    response_model=Page[JobSummary],
     operation_id="jobs_schedule",
-    summary="Its jobs, newest first",
+    summary="The jobs of a schedule, newest first",
     responses=problems(404),
 )
-async def jobs(request: Request, schedule_id: Reference, query: Annotated[PageQuery, Query()], caller: Reader) -> Response:
-    edge = edge_of(request)
-    view = edge.view(caller)
-    schedule = await view.find_schedule(schedule_id)
-    bound = {"schedule": str(schedule.id)}
-    before = None
-    if query.cursor is not None:
-        fire_time, job_id = edge.cursors.read(caller.tenant, LISTING, bound, query.cursor)
-        before = fire_time, check_id(job_id)
-    page = await view.job_page(JobQuery(schedule=schedule.draft.name), query.limit, before)
-    following = None if page.next is None else edge.cursors.write(caller.tenant, LISTING, bound, [page.next[0], str(page.next[1])])
-    return answer({"items": [shown.job_summary(job) for job in page.jobs], "next_cursor": following})
+async def jobs(schedule_id: Reference, query: Annotated[PageQuery, Query()], context: Reader) -> Response:
+    schedule = await context.view.schedules.find(schedule_id)
+    listing = context.listing("schedule jobs", query, {"schedule": str(schedule.id)})
+    return await job_page(context, listing, JobQuery(schedule=schedule.draft.name))
 
 
-async def shown_schedule(view: Operations, schedule: Schedule, status: int = 200, **headers: str) -> Response:
-    return answer(shown.schedule(schedule, await view.now()), status, {"ETag": f'"{schedule.version}"', **headers})
+@router.get(
+    "/{schedule_id}/why",
+    response_model=WhyView,
+    operation_id="why_schedule",
+    summary="When a schedule fires next, or why it does not",
+    responses=problems(404),
+)
+async def why_schedule(schedule_id: Reference, context: Reader) -> Response:
+    return answer(WhyView.of(await context.view.why.schedule(schedule_id)))
 
 
-def _filter(tenant: str, query: ScheduleListQuery) -> ScheduleFilter:
-    key, _, value = (query.label or "").partition(":")
-    return ScheduleFilter(
-        tenant,
-        query.text,
-        query.paused,
-        None if query.owner is None else check_name(query.owner, "owner"),
-        None if query.label is None else (key, value),
-        query.target if query.target in (None, HTTP) else check_name(query.target, "target"),
-        None if query.queue is None else check_name(query.queue, "queue"),
-    )
+async def schedule_answer(view: Services, schedule: Schedule, status: int = 200, **headers: str) -> Response:
+    shown = ScheduleView.of(schedule, await view.now())
+    return answer(shown, status, {"ETag": f'"{schedule.version}"', **headers})

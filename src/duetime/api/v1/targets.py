@@ -1,86 +1,92 @@
-"""Targets: one call to see whether a URL can be reached and answers as it should."""
+"""Targets: one call to test whether a URL is reachable and answers as expected."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body
 from pydantic import ConfigDict, Field, WithJsonSchema
-from starlette.requests import Request
 from starlette.responses import Response
 
 from duetime.api.auth import Submitter
-from duetime.api.edge import edge_of
-from duetime.api.models.fields import Input, Json, Output
+from duetime.api.models.fields import Input, Json
 from duetime.api.models.targets import HTTP_TARGET
+from duetime.api.requests import read_target
 from duetime.api.routing import StrictRoute, answer, with_body
-from duetime.api.wanted import read_target
-from duetime.app.trying import Trial, try_http
+from duetime.app.target_test import Trial, call_target
 from duetime.errors import InvalidInput
-from duetime.invokers.http.late import load
+from duetime.invokers.http.lazy import load
 from duetime.model.codec import encode_payload
+from duetime.model.views.fields import about
 
 router = APIRouter(prefix="/targets", tags=["targets"], route_class=StrictRoute)
 
 
 class TargetTestIn(Input):
-    """A target as jobs have it, and what to send."""
+    """A target and the payload to send."""
 
     model_config = ConfigDict(
         title="TargetTest",
-        json_schema_extra={"examples": [{"target": {"type": "http", "url": "https://agent.example/run"}, "payload": {}}]},
+        json_schema_extra={
+            "examples": [{"target": {"type": "http", "url": "https://agent.example/run"}, "payload": {}}]
+        },
     )
     target: Annotated[dict[str, Any], WithJsonSchema(HTTP_TARGET)]
     payload: Json = Field(default_factory=dict)
 
 
-class TargetErrorOut(Output):
-    model_config = ConfigDict(title="TargetError")
+@dataclass(frozen=True, slots=True)
+class TargetError:
     code: Literal["target_not_allowed", "target_unreachable", "target_failed"]
     detail: str
 
 
-class TargetTestOut(Output):
-    model_config = ConfigDict(title="TargetTestResult")
-    status: Annotated[int | None, Field(description="null: no answer came.")]
+@dataclass(frozen=True, slots=True)
+class TargetTestResult:
+    status: int | None = field(metadata=about("null: no response."))
     headers: dict[str, str]
-    body: Annotated[str | None, Field(description="Its first 4 KB.")]
+    body: str | None = field(metadata=about("The first 4 KB."))
     truncated: bool
     duration_ms: float
-    error: Annotated[TargetErrorOut | None, Field(description="Why a job would have failed; null: it would have succeeded.")]
+    error: TargetError | None = field(
+        metadata=about("Why a job would have failed; null: it would have succeeded.")
+    )
+
+    @staticmethod
+    def of(trial: Trial) -> TargetTestResult:
+        got = trial.answer or {}
+        error: Any = None if trial.code is None else {"code": trial.code, "detail": trial.detail}
+        return TargetTestResult(
+            got.get("status"),
+            got.get("headers", {}),
+            got.get("body"),
+            got.get("truncated", False),
+            trial.lapse / 1_000,
+            error,
+        )
 
 
 @router.post(
     "/test",
-    response_model=TargetTestOut,
+    response_model=TargetTestResult,
     operation_id="test_target",
     summary="Call a target once, as a job would",
     responses=with_body(),
 )
-async def test(request: Request, body: Annotated[TargetTestIn, Body()], caller: Submitter) -> Response:
-    edge = edge_of(request)
-    view = edge.view(caller)
-    _, spec = read_target(edge, caller.tenant, body.target)
+async def test(body: Annotated[TargetTestIn, Body()], context: Submitter) -> Response:
+    _, spec = read_target(context, body.target)
     if spec is None:
-        raise InvalidInput("target.type", 'must be "http": a task is tried by submitting it')
-    now = await view.now()
+        raise InvalidInput("target.type", 'must be "http": to test a task, submit it')
+    state, now = context.state, await context.view.now()
     make = await asyncio.to_thread(load)
-    handler = make(lambda: now, edge.settings.egress(), edge.ring, edge.settings.public_url)
+    handler = make(lambda: now, state.settings.egress(), state.ring, state.settings.public_url)
     try:
-        trial = await try_http(handler, view.ids, caller.tenant, spec, encode_payload(body.payload), now)
+        payload = encode_payload(body.payload)
+        trial = await call_target(
+            handler, context.view.context.ids, context.caller.tenant, spec, payload, now
+        )
     finally:
         await handler.close()
-    return answer(_shown(trial))
-
-
-def _shown(trial: Trial) -> dict[str, Any]:
-    came = trial.answer or {}
-    return {
-        "status": came.get("status"),
-        "headers": came.get("headers", {}),
-        "body": came.get("body"),
-        "truncated": came.get("truncated", False),
-        "duration_ms": trial.lapse / 1_000,
-        "error": None if trial.code is None else {"code": trial.code, "detail": trial.detail},
-    }
+    return answer(TargetTestResult.of(trial))

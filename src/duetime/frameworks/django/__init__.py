@@ -1,5 +1,6 @@
-"""Django: `INSTALLED_APPS += ["duetime.frameworks.django"]`. `app` is the project's App, made from `settings.DUETIME`; `submit` stores a
-job in the transaction of the view that calls it, so that a rollback takes the job along and `transaction.on_commit` is not needed."""
+"""Django: `INSTALLED_APPS += ["duetime.frameworks.django"]`. `app` is the project's App, made from
+`settings.DUETIME`. `submit` stores a job in the transaction of the view that calls it, so that a rollback
+removes the job and `transaction.on_commit` is not needed."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ __all__ = ["app", "asubmit", "submit"]
 
 
 def __getattr__(name: str) -> Any:
-    """Made when asked for: settings can be read only once Django has begun to load."""
+    """Made on demand, because Django's settings cannot be read before Django loads."""
     if name == "app":
-        from duetime.frameworks.django.project import get_app
+        from duetime.frameworks.django.app_factory import get_app
 
         return get_app()
     if name in ("submit", "asubmit"):

@@ -1,4 +1,5 @@
-"""The Django application: finds the tasks of all installed apps, and follows `manage.py migrate`."""
+"""The Django application: finds the tasks of all installed apps, and migrates together with `manage.py
+migrate`."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from django.core import checks
 from django.db.models.signals import pre_migrate
 from django.utils.module_loading import autodiscover_modules
 
+from duetime.frameworks.django.app_factory import get_project
 from duetime.frameworks.django.options import read_options, same_place
-from duetime.frameworks.django.project import get_project
 from duetime.invokers.isolation import prepare_children
 
 
@@ -25,7 +26,7 @@ class DuetimeConfig(AppConfig):
         project = get_project()
         if project.options.tasks is not None:
             autodiscover_modules(project.options.tasks)
-        # Before Django's own tables: a new SQLite file must know from its beginning that ours belong there.
+        # Before Django's own tables: a new SQLite file must contain ours first.
         pre_migrate.connect(_migrate, sender=self)
         checks.register(_one_place, checks.Tags.database)
 
@@ -37,9 +38,17 @@ def _migrate(using: str, verbosity: int = 1, stdout: Any = None, **_: Any) -> No
 
 
 def _one_place(**_: Any) -> list[checks.CheckMessage]:
-    """A store that is not the database whose transactions `submit` joins would never see those jobs."""
+    """`submit` joins transactions of this database, so the store must be the same database."""
     options = read_options()
-    if options.store is None or options.database is None or same_place(options.store, settings.DATABASES[options.database]):
+    if (
+        options.store is None
+        or options.database is None
+        or same_place(options.store, settings.DATABASES[options.database])
+    ):
         return []
-    hint = 'Leave STORE out to keep jobs in that database, or set "DATABASE": None to keep them elsewhere, outside its transactions.'
-    return [checks.Error(f"DUETIME['STORE'] is not the database {options.database!r}.", hint=hint, id="duetime.E001")]
+    hint = 'Remove STORE to keep jobs in that database, or set "DATABASE": None to keep them elsewhere.'
+    return [
+        checks.Error(
+            f"DUETIME['STORE'] is not the database {options.database!r}.", hint=hint, id="duetime.E001"
+        )
+    ]

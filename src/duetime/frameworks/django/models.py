@@ -1,1 +1,1 @@
-"""No models: Django tells only applications with this module that `migrate` begins."""
+"""No models. Django sends the signal of `migrate` only to applications with this module."""

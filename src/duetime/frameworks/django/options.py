@@ -1,4 +1,4 @@
-"""`settings.DUETIME`: what it may say, and the store that follows from it."""
+"""`settings.DUETIME`: its options, and the store that follows from them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,30 @@ from duetime.errors import ConfigError
 from duetime.stores.sqlite.location import path_of
 
 KNOWN = ("STORE", "APP", "DATABASE", "TASKS")
-# Of Django's OPTIONS, those that say how to connect; the others are Django's own.
-CONNECTION_OPTIONS = ("passfile", "service", "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert", "target_session_attrs")
-REMEDY = 'give a store of its own: DUETIME = {"STORE": "sqlite:///jobs.db", "DATABASE": None}'
+# Those of Django's OPTIONS that say how to connect.
+CONNECTION_OPTIONS = (
+    "passfile",
+    "service",
+    "sslcert",
+    "sslcrl",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "target_session_attrs",
+)
+REMEDY = 'set a separate store: DUETIME = {"STORE": "sqlite:///jobs.db", "DATABASE": None}'
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     store: str | None = None  # None: the project's own database
-    app: str | None = None  # "module:app"; None: one is made
-    database: str | None = "default"  # in whose transactions `submit` stores; None: jobs are kept elsewhere
-    tasks: str | None = "tasks"  # the module looked for in every installed app; None: none
+    app: str | None = None  # "module:app"; None: a new App is made
+    database: str | None = "default"  # `submit` joins its transactions; None: jobs are kept elsewhere
+    tasks: str | None = "tasks"  # the module to look for in every installed app; None: no module
 
     @property
     def follows_database(self) -> bool:
-        """The store is the project's database, whichever that is at the moment: in tests, the test database."""
+        """Whether the store is the project's current database: in tests, the test database."""
         return self.store is None and self.app is None and self.database is not None
 
 
@@ -38,15 +47,15 @@ def read_options() -> Options:
         raise ConfigError('settings.DUETIME: must be a dict: DUETIME = {"STORE": "postgresql://..."}')
     for name in given:
         if name not in KNOWN:
-            raise ConfigError(f"settings.DUETIME: {name!r} is no setting: known are {', '.join(KNOWN)}")
+            raise ConfigError(f"settings.DUETIME: {name!r} is not an option: use one of {', '.join(KNOWN)}")
     options = Options(**{name.lower(): value for name, value in given.items()})
     if options.store is None and options.app is None and options.database is None:
-        raise ConfigError(f"settings.DUETIME: no place to keep jobs is left: {REMEDY}")
+        raise ConfigError(f"settings.DUETIME: there is no place to keep jobs: {REMEDY}")
     return options
 
 
 def database_url(database: Mapping[str, Any]) -> str:
-    """An entry of DATABASES as the URL of a store."""
+    """The URL of a store for an entry of DATABASES."""
     engine = str(database["ENGINE"]).rpartition(".")[2]
     if engine in ("postgresql", "postgis"):
         return _postgres_url(database)
@@ -56,7 +65,8 @@ def database_url(database: Mapping[str, Any]) -> str:
 
 
 def same_place(url: str, database: Mapping[str, Any]) -> bool:
-    """Whether a store's URL can be this entry of DATABASES; servers have many names, so only that of the database is compared."""
+    """Whether a store's URL may be this entry of DATABASES. Servers have many names, so only the database's
+    name is compared."""
     try:
         other = database_url(database)
     except ConfigError:
@@ -68,7 +78,9 @@ def same_place(url: str, database: Mapping[str, Any]) -> bool:
 
 
 def _postgres_url(database: Mapping[str, Any]) -> str:
-    user, password, host, port = (str(database.get(name) or "") for name in ("USER", "PASSWORD", "HOST", "PORT"))
+    user, password, host, port = (
+        str(database.get(name) or "") for name in ("USER", "PASSWORD", "HOST", "PORT")
+    )
     login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
     given = database.get("OPTIONS") or {}
     options = {name: value for name in CONNECTION_OPTIONS if isinstance(value := given.get(name), str)}
@@ -76,12 +88,15 @@ def _postgres_url(database: Mapping[str, Any]) -> str:
         options, host = {**options, "host": host}, ""
     place = f"{host}{f':{port}' if port else ''}"
     name = quote(str(database.get("NAME") or ""), safe="")
-    return f"postgresql://{f'{login}@' if login else ''}{place}/{name}{f'?{urlencode(options)}' if options else ''}"
+    query = f"?{urlencode(options)}" if options else ""
+    return f"postgresql://{f'{login}@' if login else ''}{place}/{name}{query}"
 
 
 def in_memory(database: Mapping[str, Any]) -> bool:
-    """As Django's own SQLite test databases are."""
-    return str(database["ENGINE"]).endswith(("sqlite3", "spatialite")) and str(database["NAME"]).startswith((":memory:", "file:"))
+    """Whether it is a SQLite database in memory, like Django's own test databases."""
+    return str(database["ENGINE"]).endswith(("sqlite3", "spatialite")) and str(database["NAME"]).startswith(
+        (":memory:", "file:")
+    )
 
 
 def _sqlite_url(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Submitting from views: the job is there when the view's transaction commits, and never else."""
+"""Submitting from views: the job exists if and when the view's transaction commits."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import connections, transaction
 
-from duetime.frameworks.django.project import Project, get_project
-from duetime.sync import SyncJob
+from duetime.app.sync import SyncJob
+from duetime.frameworks.django.app_factory import Project, get_project
 from duetime.task import Task
 
 
 def submit(task: Task[..., Any] | str, /, **arguments: Any) -> SyncJob:
-    """As `app.sync.submit`, in the transaction that is open on the project's database; outside one, durable when this returns."""
+    """As `app.sync.submit`, in the open transaction of the project's database. Outside one, the job is
+    durable when this returns."""
     project = get_project()
     try:
         return _submit(project, task, arguments)
     finally:
         if project.in_test:
-            project.app.sync.close()  # Django cannot drop a test database that somebody is connected to
+            project.app.sync.close()  # Django cannot drop a test database that has connections
 
 
 async def asubmit(task: Task[..., Any] | str, /, **arguments: Any) -> SyncJob:
-    """The same from async views, on the thread that has Django's connections."""
+    """The same for async views, on the thread of Django's connections."""
     return await sync_to_async(submit)(task, **arguments)
 
 

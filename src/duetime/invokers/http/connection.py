@@ -1,4 +1,5 @@
-"""One session for all calls of a node: connections reused, redirects, cookies and proxies off, certificates verified."""
+"""One session for all calls of a node: connections are reused, certificates verified; redirects, cookies and
+proxies are off."""
 
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ from aiohttp.abc import AbstractResolver
 from duetime.invokers.http.guard import Guard
 from duetime.model.addresses import Egress
 
-# Many servers close a connection that idles for 5 s. Whoever sends on it in that moment gets no answer: let go first.
-IDLE_SECONDS = 4.0
-NAMES_KEPT_SECONDS = 10
+# Many servers close an idle connection after 5 s, and a request sent at that moment gets no response: close
+# it first.
+IDLE_TIMEOUT = 4.0
+DNS_CACHE_SECONDS = 10
 
 
 def trusted_roots() -> ssl.SSLContext:
@@ -21,16 +23,18 @@ def trusted_roots() -> ssl.SSLContext:
     return context
 
 
-class Connection:
-    """Must be made on the event loop that uses it."""
+class HttpConnections:
+    """Create it on the event loop that uses it."""
 
-    def __init__(self, egress: Egress, resolver: AbstractResolver | None, roots: ssl.SSLContext | None, per_host: int) -> None:
+    def __init__(
+        self, egress: Egress, resolver: AbstractResolver | None, roots: ssl.SSLContext | None, per_host: int
+    ) -> None:
         self.guard = Guard(egress, resolver or aiohttp.ThreadedResolver())
         connector = aiohttp.TCPConnector(
             resolver=self.guard,
             socket_factory=self.guard.open_socket,
-            ttl_dns_cache=NAMES_KEPT_SECONDS,
-            keepalive_timeout=IDLE_SECONDS,
+            ttl_dns_cache=DNS_CACHE_SECONDS,
+            keepalive_timeout=IDLE_TIMEOUT,
             limit=0,
             limit_per_host=per_host,
             ssl=roots or trusted_roots(),

@@ -1,7 +1,7 @@
-"""A small agent to try things with: it records what it is called with and answers as its path says.
+"""A small agent for demonstrations and tests: it records its calls and responds as the path says.
 
-/anything         200 with what was sent      /status/503       that status
-/slow/1.5         200 after so many seconds   /later            202: a report will follow
+/anything         200 with the request        /status/503       that status
+/slow/1.5         200 after 1.5 seconds       /later            202: a report will follow
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from types import TracebackType
 
 from aiohttp import web
 
-from duetime.invokers.http.echo_paths import SHOWN_OF_BODY, told_by
+from duetime.invokers.http.echo_paths import MAX_SHOWN_BODY, response_for
 from duetime.model.codec import encode
 
-MOST_RECORDED = 10_000
-LARGEST_BODY = 1024 * 1024
+MAX_RECORDED = 10_000
+MAX_BODY = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class EchoAgent:
     """`async with EchoAgent() as agent: ... agent.url`. Listens on loopback only."""
 
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
-        self.calls: deque[Call] = deque(maxlen=MOST_RECORDED)
+        self.calls: deque[Call] = deque(maxlen=MAX_RECORDED)
         self.url = ""
         self._host = host
         self._port = port
@@ -58,7 +58,7 @@ class EchoAgent:
             await self._runner.cleanup()
 
     async def wait_for_calls(self, count: int) -> list[Call]:
-        """Returns once there were so many."""
+        """Returns when the agent has had this many calls."""
         while len(self.calls) < count:
             self._called.clear()
             await self._called.wait()
@@ -68,17 +68,23 @@ class EchoAgent:
         await self.start()
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.stop()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        body = await request.content.read(LARGEST_BODY)
-        while not request.content.at_eof() and len(body) < LARGEST_BODY:
-            body += await request.content.read(LARGEST_BODY - len(body))
-        status, wait = told_by(request.path)
+        body = await request.content.read(MAX_BODY)
+        while not request.content.at_eof() and len(body) < MAX_BODY:
+            body += await request.content.read(MAX_BODY - len(body))
+        status, wait = response_for(request.path)
         self.calls.append(Call(request.method, request.path_qs, tuple(request.headers.items()), body, status))
         self._called.set()
         if wait:
             await asyncio.wait([asyncio.ensure_future(self._closing.wait())], timeout=wait)
-        echo = {"method": request.method, "path": request.path_qs, "body": body[:SHOWN_OF_BODY].decode("utf-8", "replace")}
+        echo = {
+            "method": request.method,
+            "path": request.path_qs,
+            "body": body[:MAX_SHOWN_BODY].decode("utf-8", "replace"),
+        }
         return web.Response(status=status, body=encode(echo), content_type="application/json")

@@ -1,11 +1,12 @@
-"""What the path of a call tells the echo agent to do; apart from it, so that whoever only needs this loads no server."""
+"""What a path tells the echo agent to do. In a module of its own, so that its other users load no server."""
 
 from __future__ import annotations
 
-SHOWN_OF_BODY = 1_024
+MAX_SHOWN_BODY = 1_024
 
 
-def told_by(path: str) -> tuple[int, float]:
+def response_for(path: str) -> tuple[int, float]:
+    """The status, and the seconds to wait before it is sent."""
     match path.split("/")[1:]:
         case ["status", code, *_] if code.isascii() and code.isdigit() and 200 <= int(code) <= 599:
             return int(code), 0.0

@@ -1,6 +1,8 @@
-"""The address guard: a name is resolved once, every answer is checked, and only what was checked is dialled.
+"""The address guard: a name is resolved once, every address is checked, and only checked addresses are
+dialled.
 
-Three places see to it: literal addresses before the call, names in the resolver, and whatever is dialled in the socket factory.
+Three places check: literal addresses before the call, names in the resolver, and the dialled address in the
+socket factory.
 """
 
 from __future__ import annotations
@@ -17,38 +19,42 @@ from duetime.model.addresses import Egress, literal
 from duetime.model.url import Url
 
 _logger = logging.getLogger("duetime.http")
-MOST_KEPT = 10_000
+MAX_CACHED = 10_000
 
 
-class Refused(Exception):
-    """This target may not be called. Its caller is told no more than that; the operator finds the reason in the log."""
+class TargetRefused(Exception):
+    """This target is not allowed. The caller learns no more than that; the operator finds the reason in the
+    log."""
 
 
 class Guard(AbstractResolver):
-    """Answers with checked addresses only. One answer that may not be called refuses them all: who mixes them is up to something."""
+    """Returns checked addresses only. One forbidden address refuses them all: a name that mixes them may be
+    an attack."""
 
     def __init__(self, egress: Egress, resolver: AbstractResolver) -> None:
         self._egress = egress
         self._resolver = resolver
-        self._granted: set[str] = set()  # addresses of hosts the operator allows by name
+        self._granted: set[str] = set()  # addresses of hosts that the operator allows by name
         self._passed: set[tuple[str, str, int]] = set()
 
     def check(self, url: Url) -> None:
-        """What can be said before anything is resolved. For a literal address that is all, and it stays true."""
+        """The checks before a name is resolved. A literal address needs no other."""
         if url.origin_key not in self._passed:
-            self._look_at(url)
-            if len(self._passed) > MOST_KEPT:
+            self._check_url(url)
+            if len(self._passed) > MAX_CACHED:
                 self._passed.clear()
             self._passed.add(url.origin_key)
 
-    def _look_at(self, url: Url) -> None:
+    def _check_url(self, url: Url) -> None:
         if url.scheme == "http" and not self._egress.plain_http:
             self._refuse(url.host, url.port, "plain http")
         address = literal(url.host)
         if address is not None and (reason := self._egress.refusal(url.host, url.port, address)) is not None:
             self._refuse(url.host, url.port, reason)
 
-    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC) -> list[ResolveResult]:
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
         answers = await self._resolver.resolve(host, port, family)
         if not answers:
             raise OSError(None, "no address")
@@ -60,10 +66,13 @@ class Guard(AbstractResolver):
         return answers
 
     def open_socket(self, found: AddrInfoType) -> socket.socket:
-        """The last look, at the very address that is dialled."""
+        """The last check, of the very address that is dialled."""
         family, kind, protocol, _, where = found
         text: Any = where[0]
-        if text not in self._granted and (reason := self._egress.refusal("", int(where[1]), ip_address(text))) is not None:
+        if (
+            text not in self._granted
+            and (reason := self._egress.refusal("", int(where[1]), ip_address(text))) is not None
+        ):
             self._refuse(str(text), int(where[1]), reason)
         return socket.socket(family, kind, protocol)
 
@@ -71,10 +80,10 @@ class Guard(AbstractResolver):
         await self._resolver.close()
 
     def _grant(self, answers: list[ResolveResult]) -> None:
-        if len(self._granted) > MOST_KEPT:
+        if len(self._granted) > MAX_CACHED:
             self._granted.clear()
         self._granted.update(answer["host"] for answer in answers)
 
     def _refuse(self, host: str, port: int, reason: str) -> None:
         _logger.warning("target %s port %d is not allowed: %s", host, port, reason)
-        raise Refused
+        raise TargetRefused

@@ -1,4 +1,4 @@
-"""What an answer, or none, means for the job."""
+"""What a response, or a missing one, means for the job."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from http import HTTPStatus
 import aiohttp
 
 from duetime.errors import TargetNotAllowed
-from duetime.invokers.http.answer import Answer
-from duetime.invokers.http.guard import Refused
+from duetime.invokers.http.guard import TargetRefused
+from duetime.invokers.http.response import TargetResponse
 from duetime.model import duration
+from duetime.model.directives import AttemptFailed, Directive, GiveUp
 from duetime.model.instant import SECOND, Micros, to_micros
 from duetime.model.target import HttpTarget
-from duetime.model.verdict import Failed, GiveUp, Verdict
 
-WORTH_ANOTHER = frozenset({408, 425, 429})
-SHOWN_OF_BODY = 200
-LONGEST_WISH = 366 * 86_400
+RETRYABLE = frozenset({408, 425, 429})
+MAX_SHOWN_BODY = 200
+MAX_RETRY_AFTER = 366 * 86_400
 
 
-def judge(target: HttpTarget, answer: Answer, now: Micros) -> Verdict | None:
+def directive_for(target: HttpTarget, response: TargetResponse, now: Micros) -> Directive | None:
     """None for success."""
-    if target.succeeded(answer.status):
+    if target.succeeded(response.status):
         return None
-    line = f"HTTP {answer.status}{_phrase(answer.status)} from {target.method} {target.url.shown}"
-    if text := " ".join(answer.body[:SHOWN_OF_BODY].split()):
+    line = f"HTTP {response.status}{_phrase(response.status)} from {target.method} {target.url.shown}"
+    if text := " ".join(response.body[:MAX_SHOWN_BODY].split()):
         line = f"{line}: {''.join(letter if letter.isprintable() else '?' for letter in text)}"
-    if answer.status >= 500 or answer.status in WORTH_ANOTHER:
-        return Failed(line, answer.to_json(), retry_after(answer.headers.get("Retry-After"), now))
-    return GiveUp(line, answer.to_json())
+    if response.status >= 500 or response.status in RETRYABLE:
+        return AttemptFailed(line, response.to_json(), retry_after(response.headers.get("Retry-After"), now))
+    return GiveUp(line, response.to_json())
 
 
-def judge_problem(target: HttpTarget, problem: BaseException) -> Verdict:
-    """No answer came. What is said of it never tells what lies behind the name."""
-    if _refused(problem):
+def directive_for_error(target: HttpTarget, problem: BaseException) -> Directive:
+    """The call got no response. The message never reveals the address behind the name."""
+    if isinstance(problem, TargetRefused) or isinstance(problem.__cause__, TargetRefused):
         return GiveUp(str(TargetNotAllowed()), {"code": TargetNotAllowed.code})
     where = f"{target.method} {target.url.shown}"
     if isinstance(problem, TimeoutError):
-        return Failed(f"no complete answer within {duration.show(target.timeout)} from {where}")
-    return Failed(f"no answer from {where}: {_kind(problem)}")
+        return AttemptFailed(f"no complete response within {duration.show(target.timeout)} from {where}")
+    return AttemptFailed(f"no response from {where}: {_kind(problem)}")
 
 
 def retry_after(text: str | None, now: Micros) -> timedelta | None:
-    """Seconds or a date; nonsense and the past are as if nothing was said."""
+    """Reads seconds or a date. An invalid value or a past date counts as none."""
     if text is None:
         return None
     if text.isascii() and text.isdigit():
@@ -56,11 +56,7 @@ def retry_after(text: str | None, now: Micros) -> timedelta | None:
             seconds = (to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now) // SECOND + 1
         except (ValueError, OverflowError):
             return None
-    return timedelta(seconds=min(seconds, LONGEST_WISH)) if seconds > 0 else None
-
-
-def _refused(problem: BaseException) -> bool:
-    return isinstance(problem, Refused) or isinstance(problem.__cause__, Refused)
+    return timedelta(seconds=min(seconds, MAX_RETRY_AFTER)) if seconds > 0 else None
 
 
 def _kind(problem: BaseException) -> str:
@@ -68,18 +64,18 @@ def _kind(problem: BaseException) -> str:
         case aiohttp.ClientConnectorDNSError():
             return "its name cannot be resolved"
         case aiohttp.ClientConnectorCertificateError():
-            return "its certificate cannot be trusted"
+            return "its certificate is not trusted"
         case aiohttp.ClientSSLError():
             return "no secure connection could be made"
         case aiohttp.ClientConnectorError(os_error=error):
-            # By its number: the text that comes with it holds the address.
+            # By its number, because its text contains the address.
             return f"cannot connect ({os.strerror(error.errno).lower()})" if error.errno else "cannot connect"
         case aiohttp.ServerDisconnectedError() | ConnectionError():
-            return "the connection was closed before an answer came"
+            return "the connection was closed before a response came"
         case aiohttp.ClientPayloadError():
-            return "the answer broke off"
+            return "the response broke off"
         case aiohttp.ClientResponseError():
-            return "what came back is not HTTP, or its headers are too large"
+            return "the response is not HTTP, or its headers are too large"
         case _:
             return type(problem).__name__
 

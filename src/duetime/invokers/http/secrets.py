@@ -1,4 +1,5 @@
-"""Secret header values: AES-GCM under a key of the service, bound to tenant and header name, opened only to be sent."""
+"""Secret header values: encrypted with AES-GCM under a key of the service, bound to tenant and header name,
+decrypted only for a call."""
 
 from __future__ import annotations
 
@@ -13,16 +14,17 @@ from duetime.model.ids import random_bytes
 from duetime.model.keyring import KeyRing, ServiceKey
 from duetime.model.target import NO_KEY, HttpTarget
 
-NONCE = 12
-FORM = "v1"
+NONCE_BYTES = 12
+FORMAT = "v1"
 
 
 class SecretBox:
-    """`seal` before anything is stored; `open` when calling. A value moved to another tenant or header does not open."""
+    """`seal` a value before it is stored, `open` it for a call. A value copied to another tenant or header
+    does not open."""
 
-    def __init__(self, ring: KeyRing, chance: Callable[[int], bytes] = random_bytes) -> None:
+    def __init__(self, ring: KeyRing, source: Callable[[int], bytes] = random_bytes) -> None:
         self._ring = ring
-        self._chance = chance
+        self._random = source
 
     def seal_target(self, target: HttpTarget, tenant: str) -> HttpTarget:
         return target.sealed(lambda name, text: self.seal(tenant, name, text))
@@ -31,20 +33,25 @@ class SecretBox:
         key = self._ring.current
         if key is None:
             raise InvalidInput("target.secret_headers", NO_KEY)
-        nonce = self._chance(NONCE)
-        return f"{FORM}.{key.id}.{urlsafe_b64encode(nonce + _cipher(key).encrypt(nonce, text.encode(), _bound_to(tenant, name))).decode()}"
+        nonce = self._random(NONCE_BYTES)
+        box = nonce + _cipher(key).encrypt(nonce, text.encode(), _bound_to(tenant, name))
+        return f"{FORMAT}.{key.id}.{urlsafe_b64encode(box).decode()}"
 
     def open(self, tenant: str, name: str, sealed: str) -> str:
         form, _, rest = sealed.partition(".")
         key_id, _, data = rest.partition(".")
-        key = self._ring.find(key_id) if form == FORM else None
+        key = self._ring.find(key_id) if form == FORMAT else None
         if key is None:
-            raise SecretUnreadable("a secret of this target was encrypted with a key this node does not have: add it to its secret keys")
+            raise SecretUnreadable(
+                "a secret of this target was encrypted with an unknown key: add it to this node's secret_keys"
+            )
         try:
             box = urlsafe_b64decode(data)
-            return _cipher(key).decrypt(box[:NONCE], box[NONCE:], _bound_to(tenant, name)).decode()
+            return (
+                _cipher(key).decrypt(box[:NONCE_BYTES], box[NONCE_BYTES:], _bound_to(tenant, name)).decode()
+            )
         except (InvalidTag, ValueError):
-            raise SecretUnreadable("a secret of this target cannot be opened: write it anew") from None
+            raise SecretUnreadable("a secret of this target cannot be decrypted: set it again") from None
 
 
 def _cipher(key: ServiceKey) -> AESGCM:

@@ -1,4 +1,5 @@
-"""From Python's values to the fields of requests. What the service checks is left to it; here only what could not be written down."""
+"""Arguments of calls as fields of requests. The service validates them; only values that JSON cannot hold are
+refused here."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from duetime.engine.checks import check_id, check_priority
+from duetime.engine.submit.validate import check_id, check_priority
 from duetime.errors import InvalidInput
 from duetime.model import duration
 from duetime.model.retry import Retry
@@ -16,11 +17,11 @@ from duetime.model.unique import Unique
 from duetime.model.when import At, Cron, Every, RRule, When, to_json
 
 JobId = UUID | str
-CONTENT: Any = object()  # where None is a value: nothing was given
+NOT_GIVEN: Any = object()  # for arguments where None is a value
 
 
 def given(**fields: Any) -> dict[str, Any]:
-    """Those that are not None."""
+    """The fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -28,37 +29,41 @@ def instant(moment: datetime | None, field: str) -> str | None:
     if moment is None:
         return None
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
-        raise InvalidInput(field, f"{moment!r} is no aware datetime: give it a time zone, like datetime(..., tzinfo=UTC)")
+        raise InvalidInput(
+            field, f"{moment!r} is not an aware datetime: add a time zone, like datetime(..., tzinfo=UTC)"
+        )
     return moment.isoformat()
 
 
-def lapse(value: duration.Duration | None, field: str) -> str | None:
+def duration_text(value: duration.Duration | None, field: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return duration.show(duration.parse(value, field))
 
 
-def label_of(label: tuple[str, str] | None) -> str | None:
+def label_text(label: tuple[str, str] | None) -> str | None:
     if label is None:
         return None
     if isinstance(label, str) or len(label) != 2:
-        raise InvalidInput("label", f'{label!r} is no pair: write label=("team", "billing")')
+        raise InvalidInput("label", f'{label!r} is not a pair: write label=("team", "billing")')
     return ":".join(label)
 
 
 def job_id_of(value: JobId) -> UUID:
     if not isinstance(value, UUID | str) and isinstance(getattr(value, "id", None), UUID):
-        raise InvalidInput("job_id", f"is a {type(value).__name__}, and not the id of a job: give its .id")
+        raise InvalidInput("job_id", f"is a {type(value).__name__}, not the id of a job: use its .id")
     return check_id(value)
 
 
 def target_of(value: Any) -> dict[str, Any]:
-    """A task's name, a task, or a target as the API writes it, whose type may be left out where there is a URL."""
+    """The name of a task, a task, or a target of the API, whose type may be left out if it has a URL."""
     if isinstance(value, Mapping):
         return {"type": "http", **value} if "url" in value else dict(value)
     name = value if isinstance(value, str) else getattr(value, "name", None)
     if not isinstance(name, str):
-        raise InvalidInput("target", f'{value!r} is no target: give a task\'s name, or {{"url": "https://..."}}')
+        raise InvalidInput(
+            "target", f'{value!r} is not a target: use the name of a task, or {{"url": "https://..."}}'
+        )
     return {"type": "task", "name": name}
 
 
@@ -68,28 +73,46 @@ def retry_of(value: Retry | None) -> dict[str, Any] | None:
     written = value.to_json()
     unknown = sorted(set(written) - {"max_attempts", "first_delay", "multiplier", "max_delay", "jitter"})
     if unknown:
-        raise InvalidInput(f"retry.{unknown[0]}", "cannot be sent to a service: leave it out, or leave it to the task")
+        raise InvalidInput(
+            f"retry.{unknown[0]}", "cannot be sent to a service: leave it out, or set it on the task"
+        )
     return written
 
 
 def job_body(
-    *, target: dict[str, Any], payload: Any, retry: Retry | None, at: datetime | None, delay: Any, timeout: Any,
-    labels: Mapping[str, str] | None, unique: Unique | bool | None = None, **plain: Any,
-) -> dict[str, Any]:  # fmt: skip
+    *,
+    target: dict[str, Any],
+    payload: Any,
+    retry: Retry | None,
+    at: datetime | None,
+    delay: Any,
+    timeout: Any,
+    labels: Mapping[str, str] | None,
+    unique: Unique | bool | None = None,
+    **plain: Any,
+) -> dict[str, Any]:
     if unique is not None:
-        raise InvalidInput("unique", "cannot be sent to a service: give unique_key, or leave it to the task")
+        raise InvalidInput("unique", "cannot be sent to a service: use unique_key, or set it on the task")
     body = given(
-        target=target, at=instant(at, "at"), delay=lapse(delay, "delay"), timeout=lapse(timeout, "timeout"), retry=retry_of(retry),
-        labels=None if labels is None else dict(labels), **plain,
-    )  # fmt: skip
+        target=target,
+        at=instant(at, "at"),
+        delay=duration_text(delay, "delay"),
+        timeout=duration_text(timeout, "timeout"),
+        retry=retry_of(retry),
+        labels=None if labels is None else dict(labels),
+        **plain,
+    )
     if "priority" in body:
         check_priority(body["priority"])
-    return body if payload is CONTENT else {**body, "payload": payload}
+    return body if payload is NOT_GIVEN else {**body, "payload": payload}
 
 
 def when_of(when: When) -> dict[str, Any]:
     if not isinstance(when, Cron | Every | At | RRule):
-        raise InvalidInput("when", f'{when!r} is none of Cron, Every, At, RRule: write dt.Cron("0 9 * * *", tz="Europe/Berlin")')
+        raise InvalidInput(
+            "when",
+            f'{when!r} is not a Cron, Every, At or RRule: write dt.Cron("0 9 * * *", tz="Europe/Berlin")',
+        )
     return to_json(when)
 
 

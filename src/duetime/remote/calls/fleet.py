@@ -1,88 +1,138 @@
-"""Queues, tasks, nodes, leases, keys and numbers."""
+"""Queues, tasks, nodes, leases, keys and statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from duetime.engine.checks import check_name
+from duetime.engine.submit.validate import check_name
 from duetime.errors import KeyNotFound
 from duetime.model.duration import Duration
 from duetime.model.limit import Limit
-from duetime.remote.calls.fields import given, instant, lapse
-from duetime.remote.calls.paging import Page, everything, listed
-from duetime.remote.reading import read
-from duetime.remote.results import Calendar, Key, KnownTask, Lease, Me, NewKey, Node, Queue, Stats
-from duetime.remote.talk import Talk, ask, part
+from duetime.model.views import (
+    CalendarView,
+    CreatedKey,
+    KeyView,
+    LeaseView,
+    Me,
+    NodeView,
+    Page,
+    QueueView,
+    Stats,
+    TaskView,
+)
+from duetime.remote.calls.fields import duration_text, given, instant
+from duetime.remote.calls.paging import everything, listed
+from duetime.remote.request import Call, path_part, read, request
 
 
-def queues() -> Talk[list[Queue]]:
-    """Every queue a job was ever stored under or that was set, by name, and what waits in it."""
-    return (yield from everything(Page[Queue], "/queues"))
+def queues() -> Call[list[QueueView]]:
+    """All queues by name, with their limits and the number of their jobs."""
+    return (yield from everything(Page[QueueView], "/queues"))
 
 
-def pause_queue(name: str, note: str | None = None) -> Talk[Queue]:
-    """Start nothing more of this queue, on any node; what runs goes on."""
-    return read(Queue, (yield ask("POST", f"/queues/{part(check_name(name, 'queue'))}/pause", given(note=note))))
+def pause_queue(name: str, note: str | None = None) -> Call[QueueView]:
+    """Start no more jobs of this queue, on any node; running jobs continue."""
+    return read(
+        QueueView,
+        (yield request("POST", f"/queues/{path_part(check_name(name, 'queue'))}/pause", given(note=note))),
+    )
 
 
-def resume_queue(name: str) -> Talk[Queue]:
-    """Start its jobs again."""
-    return read(Queue, (yield ask("POST", f"/queues/{part(check_name(name, 'queue'))}/resume")))
+def resume_queue(name: str) -> Call[QueueView]:
+    """Start jobs of a paused queue again."""
+    return read(QueueView, (yield request("POST", f"/queues/{path_part(check_name(name, 'queue'))}/resume")))
 
 
-def limit_queue(name: str, most: int | None = None, rate: str | None = None) -> Talk[Queue]:
-    """At most so many of its jobs at once and so many starts in a period ("100/1m"), over all nodes; what is None is not limited."""
-    if most is not None or rate is not None:
-        Limit(most, rate=rate)  # refuses what cannot be meant
-    return read(Queue, (yield ask("POST", f"/queues/{part(check_name(name, 'queue'))}/limit", {"most": most, "rate": rate})))
+def limit_queue(name: str, max_running: int | None = None, rate: str | None = None) -> Call[QueueView]:
+    """Limit the running jobs of a queue and the rate of its starts ("100/1m"), across all nodes. None: no
+    limit."""
+    if max_running is not None or rate is not None:
+        Limit(max_running, rate=rate)  # validates both
+    return read(
+        QueueView,
+        (
+            yield request(
+                "POST",
+                f"/queues/{path_part(check_name(name, 'queue'))}/limit",
+                {"max_running": max_running, "rate": rate},
+            )
+        ),
+    )
 
 
-def known_tasks() -> Talk[list[KnownTask]]:
-    """The names a job can be submitted under: of tasks that the service or a living node knows."""
-    return (yield from everything(Page[KnownTask], "/tasks"))
+def known_tasks() -> Call[list[TaskView]]:
+    """The tasks that the service or a living node knows."""
+    return (yield from everything(Page[TaskView], "/tasks"))
 
 
-def nodes() -> Talk[list[Node]]:
-    """The processes of the fleet, living and recently dead."""
-    return (yield from everything(Page[Node], "/nodes"))
+def nodes() -> Call[list[NodeView]]:
+    """The nodes, living and recently dead."""
+    return (yield from everything(Page[NodeView], "/nodes"))
 
 
-def leases() -> Talk[list[Lease]]:
-    """Who plans and who leads."""
-    return (yield from everything(Page[Lease], "/leases"))
+def leases() -> Call[list[LeaseView]]:
+    """The leases of planners and of the leader."""
+    return (yield from everything(Page[LeaseView], "/leases"))
 
 
-def stats(since: Duration | None = None, step: Duration | None = None) -> Talk[Stats]:
-    """What was done lately, what waits, what fails and what comes next."""
-    return read(Stats, (yield ask("GET", "/stats", query={"since": lapse(since, "since"), "step": lapse(step, "step")})))
+def stats(since: Duration | None = None, step: Duration | None = None) -> Call[Stats]:
+    """Counts of jobs, a series of the recent past, failing targets, late jobs and the next fires."""
+    return read(
+        Stats,
+        (
+            yield request(
+                "GET",
+                "/stats",
+                query={"since": duration_text(since, "since"), "step": duration_text(step, "step")},
+            )
+        ),
+    )
 
 
-def calendar(start: datetime, end: datetime, *, bucket: Duration | None = None, tz: str | None = None) -> Talk[Calendar]:
-    """How many fires are to come in each stretch of time."""
-    query = {"from": instant(start, "from"), "to": instant(end, "to"), "bucket": lapse(bucket, "bucket"), "tz": tz}
-    return read(Calendar, (yield ask("GET", "/calendar", query=query)))
+def calendar(
+    start: datetime, end: datetime, *, bucket: Duration | None = None, tz: str | None = None
+) -> Call[CalendarView]:
+    """The number of future fires in each bucket of time."""
+    query = {
+        "from": instant(start, "from"),
+        "to": instant(end, "to"),
+        "bucket": duration_text(bucket, "bucket"),
+        "tz": tz,
+    }
+    return read(CalendarView, (yield request("GET", "/calendar", query=query)))
 
 
-def me() -> Talk[Me]:
-    """Who the service takes this client for, and what it may do."""
-    return read(Me, (yield ask("GET", "/me")))
+def me() -> Call[Me]:
+    """The tenant and the scopes of this client."""
+    return read(Me, (yield request("GET", "/me")))
 
 
-def keys(*, limit: int = 1_000) -> Talk[list[Key]]:
-    """Keys of this tenant, revoked ones too; never the keys themselves."""
-    return (yield from listed(Page[Key], "/keys", limit))
+def keys(*, limit: int = 1_000) -> Call[list[KeyView]]:
+    """The keys of this tenant, also revoked ones, without their secrets."""
+    return (yield from listed(Page[KeyView], "/keys", limit))
 
 
 def create_key(
-    name: str, scopes: Sequence[str], *, expires_in: Duration | None = None, tenant: str | None = None, rate: str | None = None
-) -> Talk[NewKey]:
-    """A new API key; its text is in the answer this once and never again."""
-    body = given(name=name, scopes=list(scopes), expires_in=lapse(expires_in, "expires_in"), tenant=tenant, rate=rate)
-    # Its answer cannot be given twice, so a lost one is not asked for again: that would be a second key.
-    return read(NewKey, (yield ask("POST", "/keys", body, again=False)))
+    name: str,
+    scopes: Sequence[str],
+    *,
+    expires_in: Duration | None = None,
+    tenant: str | None = None,
+    rate: str | None = None,
+) -> Call[CreatedKey]:
+    """Create an API key. Only this answer contains its text."""
+    body = given(
+        name=name,
+        scopes=list(scopes),
+        expires_in=duration_text(expires_in, "expires_in"),
+        tenant=tenant,
+        rate=rate,
+    )
+    # Not repeated: the service does not store the answer, so a second request would create a second key.
+    return read(CreatedKey, (yield request("POST", "/keys", body, repeatable=False)))
 
 
-def revoke_key(prefix: str) -> Talk[None]:
-    """End a key, within seconds everywhere."""
-    yield ask("DELETE", f"/keys/{part(prefix)}", done=(KeyNotFound.code,))
+def revoke_key(prefix: str) -> Call[None]:
+    """Revoke a key. Running services reject it within seconds."""
+    yield request("DELETE", f"/keys/{path_part(prefix)}", done=(KeyNotFound.code,))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from duetime.model.instant import Micros
 from duetime.model.lease import Lease, Node, NodeDraft, NodeId
-from duetime.stores.memory.jobs import Jobs
+from duetime.stores.memory.jobs import MemoryJobs
 from duetime.stores.memory.row import Row
 
 
@@ -26,8 +26,8 @@ class _Held:
     token: int
 
 
-class Nodes:
-    def __init__(self, jobs: Jobs) -> None:
+class MemoryNodes:
+    def __init__(self, jobs: MemoryJobs) -> None:
         self._jobs = jobs
         self._members: dict[NodeId, _Member] = {}
         self._leases: dict[str, _Held] = {}
@@ -36,6 +36,7 @@ class Nodes:
     def join(self, draft: NodeDraft, ttl: Micros, now: Micros) -> NodeId:
         node = NodeId(next(self._numbers))
         self._members[node] = _Member(draft, now, now + ttl)
+        self._jobs.limits.by_target.update((limit.target, limit) for limit in draft.limits)
         return node
 
     def beat(self, node: NodeId, ttl: Micros, now: Micros) -> bool:
@@ -45,7 +46,11 @@ class Nodes:
         return True
 
     def peers(self, node: NodeId) -> int:
-        return sum(not member.dead and "worker" in member.draft.roles for other, member in self._members.items() if other != node)
+        return sum(
+            not member.dead and "worker" in member.draft.roles
+            for other, member in self._members.items()
+            if other != node
+        )
 
     def may_claim(self, node: NodeId, now: Micros) -> bool:
         return self._alive(node) and self._members[node].lease_until > now
@@ -53,18 +58,26 @@ class Nodes:
     def leave(self, node: NodeId) -> None:
         if node in self._members:
             self._members[node].dead = True
-        self.drop(node, list(self._leases))
+        self._drop(node, self._leases)
 
-    def bury(self, me: NodeId, now: Micros) -> list[NodeId]:
-        gone = [node for node, member in self._members.items() if node != me and not member.dead and member.lease_until <= now]
+    def expire(self, me: NodeId, now: Micros) -> list[NodeId]:
+        gone = [
+            node
+            for node, member in self._members.items()
+            if node != me and not member.dead and member.lease_until <= now
+        ]
         for node in gone:
             self._members[node].dead = True
         return gone
 
     def known(self, living: bool) -> list[Node]:
-        return [self._describe(node, member) for node, member in self._members.items() if not (living and member.dead)]
+        return [
+            self._describe(node, member)
+            for node, member in self._members.items()
+            if not (living and member.dead)
+        ]
 
-    def orphans(self) -> Iterator[Row]:
+    def of_dead_nodes(self) -> Iterator[Row]:
         for node, member in self._members.items():
             if member.dead:
                 yield from self._jobs.of_node(node)
@@ -74,19 +87,20 @@ class Nodes:
             if member.dead and member.lease_until < before and not self._jobs.running_on(node):
                 del self._members[node]
 
-    # -- leases -------------------------------------------------------------------------------------------------------
-    def take(self, node: NodeId, names: Sequence[str]) -> list[str]:
+    # -- leases
+    def hold(self, node: NodeId, names: Sequence[str]) -> list[str]:
         if not self._alive(node):
             return []
+        self._drop(node, set(self._leases) - set(names))
         for name in names:
             held = self._leases.setdefault(name, _Held(None, 0))
             if held.holder is None or not self._alive(held.holder):
                 held.holder, held.token = node, held.token + 1
         return [name for name in names if self._leases[name].holder == node]
 
-    def drop(self, node: NodeId, names: Sequence[str]) -> None:
+    def _drop(self, node: NodeId, names: Iterable[str]) -> None:
         for name in names:
-            if name in self._leases and self._leases[name].holder == node:
+            if self._leases[name].holder == node:
                 self._leases[name].holder = None
 
     def leases(self) -> list[Lease]:
@@ -98,7 +112,16 @@ class Nodes:
 
     def _describe(self, node: NodeId, member: _Member) -> Node:
         draft, running = member.draft, self._jobs.running_on(node)
-        return Node(node, draft.name, draft.roles, draft.version, member.started_at, member.lease_until, member.dead, running)
+        return Node(
+            node,
+            draft.name,
+            draft.roles,
+            draft.version,
+            member.started_at,
+            member.lease_until,
+            member.dead,
+            running,
+        )
 
     def _alive(self, node: NodeId) -> bool:
         return node in self._members and not self._members[node].dead

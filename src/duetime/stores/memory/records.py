@@ -1,4 +1,4 @@
-"""Small documents of the edges, by kind, tenant and key."""
+"""Small documents, by kind, tenant and key."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from duetime.model.instant import Micros
 from duetime.store import Record
 
 
-class Records:
+class MemoryRecords:
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str, str], Record] = {}
-        self._newest = 0  # the highest version ever given: a record that comes again shall not look like the one that went
+        self._newest = (
+            0  # the highest version ever given: a new record must not look like one that was deleted
+        )
 
     def get(self, kind: str, tenant: str, key: str, now: Micros) -> Record | None:
         found = self._rows.get((kind, tenant, key))
@@ -25,12 +27,16 @@ class Records:
         self._rows[record[:3]] = record._replace(version=self._newest)
         return self._newest
 
-    def delete(self, kind: str, tenant: str, key: str, now: Micros) -> bool:
+    def delete(self, kind: str, tenant: str, key: str, expect: int | None, now: Micros) -> int:
         known = self.get(kind, tenant, key, now)
-        self._rows.pop((kind, tenant, key), None)
-        return known is not None
+        if known is None or expect not in (None, known.version):
+            return 0
+        del self._rows[kind, tenant, key]
+        return known.version
 
-    def page(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None, now: Micros) -> list[Record]:
+    def page(
+        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None, now: Micros
+    ) -> list[Record]:
         found = (
             record
             for record in self._rows.values()

@@ -1,8 +1,10 @@
-"""One stored job. Rows change in place, because a drain touches each of them three times; readers get frozen copies."""
+"""One stored job. Rows change in place, because a drain touches each of them three times; readers get frozen
+copies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Job, JobDraft, State
@@ -20,7 +22,7 @@ class Row:
     node: NodeId | None = None
     cancel_requested: bool = False
     begun: bool = False
-    awaited: bool = False  # somebody wants to hear when it is final
+    announce: bool = False  # emit a hint when it becomes final
     checkpoint: bytes | None = None
     progress: bytes | None = None
     claimed_at: Micros | None = None
@@ -29,11 +31,13 @@ class Row:
     result: bytes | None = None
     error: str | None = None
     disposition: str | None = None
+    permit: UUID | None = None  # while it runs under a limit key
+    waits_for: str | None = None  # the name of the permit it waits for, outside its lane
     ticket: int = 0  # of its one valid entry in a heap; 0 = it has none
 
     @property
-    def exclusive(self) -> bool:
-        return self.draft.overlap is not None
+    def needs_permit(self) -> bool:
+        return self.draft.limit_key is not None or self.draft.overlap is not None
 
     def waits_unstarted(self) -> bool:
         return self.state is State.PENDING and self.attempt == 0
@@ -82,5 +86,6 @@ def claimed_of(row: Row) -> Claimed:
         row.checkpoint,
         draft.tenant,
         row.begun,
-        draft.gate,
+        draft.limit_key,
+        row.permit,
     )

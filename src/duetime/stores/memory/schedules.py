@@ -6,19 +6,19 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from heapq import nsmallest
 from itertools import islice
-from typing import Any
 from uuid import UUID
 
 from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
-from duetime.model.schedule import Change, Fire, Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
-from duetime.stores.memory.jobs import Jobs
-from duetime.stores.memory.selecting import selects_schedule
+from duetime.model.schedule import Change, Fire, Firing, Schedule, ScheduleFilter, ScheduleVersion, change_of
+from duetime.store import ScheduleState
+from duetime.stores.memory.jobs import MemoryJobs
+from duetime.stores.memory.listing import selects_schedule
 
 
-class Schedules:
-    def __init__(self, jobs: Jobs) -> None:
+class MemorySchedules:
+    def __init__(self, jobs: MemoryJobs) -> None:
         self._jobs = jobs
         self._by_id: dict[UUID, Schedule] = {}
         self._ids: dict[tuple[str, str], UUID] = {}
@@ -34,55 +34,93 @@ class Schedules:
 
     def by_name(self, wanted: ScheduleFilter, limit: int, after_name: str | None) -> list[Schedule]:
         found = (
-            one for one in self._by_id.values() if selects_schedule(wanted, one) and (after_name is None or one.draft.name > after_name)
+            one
+            for one in self._by_id.values()
+            if selects_schedule(wanted, one) and (after_name is None or one.draft.name > after_name)
         )
         return nsmallest(limit, found, key=lambda one: one.draft.name)
 
     def versions(self, tenant: str, name: str, limit: int, before: int | None) -> list[ScheduleVersion]:
-        found = (one for one in reversed(self._versions.get((tenant, name), ())) if before is None or one.version < before)
+        found = (
+            one
+            for one in reversed(self._versions.get((tenant, name), ()))
+            if before is None or one.version < before
+        )
         return list(islice(found, limit))
 
-    def put(
-        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None, now: Micros
+    def write(
+        self,
+        tenant: str,
+        name: str,
+        state: ScheduleState | None,
+        expect_version: int,
+        author: str | None,
+        now: Micros,
     ) -> Schedule | None:
-        old = self.get(draft.tenant, draft.name)
-        if expect_version is not None and expect_version != (0 if old is None else old.version):
+        old = self.get(tenant, name)
+        if expect_version != (0 if old is None else old.version):
             return None
         if old is None:
-            newest = self.versions(draft.tenant, draft.name, 1, None)
-            version = newest[0].version + 1 if newest else 1
-            new = Schedule(draft, draft.id, version, segment_of(draft.id), False, None, next_fire_time, None, 0, now, now)
-            self._ids[draft.tenant, draft.name] = draft.id
-            self._note(new, Change.CREATED, author, now)
-            return self._keep(new)
-        return self._edit(old, Change.REPLACED, author, now, draft=replace(draft, id=old.id), next_fire_time=next_fire_time)
+            return None if state is None else self._create(state, author, now)
+        if state is None:
+            self._record(replace(old, version=old.version + 1), Change.REMOVED, author, now)
+            del self._by_id[self._ids.pop((tenant, name))]
+            return self._withdrawn(old, now)
+        new = replace(
+            self._withdrawn(old, now),
+            draft=replace(state.draft, id=old.id),
+            version=old.version + 1,
+            paused=state.paused,
+            pause_note=state.pause_note,
+            next_fire_time=state.next_fire_time,
+            updated_at=now,
+        )
+        self._record(new, change_of(old, new), author, now)
+        return self._keep(new)
 
-    def pause(self, tenant: str, name: str, note: str | None, author: str | None, now: Micros) -> Schedule | None:
-        old = self.get(tenant, name)
-        return None if old is None else self._edit(old, Change.PAUSED, author, now, paused=True, pause_note=note)
-
-    def resume(self, old: Schedule, next_fire_time: Micros | None, author: str | None, now: Micros) -> Schedule:
-        return self._edit(old, Change.RESUMED, author, now, paused=False, pause_note=None, next_fire_time=next_fire_time)
-
-    def remove(self, tenant: str, name: str, author: str | None, expect_version: int | None, now: Micros) -> Schedule | None:
-        old = self.get(tenant, name)
-        if old is None or expect_version not in (None, old.version):
-            return None
-        self._note(replace(old, version=old.version + 1), Change.REMOVED, author, now)
-        del self._by_id[self._ids.pop((tenant, name))]
-        return self._withdrawn(old, now)
+    def _create(self, state: ScheduleState, author: str | None, now: Micros) -> Schedule:
+        draft = state.draft
+        newest = self.versions(draft.tenant, draft.name, 1, None)
+        version = newest[0].version + 1 if newest else 1
+        new = Schedule(
+            draft,
+            draft.id,
+            version,
+            segment_of(draft.id),
+            state.paused,
+            state.pause_note,
+            state.next_fire_time,
+            None,
+            0,
+            now,
+            now,
+        )
+        self._ids[draft.tenant, draft.name] = draft.id
+        self._record(new, Change.CREATED, author, now)
+        return self._keep(new)
 
     def due(self, segments: Collection[int], until: Micros, limit: int) -> list[Schedule]:
-        due = ((cursor, schedule.id, schedule) for cursor, schedule in self._waiting(segments) if cursor <= until)
+        due = (
+            (cursor, schedule.id, schedule) for cursor, schedule in self._waiting(segments) if cursor <= until
+        )
         return [schedule for _, _, schedule in nsmallest(limit, due)]
 
     def fire(self, firing: Firing, now: Micros) -> list[JobDraft] | None:
-        """The jobs to run that came of it; None when the schedule has moved on since the firing was planned."""
+        """The jobs to run that came of it; None when the schedule has moved on since the firing was
+        planned."""
         schedule = self._by_id.get(firing.schedule_id)
-        if schedule is None or schedule.paused or (schedule.version, schedule.next_fire_time) != (firing.version, firing.cursor):
+        if (
+            schedule is None
+            or schedule.paused
+            or (schedule.version, schedule.next_fire_time) != (firing.version, firing.cursor)
+        ):
             return None
         self._keep(_advanced(schedule, firing))
-        return [draft for fire in firing.fires if (draft := self._store(_job(schedule, fire), fire.skip_reason, now)) is not None]
+        return [
+            draft
+            for fire in firing.fires
+            if (draft := self._store(_job(schedule, fire), fire.skip_reason, now)) is not None
+        ]
 
     def _store(self, draft: JobDraft, skip_reason: str | None, now: Micros) -> JobDraft | None:
         if skip_reason is not None:
@@ -106,18 +144,21 @@ class Schedules:
             else:
                 del self._versions[name]
 
-    def _edit(self, old: Schedule, change: Change, author: str | None, now: Micros, **changes: Any) -> Schedule:
-        edited = replace(self._withdrawn(old, now), version=old.version + 1, updated_at=now, **changes)
-        self._note(edited, change, author, now)
-        return self._keep(edited)
-
-    def _note(self, schedule: Schedule, change: Change, author: str | None, now: Micros) -> None:
-        made = ScheduleVersion(schedule.version, now, author, change, schedule.paused, schedule.draft)
-        self._versions.setdefault((schedule.draft.tenant, schedule.draft.name), []).append(made)
+    def _record(self, schedule: Schedule, change: Change, author: str | None, now: Micros) -> None:
+        draft = schedule.draft
+        made = ScheduleVersion(
+            schedule.version, now, author, change, schedule.paused, replace(draft, id=schedule.id)
+        )
+        self._versions.setdefault((draft.tenant, draft.name), []).append(made)
 
     def _withdrawn(self, schedule: Schedule, now: Micros) -> Schedule:
-        """Take back what has not started and lies ahead; last_fire_time becomes the latest fire that can no longer be taken back."""
-        planned = [row for row in self._jobs.of_schedule(schedule.id) if row.waits_unstarted() and row.draft.fire_time > now]
+        """Take back what has not started and lies ahead; last_fire_time becomes the latest fire that can no
+        longer be taken back."""
+        planned = [
+            row
+            for row in self._jobs.of_schedule(schedule.id)
+            if row.waits_unstarted() and row.draft.fire_time > now
+        ]
         for row in planned:
             self._jobs.remove(row)
         kept = [row.draft.fire_time for row in self._jobs.of_schedule(schedule.id)]
@@ -134,7 +175,12 @@ def _advanced(schedule: Schedule, firing: Firing) -> Schedule:
     moments = [fire.fire_time for fire in firing.fires]
     if schedule.last_fire_time is not None:
         moments.append(schedule.last_fire_time)
-    return replace(schedule, next_fire_time=firing.next_fire_time, last_fire_time=max(moments, default=None), runs=firing.runs)
+    return replace(
+        schedule,
+        next_fire_time=firing.next_fire_time,
+        last_fire_time=max(moments, default=None),
+        runs=firing.runs,
+    )
 
 
 def _job(schedule: Schedule, fire: Fire) -> JobDraft:
@@ -157,5 +203,5 @@ def _job(schedule: Schedule, fire: Fire) -> JobDraft:
         labels=draft.labels,
         unique_key=None,
         retry_of=None,
-        gate=draft.gate,
+        limit_key=draft.limit_key,
     )

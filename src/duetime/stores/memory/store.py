@@ -1,9 +1,11 @@
-"""The memory store's face: each verb takes the one lock, changes everything or nothing, and tells its listeners afterwards."""
+"""The memory store: each verb takes the one lock, changes everything or nothing, and sends its hints
+afterwards."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from heapq import nlargest
 from itertools import islice
 from threading import RLock
@@ -17,44 +19,62 @@ from duetime.model.hint import CancelHint, EventHint, Hint
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter, State
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
-from duetime.model.limit import Queue
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
+from duetime.model.limit import Queue, QueueCounts
+from duetime.model.permits import waiting_when_stored
+from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import Capabilities, ClaimRequest, MarkReply, Migration, Note, QueueCount, Record, Unsubscribe
-from duetime.stores.handover import cancellation
-from duetime.stores.memory import noting
-from duetime.stores.memory.admitting import admit
-from duetime.stores.memory.claiming import Claiming, next_due
-from duetime.stores.memory.events import Events
-from duetime.stores.memory.hinting import LOOK_AT_EVERYTHING, cursor_hints, job_hints
-from duetime.stores.memory.jobs import Jobs
-from duetime.stores.memory.nodes import Nodes
-from duetime.stores.memory.records import Records
+from duetime.store import (
+    AttemptUpdate,
+    Capabilities,
+    ClaimRequest,
+    Claims,
+    EventPage,
+    Migration,
+    OfDeadNodes,
+    OfNode,
+    OnceReply,
+    PastDeadline,
+    Record,
+    ScheduleState,
+    Settled,
+    Successors,
+    Unsubscribe,
+)
+from duetime.stores.external import cancellation
+from duetime.stores.memory import checkpoints
+from duetime.stores.memory.claim import MemoryClaim, next_due
+from duetime.stores.memory.event_log import MemoryEventLog
+from duetime.stores.memory.jobs import MemoryJobs
+from duetime.stores.memory.listing import position, selects
+from duetime.stores.memory.nodes import MemoryNodes
+from duetime.stores.memory.notifier import ALL_LANES, MemoryNotifier, cursor_hints, job_hints
+from duetime.stores.memory.records import MemoryRecords
 from duetime.stores.memory.row import Row, claimed_of, job_of
-from duetime.stores.memory.schedules import Schedules
-from duetime.stores.memory.selecting import position, selects
-from duetime.stores.memory.settling import was_written, write
+from duetime.stores.memory.schedules import MemorySchedules
+from duetime.stores.memory.settle import MemorySettle
+from duetime.stores.memory.unique import admit
 
 SCHEMA_VERSION = 1
 
 
 class MemoryStore:
-    """No verb awaits anything, so each is atomic for its event loop; the lock makes it so for other threads, too."""
+    """No verb awaits anything, so each is atomic for its event loop; the lock makes it so for other threads,
+    too."""
 
     capabilities = Capabilities(durable=False, shared=False, hints=True, owner_gone=False, embedded=True)
 
     def __init__(self, clock: Callable[[], Micros] | None = None) -> None:
         self._clock = clock or wall_micros
         self._lock = RLock()
-        self._listeners: list[Callable[[Hint], None]] = []
-        self._jobs = Jobs()
-        self._nodes = Nodes(self._jobs)
-        self._schedules = Schedules(self._jobs)
-        self._records = Records()
-        self._events = Events()
+        self._notifier = MemoryNotifier()
+        self._jobs = MemoryJobs()
+        self._nodes = MemoryNodes(self._jobs)
+        self._schedules = MemorySchedules(self._jobs)
+        self._records = MemoryRecords()
+        self._events = MemoryEventLog()
 
-    # -- life ---------------------------------------------------------------------------------------------------------
+    # -- life
     async def open(self) -> None:
         """Nothing to connect to."""
 
@@ -64,55 +84,59 @@ class MemoryStore:
     async def migrate(self) -> Migration:
         return Migration(SCHEMA_VERSION, SCHEMA_VERSION)
 
-    def twin(self) -> MemoryStore:
+    def clone(self) -> MemoryStore:
         return self
 
     async def time(self) -> Micros:
         return self._clock()
 
-    # -- jobs: what callers ask for -----------------------------------------------------------------------------------
-    async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
+    # -- jobs: what callers ask for
+    async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
         with self._lock:
             now = self._clock()
-            ids = [self._jobs.add(draft, now) for draft in drafts]
-        self._tell(job_hints(drafts))
+            waiting = waiting_when_stored(drafts, now)
+            ids = [self._jobs.add(draft, now, waiting.get(draft.id)) for draft in drafts]
+        self._send(job_hints(drafts))
         return ids
 
-    async def add_unique(self, draft: JobDraft, rule: Rule, again: bool = False) -> Admission:
+    async def add_unique(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
         with self._lock:
             admission = admit(self._jobs, draft, rule, self._clock())
             moved = self._jobs.live.get(admission.id)
-        self._tell([] if moved is None or admission.conflict == "skipped" else job_hints([moved.draft]))
+        self._send([] if moved is None or admission.conflict == "skipped" else job_hints([moved.draft]))
         return admission
 
-    def guest(self, connection: Any) -> NoReturn:
-        raise InvalidInput("connection", "jobs in memory have no database whose transaction they could join: leave it out in tests")
+    def within(self, connection: Any) -> NoReturn:
+        raise InvalidInput(
+            "connection",
+            "the memory store has no database whose transaction a job could join: leave it out in tests",
+        )
 
-    async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
+    async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
         with self._lock:
             row = self._jobs.find(tenant, job_id)
+            if row is not None:
+                row.announce = row.announce or announce
             return None if row is None else job_of(row)
 
-    async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
+    async def list_jobs(
+        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
+    ) -> list[Job]:
         with self._lock:
-            found = (row for row in self._jobs.every() if selects(wanted, row) and (before is None or position(row) < before))
+            found = (
+                row
+                for row in self._jobs.every()
+                if selects(wanted, row) and (before is None or position(row) < before)
+            )
             return [job_of(row) for row in nlargest(limit, found, key=position)]
 
-    async def count_matching(self, wanted: JobFilter, most: int) -> int:
+    async def count_jobs(self, wanted: JobFilter, limit: int) -> int:
         with self._lock:
-            return sum(1 for _ in islice((row for row in self._jobs.every() if selects(wanted, row)), most))
+            return sum(1 for _ in islice((row for row in self._jobs.every() if selects(wanted, row)), limit))
 
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
         with self._lock:
             return list(self._jobs.attempts.get(job_id, ()))
-
-    async def count_jobs(self) -> list[QueueCount]:
-        with self._lock:
-            now = self._clock()
-            by_queue: dict[str, list[Row]] = defaultdict(list)
-            for row in self._jobs.live.values():
-                by_queue[row.draft.queue].append(row)
-        return [_count(queue, rows, now) for queue, rows in sorted(by_queue.items())]
 
     async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
         with self._lock:
@@ -122,170 +146,147 @@ class MemoryStore:
             if row.state.final:
                 return CancelReply.FINAL
             if row.node is None:
-                freed = self._cancel(row, reason)
-                reply, hints = CancelReply.CANCELLED, job_hints(waiting.draft for waiting in freed)
+                ending = self._cancel(row, reason)
+                reply, hints = CancelReply.CANCELLED, job_hints(waiting.draft for waiting in ending.claimable)
             else:
                 row.cancel_requested = True
                 reply, hints = CancelReply.REQUESTED, [CancelHint(row.node, job_id)]
-        self._tell(hints)
+        self._send(hints)
         return reply
 
-    async def change_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
+    async def reschedule_job(
+        self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None
+    ) -> bool:
         with self._lock:
             row = self._jobs.find(tenant, job_id)
             if row is None or row.state is not State.PENDING:
                 return False
             draft = row.draft
-            self._jobs.move(row, draft.due_at if due_at is None else due_at, draft.priority if priority is None else priority)
-        self._tell(job_hints([row.draft]))
+            self._jobs.reschedule(
+                row,
+                draft.due_at if due_at is None else due_at,
+                draft.priority if priority is None else priority,
+            )
+        self._send(job_hints([row.draft]))
         return True
 
-    async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
+    async def resolve_dead_job(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
         with self._lock:
-            row = self._undisposed(tenant, job_id)
-            if row is None:
+            row = self._jobs.find(tenant, job_id)
+            if row is None or row.state is not State.DEAD or row.disposition is not None:
                 return False
-            holder = self._jobs.holder(draft.tenant, draft.unique_key)
-            if holder is not None:
-                raise Conflict(f"job {holder} holds the unique key {draft.unique_key!r}: wait for it to finish, or cancel it")
-            row.disposition = "retried"
-            self._jobs.add(draft, self._clock())
-        self._tell(job_hints([draft]))
+            holder = None if retry is None else self._jobs.holder(retry.tenant, retry.unique_key)
+            if retry is not None and holder is not None:
+                raise Conflict(
+                    f"job {holder} holds the unique key {retry.unique_key!r}: wait for it to finish, or "
+                    "cancel it"
+                )
+            row.disposition = "discarded" if retry is None else "retried"
+            if retry is not None:
+                self._jobs.add(retry, self._clock())
+        self._send([] if retry is None else job_hints([retry]))
         return True
 
-    async def discard_job(self, tenant: str, job_id: UUID) -> bool:
-        with self._lock:
-            row = self._undisposed(tenant, job_id)
-            if row is not None:
-                row.disposition = "discarded"
-            return row is not None
-
-    # -- jobs: what workers ask for -----------------------------------------------------------------------------------
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+    # -- jobs: what workers ask for
+    async def claim(self, request: ClaimRequest) -> Claims:
         with self._lock:
             now = self._clock()
-            if not self._nodes.may_claim(request.node, now):
-                return []
-            claiming = Claiming(self._jobs, request, now)
-            claiming.run()
-            claimed = [claimed_of(row) for row in claiming.taken]
-        self._tell(claiming.hints)
-        return claimed
+            if request.room <= 0 or not self._nodes.may_claim(request.node, now):
+                return Claims([])
+            claim = MemoryClaim(self._jobs, request, now)
+            claim.run()
+            claimed = [claimed_of(row) for row in claim.taken]
+        self._send(claim.hints)
+        return Claims(claimed, claim.more)
 
     async def next_due(self, request: ClaimRequest) -> Micros | None:
         with self._lock:
             return next_due(self._jobs, request, self._clock())
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
-        refused: list[UUID] = []
-        freed: list[Row] = []
+    async def settle(
+        self, settlements: Sequence[Settlement], successors: Successors | None = None
+    ) -> Settled:
         with self._lock:
+            now = self._clock()
+            if successors is not None and not self._nodes.may_claim(successors.node, now):
+                successors = replace(successors, room=0)
+            ending = MemorySettle(self._jobs, successors, now)
             for decision in settlements:
-                row = self._jobs.running(decision.id, decision.attempt)
-                if row is not None:
-                    freed += write(self._jobs, row, decision)
-                elif not was_written(self._jobs, decision):
-                    refused.append(decision.id)
-        self._tell(job_hints(row.draft for row in freed))
-        return refused
+                ending.write(decision)
+            following = [claimed_of(row) for row in ending.successors]
+        self._send(job_hints(row.draft for row in ending.claimable))
+        return Settled(ending.refused, following)
 
-    async def extend(self, job_id: UUID, attempt: int, due_at: Micros) -> bool:
+    async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
         with self._lock:
-            row = self._jobs.outside(job_id, attempt)
-            if row is not None:
-                self._jobs.extend(row, due_at)
-            return row is not None
+            match selection:
+                case OfNode(node):
+                    rows = self._jobs.of_node(node)
+                case OfDeadNodes():
+                    rows = list(islice(self._nodes.of_dead_nodes(), limit))
+                case _:
+                    rows = self._jobs.past_deadline(self._clock())
+            return [claimed_of(row) for row in rows[:limit]]
 
-    async def overdue(self, limit: int) -> list[Claimed]:
+    async def save_progress(self, updates: Sequence[AttemptUpdate]) -> list[UUID]:
         with self._lock:
-            return [claimed_of(row) for row in self._jobs.overdue(self._clock())[:limit]]
+            return checkpoints.save(self._jobs, updates)
 
-    async def held(self, node: NodeId) -> list[Claimed]:
+    async def take_once(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> OnceReply:
         with self._lock:
-            return [claimed_of(row) for row in self._jobs.of_node(node)]
+            return checkpoints.take_once(self._jobs, job_id, attempt, key, nonce)
 
-    async def begin(self, job_id: UUID, attempt: int) -> bool:
+    async def begin_transaction(self) -> NoReturn:
+        raise ConfigError(
+            "the memory store has no transactions: a task that needs ctx.connection needs sqlite:/// or postgresql://"
+        )
+
+    async def queues(self, counted: bool = False) -> list[Queue]:
         with self._lock:
-            row = self._jobs.running(job_id, attempt)
-            if row is not None:
-                row.begun = True
-            return row is not None
-
-    async def save(self, notes: Sequence[Note]) -> list[UUID]:
-        with self._lock:
-            return noting.save(self._jobs, notes)
-
-    async def mark(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
-        with self._lock:
-            return noting.mark(self._jobs, job_id, attempt, key, nonce)
-
-    async def transact(self) -> NoReturn:
-        raise ConfigError("the memory store has no transactions: a task that needs ctx.connection needs sqlite:/// or postgresql://")
-
-    async def await_job(self, job_id: UUID) -> bool:
-        with self._lock:
-            row = self._jobs.live.get(job_id)
-            if row is not None:
-                row.awaited = True
-            return row is not None
-
-    async def queues(self) -> list[Queue]:
-        with self._lock:
-            return [queue for _, queue in sorted(self._jobs.quotas.queues.items())]
+            queues = [queue for _, queue in sorted(self._jobs.limits.queues.items())]
+            counts = self._counts() if counted else {}
+        return (
+            [replace(queue, counts=counts.get(queue.name, QueueCounts())) for queue in queues]
+            if counted
+            else queues
+        )
 
     async def set_queue(self, queue: Queue) -> None:
         with self._lock:
-            self._jobs.quotas.queues[queue.name] = queue
-        self._tell([LOOK_AT_EVERYTHING])
+            self._jobs.limits.queues[queue.name] = replace(queue, counts=None)
+        self._send([ALL_LANES])
 
-    # -- schedules ----------------------------------------------------------------------------------------------------
-    async def put_schedule(
-        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
+    # -- schedules
+    async def write_schedule(
+        self,
+        tenant: str,
+        name: str,
+        state: ScheduleState | None,
+        expect_version: int,
+        author: str | None = None,
     ) -> Schedule | None:
         with self._lock:
-            schedule = self._schedules.put(draft, next_fire_time, expect_version, author, self._clock())
-        if schedule is not None:
-            self._tell(cursor_hints(schedule))
+            schedule = self._schedules.write(tenant, name, state, expect_version, author, self._clock())
+        self._send(() if state is None or state.paused else cursor_hints(schedule))
         return schedule
 
-    async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
+    async def get_schedule(self, tenant: str, name: str | UUID) -> Schedule | None:
         with self._lock:
-            return self._schedules.get(tenant, name)
+            return (
+                self._schedules.by_id(tenant, name)
+                if isinstance(name, UUID)
+                else self._schedules.get(tenant, name)
+            )
 
-    async def get_schedule_by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
-        with self._lock:
-            return self._schedules.by_id(tenant, schedule_id)
-
-    async def list_schedules(self, wanted: ScheduleFilter, limit: int, after_name: str | None = None) -> list[Schedule]:
+    async def list_schedules(
+        self, wanted: ScheduleFilter, limit: int, after_name: str | None = None
+    ) -> list[Schedule]:
         with self._lock:
             return self._schedules.by_name(wanted, limit, after_name)
 
-    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
-        with self._lock:
-            schedule = self._schedules.pause(tenant, name, note, author, self._clock())
-        self._tell(())
-        return schedule
-
-    async def resume_schedule(
-        self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None, expect_version: int | None = None
-    ) -> Schedule | None:
-        with self._lock:
-            schedule = self._schedules.get(tenant, name)
-            if schedule is None or not schedule.paused or expect_version not in (None, schedule.version):
-                return schedule
-            schedule = self._schedules.resume(schedule, next_fire_time, author, self._clock())
-        self._tell(cursor_hints(schedule))
-        return schedule
-
-    async def remove_schedule(
-        self, tenant: str, name: str, author: str | None = None, expect_version: int | None = None
-    ) -> Schedule | None:
-        with self._lock:
-            schedule = self._schedules.remove(tenant, name, author, expect_version, self._clock())
-        self._tell(())
-        return schedule
-
-    async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
+    async def list_versions(
+        self, tenant: str, name: str, limit: int, before: int | None = None
+    ) -> list[ScheduleVersion]:
         with self._lock:
             return self._schedules.versions(tenant, name, limit, before)
 
@@ -296,11 +297,13 @@ class MemoryStore:
     async def fire(self, firings: Sequence[Firing]) -> int:
         with self._lock:
             now = self._clock()
-            applied = [drafts for firing in firings if (drafts := self._schedules.fire(firing, now)) is not None]
-        self._tell(job_hints(draft for drafts in applied for draft in drafts))
+            applied = [
+                drafts for firing in firings if (drafts := self._schedules.fire(firing, now)) is not None
+            ]
+        self._send(job_hints(draft for drafts in applied for draft in drafts))
         return len(applied)
 
-    # -- nodes and leases ---------------------------------------------------------------------------------------------
+    # -- nodes and leases
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
         with self._lock:
             return self._nodes.join(draft, ttl, self._clock())
@@ -319,42 +322,40 @@ class MemoryStore:
         with self._lock:
             return self._nodes.known(living)
 
-    async def bury(self, me: NodeId) -> list[NodeId]:
+    async def expire_nodes(self, me: NodeId) -> list[NodeId]:
         with self._lock:
-            return self._nodes.bury(me, self._clock())
+            return self._nodes.expire(me, self._clock())
 
-    async def orphans(self, limit: int) -> list[Claimed]:
+    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
         with self._lock:
-            return [claimed_of(row) for row in islice(self._nodes.orphans(), limit)]
-
-    async def take_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        with self._lock:
-            return self._nodes.take(node, names)
-
-    async def drop_leases(self, node: NodeId, names: Sequence[str]) -> None:
-        with self._lock:
-            self._nodes.drop(node, names)
+            return self._nodes.hold(node, names)
 
     async def leases(self) -> list[Lease]:
         with self._lock:
             return self._nodes.leases()
 
-    # -- documents and events of the edges ----------------------------------------------------------------------------
+    # -- records and events ----------------------------------------------------------------------------
     async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
         with self._lock:
             return self._records.get(kind, tenant, key, self._clock())
 
     async def put_record(
-        self, kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: Micros | None = None
+        self,
+        kind: str,
+        tenant: str,
+        key: str,
+        value: bytes | None,
+        expect: int | None = None,
+        expires_at: Micros | None = None,
     ) -> int:
         with self._lock:
+            if value is None:
+                return self._records.delete(kind, tenant, key, expect, self._clock())
             return self._records.put(Record(kind, tenant, key, value, 0, expires_at), expect, self._clock())
 
-    async def delete_record(self, kind: str, tenant: str, key: str) -> bool:
-        with self._lock:
-            return self._records.delete(kind, tenant, key, self._clock())
-
-    async def list_records(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None) -> list[Record]:
+    async def list_records(
+        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None
+    ) -> list[Record]:
         with self._lock:
             return self._records.page(kind, tenant, limit, after, self._clock())
 
@@ -362,60 +363,58 @@ class MemoryStore:
         with self._lock:
             self._events.add(events, self._clock())
             last = self._events.last
-        self._tell([EventHint(last)] if events else ())
+        self._send([EventHint(last)] if events else ())
 
-    async def list_events(self, after: int, limit: int) -> list[tuple[int, bytes]]:
+    async def list_events(self, after: int, limit: int) -> EventPage:
         with self._lock:
-            return self._events.page(after, limit)
+            return EventPage(self._events.page(after, limit), self._events.last)
 
-    async def last_event(self) -> int:
-        return self._events.last
-
-    # -- upkeep and hints ---------------------------------------------------------------------------------------------
+    # -- upkeep and hints
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         with self._lock:
             self._nodes.forget(before)
             now = self._clock()
-            self._jobs.quotas.forget_idle(now)
+            self._jobs.limits.forget_idle(now)
             self._schedules.forget_versions(before)
             self._records.forget(now)
             self._events.forget(now)
             return self._jobs.prune(before, targets or {})
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
-        with self._lock:
-            self._listeners = [*self._listeners, listener]
-        return lambda: self._unsubscribe(listener)
+        return self._notifier.subscribe(listener)
 
     async def hint(self, hints: Sequence[Hint]) -> None:
-        self._tell(hints)
+        self._send(hints)
 
-    def _unsubscribe(self, listener: Callable[[Hint], None]) -> None:
+    # -- inside
+    def _send(self, hints: Sequence[Hint]) -> None:
+        """These, and those about jobs that became final."""
         with self._lock:
-            if listener in self._listeners:
-                at = self._listeners.index(listener)
-                self._listeners = self._listeners[:at] + self._listeners[at + 1 :]
+            ended, self._jobs.hints = self._jobs.hints, []
+        self._notifier.send((*hints, *ended))
 
-    def _tell(self, hints: Iterable[Hint]) -> None:
-        """These, and what the jobs themselves have to tell. Outside the lock: a listener may call the store."""
-        with self._lock:
-            news, self._jobs.news = self._jobs.news, []
-        for hint in (*hints, *news):
-            for listener in self._listeners:
-                listener(hint)
+    def _cancel(self, row: Row, reason: str) -> MemorySettle:
+        """A pending or external job."""
+        now, draft, ending = self._clock(), row.draft, MemorySettle(self._jobs, None, self._clock())
+        if row.state is State.RUNNING:
+            ending.write(
+                cancellation(draft.id, row.attempt, draft.due_at, row.failures, row.losses, now, reason)
+            )
+        else:
+            self._jobs.finish(row, State.CANCELLED, now, reason)
+            ending.free_schedule(row)
+        return ending
 
-    def _cancel(self, row: Row, reason: str) -> list[Row]:
-        """One that waits, or that was handed over. Answers the jobs that waited for it to finish."""
-        if row.state is not State.RUNNING:
-            return self._jobs.finish(row, State.CANCELLED, self._clock(), reason)
-        draft = row.draft
-        return write(self._jobs, row, cancellation(draft.id, row.attempt, draft.due_at, row.failures, row.losses, self._clock(), reason))
-
-    def _undisposed(self, tenant: str, job_id: UUID) -> Row | None:
-        row = self._jobs.find(tenant, job_id)
-        return row if row is not None and row.state is State.DEAD and row.disposition is None else None
+    def _counts(self) -> dict[str, QueueCounts]:
+        now = self._clock()
+        by_queue: dict[str, list[Row]] = defaultdict(list)
+        for row in self._jobs.live.values():
+            by_queue[row.draft.queue].append(row)
+        return {queue: _counts_of(rows, now) for queue, rows in by_queue.items()}
 
 
-def _count(queue: str, rows: list[Row], now: Micros) -> QueueCount:
+def _counts_of(rows: list[Row], now: Micros) -> QueueCounts:
     pending = [row for row in rows if row.state is not State.RUNNING]
-    return QueueCount(queue, len(pending), sum(row.draft.due_at <= now for row in pending), len(rows) - len(pending))
+    return QueueCounts(
+        len(pending), sum(row.draft.due_at <= now for row in pending), len(rows) - len(pending)
+    )

@@ -1,4 +1,4 @@
-"""The PostgreSQL store: for production, and for any number of processes at once."""
+"""The PostgreSQL store: for production, and for any number of processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A bound on how long an answer may take. Every verb passes here, thousands a second, and nearly all are answered in time: so one timer
-serves them all. When it rings, it looks whether anything is overdue, and if not yet, it is set anew."""
+"""A timeout for replies. Every call passes here, thousands a second, and nearly all are answered in time: so
+one timer serves them all. When it fires, it checks whether a reply is overdue, and otherwise it is set
+again."""
 
 from __future__ import annotations
 
@@ -13,32 +14,32 @@ class Deadline:
         self._on_late = on_late
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.Handle | None = None
-        self._rings_at = inf  # the timer: not every loop's handles tell
+        self._timer_at = inf  # kept here: not every loop's handles have it
         self.at = inf  # on the clock of the event loop
 
     def begin(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         self.at = loop.time() + seconds
-        if self._timer is None or loop is not self._loop or self._rings_at > self.at:
+        if self._timer is None or loop is not self._loop or self._timer_at > self.at:
             self.forget()
             self._loop = loop
             self._set()
 
     def end(self) -> None:
-        """It was answered."""
+        """The reply came."""
         self.at = inf
 
     def forget(self) -> None:
-        """For when the event loop may not be there any more."""
+        """Before the event loop ends."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
 
     def _set(self) -> None:
         assert self._loop is not None
-        self._timer, self._rings_at = self._loop.call_at(self.at, self._ring, self._loop), self.at
+        self._timer, self._timer_at = self._loop.call_at(self.at, self._check, self._loop), self.at
 
-    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _check(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         if self.at == inf:
             return

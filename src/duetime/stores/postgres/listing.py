@@ -1,9 +1,8 @@
-"""The queries behind list_jobs, count_matching and list_schedules.
+"""The queries of list_jobs, count_jobs and list_schedules.
 
-Jobs are listed live and past together, newest fire time first, a page at a time.
-Ids begin with the fire time in milliseconds, so the primary key gives the order without an index of its own. Within one millisecond
-ids are in no order: a page reads its last millisecond to the end and sorts exactly.
-"""
+Jobs are listed live and past together, newest fire time first, a page at a time. Ids begin with the fire time
+in milliseconds, so the primary key gives the order without an index of its own. Within one millisecond ids
+are in no order: a page reads its last millisecond to the end and sorts exactly."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from duetime.model.instant import Micros
-from duetime.model.job import FINAL, LONGEST_LINE, JobFilter, State
+from duetime.model.job import FINAL, MAX_ERROR_LINE, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
-from duetime.stores.postgres.lines import SQL
+from duetime.stores.postgres.connections import SQL
 
 LIVE, PAST = SQL["live_jobs"], SQL["past_jobs"]
 ONE = f"{LIVE} WHERE tenant = $1 AND id = $2 UNION ALL {PAST} WHERE tenant = $1 AND id = $2 LIMIT 1"
@@ -25,7 +24,7 @@ FIRST_UUID = "'00000000-0000-0000-0000-000000000000'"
 
 
 @dataclass(slots=True)
-class Query:
+class ListQuery:
     text: str = ""
     arguments: list[Any] = field(default_factory=list)
 
@@ -34,9 +33,9 @@ class Query:
         return f"${len(self.arguments)}"
 
 
-def query(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> Query | None:
-    """None when nothing can be selected."""
-    made = Query()
+def query(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> ListQuery | None:
+    """None when the filter selects nothing."""
+    made = ListQuery()
     conditions = [*_conditions(made, wanted), *_position(made, before)]
     sources = _sources(wanted, conditions)
     if not sources:
@@ -45,26 +44,32 @@ def query(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> 
     return made
 
 
-def count(wanted: JobFilter, most: int) -> Query | None:
-    """None when nothing can be selected."""
-    made = Query()
+def count(wanted: JobFilter, limit: int) -> ListQuery | None:
+    """None when the filter selects nothing."""
+    made = ListQuery()
     sources = _sources(wanted, _conditions(made, wanted))
     if not sources:
         return None
-    limit = made.bind(most)
-    parts = " UNION ALL ".join(f"(SELECT FROM {table} WHERE {where} LIMIT {limit})" for _, table, where in sources)
-    made.text = f"SELECT count(*) FROM (SELECT FROM ({parts}) p LIMIT {limit}) c"  # noqa: S608
+    most = made.bind(limit)
+    parts = " UNION ALL ".join(
+        f"(SELECT FROM {table} WHERE {where} LIMIT {most})" for _, table, where in sources
+    )
+    made.text = f"SELECT count(*) FROM (SELECT FROM ({parts}) p LIMIT {most}) c"  # noqa: S608
     return made
 
 
-def schedules(wanted: ScheduleFilter, limit: int, after_name: str | None) -> Query:
-    made = Query()
+def schedules(wanted: ScheduleFilter, limit: int, after_name: str | None) -> ListQuery:
+    made = ListQuery()
     columns = ("tenant", "paused", "owner", "target", "queue")
-    conditions = [f"{column} = {made.bind(value)}" for column in columns if (value := getattr(wanted, column)) is not None]
+    conditions = [
+        f"{column} = {made.bind(value)}"
+        for column in columns
+        if (value := getattr(wanted, column)) is not None
+    ]
     if after_name is not None:
         conditions.append(f"name > {made.bind(after_name)}")
     if wanted.text is not None:
-        # The letters the database's own language knows, as far as it knows any.
+        # By the database's own locale.
         conditions.append(f'strpos(lower(name COLLATE "default"), lower({made.bind(wanted.text)}::text)) > 0')
     where = " AND ".join([*conditions, *_label(made, wanted.label)])
     made.text = f"SELECT * FROM duetime.schedules WHERE {where} ORDER BY name LIMIT {made.bind(limit)}"  # noqa: S608
@@ -72,66 +77,92 @@ def schedules(wanted: ScheduleFilter, limit: int, after_name: str | None) -> Que
 
 
 def _text(sources: list[tuple[str, str, str]], limit: str) -> str:
-    """Made of our own words only; values are bound. Whole rows are fetched last: thousands may share the last millisecond."""
-    tops = " UNION ALL ".join(f"(SELECT id FROM {table} WHERE {where} ORDER BY id DESC LIMIT {limit})" for _, table, where in sources)  # noqa: S608
+    """Only constants are in the text; values are bound. Whole rows are fetched last: thousands may share the
+    last millisecond."""
+    tops = " UNION ALL ".join(
+        f"(SELECT id FROM {table} WHERE {where} ORDER BY id DESC LIMIT {limit})"  # noqa: S608
+        for _, table, where in sources
+    )
     last = " UNION ALL ".join(
         f"SELECT id, fire_time FROM {table} WHERE {where} AND id >= (SELECT low FROM edge)"  # noqa: S608
         for _, table, where in sources
     )
-    rows = " UNION ALL ".join(f"{columns} WHERE id = ANY (ARRAY(SELECT id FROM page))" for columns, _, _ in sources)  # noqa: S608
+    rows = " UNION ALL ".join(
+        f"{columns} WHERE id = ANY (ARRAY(SELECT id FROM page))"  # noqa: S608
+        for columns, _, _ in sources
+    )
     return f"""
         WITH top AS MATERIALIZED (SELECT id FROM ({tops}) t ORDER BY id DESC LIMIT {limit}),
         edge AS MATERIALIZED (SELECT CASE WHEN count(*) < {limit} THEN {FIRST_UUID}
-            ELSE left((SELECT id FROM top ORDER BY id LIMIT 1)::text, 13) || '-0000-0000-000000000000' END::uuid AS low FROM top),
+            ELSE left((SELECT id FROM top ORDER BY id LIMIT 1)::text, 13) || '-0000-0000-000000000000'
+            END::uuid AS low FROM top),
         page AS MATERIALIZED (SELECT id FROM ({last}) l ORDER BY fire_time DESC, id DESC LIMIT {limit})
         SELECT * FROM ({rows}) r ORDER BY fire_time DESC, id DESC"""  # noqa: S608
 
 
-def _conditions(made: Query, wanted: JobFilter) -> list[str]:
-    """Only what was asked for, so that the planner sees which index fits."""
+def _conditions(made: ListQuery, wanted: JobFilter) -> list[str]:
+    """Only the fields of the filter, so that the planner sees which index fits."""
     columns = ("tenant", "queue", "owner", "schedule", "target", "node")
-    conditions = [f"{column} = {made.bind(value)}" for column in columns if (value := getattr(wanted, column)) is not None]
+    conditions = [
+        f"{column} = {made.bind(value)}"
+        for column in columns
+        if (value := getattr(wanted, column)) is not None
+    ]
     if wanted.due_after is not None:
         conditions.append(f"due_at >= {made.bind(wanted.due_after)}")
     if wanted.due_before is not None:
         conditions.append(f"due_at < {made.bind(wanted.due_before)}")
     if wanted.fire_after is not None:
-        conditions += [f"fire_time >= {made.bind(wanted.fire_after)}", f"id >= {made.bind(_first_id(wanted.fire_after // 1_000))}"]
+        conditions += [
+            f"fire_time >= {made.bind(wanted.fire_after)}",
+            f"id >= {made.bind(_first_id(wanted.fire_after // 1_000))}",
+        ]
     if wanted.fire_before is not None:
-        conditions += [f"fire_time < {made.bind(wanted.fire_before)}", f"id < {made.bind(_first_id(wanted.fire_before // 1_000 + 1))}"]
+        conditions += [
+            f"fire_time < {made.bind(wanted.fire_before)}",
+            f"id < {made.bind(_first_id(wanted.fire_before // 1_000 + 1))}",
+        ]
     if wanted.error is not None:
-        # As model.job.error_line has it.
-        line = f"left(split_part(rtrim(error, E'\\n'), E'\\n', -1), {LONGEST_LINE})"
+        # As model.job.error_line.
+        line = f"left(split_part(rtrim(error, E'\\n'), E'\\n', -1), {MAX_ERROR_LINE})"
         conditions.append(f"{line} = {made.bind(wanted.error)}")
     return [*conditions, *_label(made, wanted.label)]
 
 
-def _label(made: Query, label: tuple[str, str] | None) -> list[str]:
-    """Last, and by no index: one would cost every job that has labels, three times over."""
-    return [] if label is None else [f"duetime.has_label(labels, {made.bind(label[0])}, {made.bind(label[1])})"]
+def _label(made: ListQuery, label: tuple[str, str] | None) -> list[str]:
+    """Last, and without an index, which would cost every job with labels three times as much."""
+    return (
+        [] if label is None else [f"duetime.has_label(labels, {made.bind(label[0])}, {made.bind(label[1])})"]
+    )
 
 
 def _first_id(milliseconds: int) -> UUID:
-    """No id of a job that fires in this millisecond or later is smaller."""
+    """The ids of jobs that fire in this millisecond or later are not smaller."""
     return UUID(int=max(0, milliseconds) << 80)
 
 
-def _position(made: Query, before: tuple[Micros, UUID] | None) -> list[str]:
+def _position(made: ListQuery, before: tuple[Micros, UUID] | None) -> list[str]:
     if before is None:
         return []
     fire_time, job_id = before
     ceiling = _first_id(fire_time // 1_000 + 1)
-    return [f"id < {made.bind(ceiling)}", f"(fire_time, id) < ({made.bind(fire_time)}::timestamptz, {made.bind(job_id)}::uuid)"]
+    return [
+        f"id < {made.bind(ceiling)}",
+        f"(fire_time, id) < ({made.bind(fire_time)}::timestamptz, {made.bind(job_id)}::uuid)",
+    ]
 
 
 def _sources(wanted: JobFilter, conditions: list[str]) -> list[tuple[str, str, str]]:
-    """Columns, table and condition of each table that can hold what is wanted."""
+    """Columns, table and condition of each table that can have such jobs."""
     states = frozenset(State) if wanted.states is None else wanted.states
     if wanted.undisposed:
         states &= {State.DEAD}
         conditions = [*conditions, "disposition IS NULL"]
     sources = []
-    for columns, table, possible in ((LIVE, "duetime.jobs", frozenset(State) - FINAL), (PAST, "duetime.history", FINAL)):
+    for columns, table, possible in (
+        (LIVE, "duetime.jobs", frozenset(State) - FINAL),
+        (PAST, "duetime.history", FINAL),
+    ):
         if chosen := sorted(states & possible):
             names = ", ".join(f"'{state}'" for state in chosen)
             by_state = [] if len(chosen) == len(possible) else [f"state IN ({names})"]

@@ -9,20 +9,21 @@ from duetime.model import codec
 from duetime.model.attempt import Attempt, Ending
 from duetime.model.job import Claimed, Job, State
 from duetime.model.lease import Lease, Node
-from duetime.model.limit import Queue, Rate
+from duetime.model.limit import Queue, QueueCounts, Rate
 from duetime.model.schedule import Change, Missed, Schedule, ScheduleDraft, ScheduleVersion
 from duetime.model.when import When, restore, to_json
 
 
 def claimed_of(row: Any) -> Claimed:
-    """The columns come in the order of the fields. Tens of thousands pass here every second: a slice is copied quicker than a row."""
+    """The columns have the order of the fields. Tens of thousands pass here every second: a slice is copied
+    faster than a row."""
     return tuple.__new__(Claimed, row[:])
 
 
 def job_of(row: Any) -> Job:
     values = list(row)
     values[STATE] = State(values[STATE])
-    values[NODE] = values[NODE] or None  # node 0 is no node: the job was handed over
+    values[NODE] = values[NODE] or None  # node 0 is not a node: the job is external
     return Job(*values)
 
 
@@ -31,7 +32,13 @@ STATE, NODE = (list(Job.__dataclass_fields__).index(name) for name in ("state", 
 
 def attempt_of(row: Any) -> Attempt:
     return Attempt(
-        row["job_id"], row["attempt"], row["node"] or None, Ending(row["ending"]), row["started_at"], row["finished_at"], row["error"]
+        row["job_id"],
+        row["attempt"],
+        row["node"] or None,
+        Ending(row["ending"]),
+        row["started_at"],
+        row["finished_at"],
+        row["error"],
     )
 
 
@@ -45,8 +52,10 @@ def lease_of(row: Any) -> Lease:
 
 
 def queue_of(row: Any) -> Queue:
-    name, paused, pause_note, paused_at, most, rate_count, rate_period = row
-    return Queue(name, paused, pause_note, paused_at, most, None if rate_count is None else Rate(rate_count, rate_period))
+    name, paused, pause_note, paused_at, max_running, rate_count, rate_period, pending, due, running = row
+    rate = None if rate_count is None else Rate(rate_count, rate_period)
+    counts = None if pending is None else QueueCounts(pending, due, running)
+    return Queue(name, paused, pause_note, paused_at, max_running, rate, counts)
 
 
 def schedule_of(row: Any) -> Schedule:
@@ -66,11 +75,13 @@ def schedule_of(row: Any) -> Schedule:
 
 
 def version_of(row: Any) -> ScheduleVersion:
-    return ScheduleVersion(row["version"], row["at"], row["author"], Change(row["change"]), row["paused"], _draft_of(row))
+    return ScheduleVersion(
+        row["version"], row["at"], row["author"], Change(row["change"]), row["paused"], _draft_of(row)
+    )
 
 
 def definition_of(draft: ScheduleDraft) -> bytes:
-    """The parts of a schedule only Python reads."""
+    """The parts of a schedule that only Python reads."""
     return codec.encode({"when": to_json(draft.when), "missed": draft.missed.to_json()})
 
 
@@ -95,12 +106,12 @@ def _draft_of(row: Any) -> ScheduleDraft:
         max_runs=row["max_runs"],
         owner=row["owner"],
         labels=row["labels"],
-        gate=row["gate"],
+        limit_key=row["limit_key"],
     )
 
 
 @lru_cache(maxsize=10_000)
 def _read_definition(definition: bytes) -> tuple[When, Missed]:
-    """Planners read the same schedules again and again; parsing a cron expression costs more than fetching it."""
+    """Planners read the same schedules repeatedly; to parse a cron expression costs more than to fetch it."""
     value = codec.decode(definition)
     return restore(value["when"]), Missed.from_json(value["missed"])

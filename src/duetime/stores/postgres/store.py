@@ -1,4 +1,4 @@
-"""The PostgreSQL store's face: each verb goes to the part that knows how."""
+"""The PostgreSQL store: each verb goes to the component that implements it."""
 
 from __future__ import annotations
 
@@ -12,185 +12,190 @@ from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import Queue
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
+from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import Capabilities, ClaimRequest, Guest, MarkReply, Migration, Note, QueueCount, Record, Transaction, Unsubscribe
-from duetime.stores.postgres import upkeep
-from duetime.stores.postgres.address import Address, parse
-from duetime.stores.postgres.bell import Bell
-from duetime.stores.postgres.edges import Events, Records
-from duetime.stores.postgres.guests import welcome
-from duetime.stores.postgres.jobs import Jobs
-from duetime.stores.postgres.lines import SQL, Lines
-from duetime.stores.postgres.nodes import Nodes
-from duetime.stores.postgres.notes import Notes
-from duetime.stores.postgres.outside import Outside
-from duetime.stores.postgres.queues import Queues
-from duetime.stores.postgres.schedules import Schedules
-from duetime.stores.postgres.transactions import Sessions
+from duetime.store import (
+    AttemptUpdate,
+    CallerTransaction,
+    Capabilities,
+    ClaimRequest,
+    Claims,
+    EventPage,
+    Migration,
+    OfDeadNodes,
+    OfNode,
+    OnceReply,
+    PastDeadline,
+    Record,
+    ScheduleState,
+    Settled,
+    Successors,
+    TaskTransaction,
+    Unsubscribe,
+)
+from duetime.stores.postgres import retention, schema
+from duetime.stores.postgres.address import PostgresAddress, parse
+from duetime.stores.postgres.caller_transaction import caller_transaction
+from duetime.stores.postgres.checkpoints import PostgresCheckpoints
+from duetime.stores.postgres.claim import PostgresClaims
+from duetime.stores.postgres.connections import SQL, PostgresConnections
+from duetime.stores.postgres.event_log import PostgresEventLog
+from duetime.stores.postgres.external import ExternalJobs
+from duetime.stores.postgres.jobs import PostgresJobs
+from duetime.stores.postgres.nodes import PostgresNodes
+from duetime.stores.postgres.notifier import Notifier
+from duetime.stores.postgres.queues import PostgresQueues
+from duetime.stores.postgres.records import PostgresRecords
+from duetime.stores.postgres.schedules import PostgresSchedules
+from duetime.stores.postgres.settle import PostgresSettlements
+from duetime.stores.postgres.task_transaction import TaskSessions
 from duetime.stores.postgres.unique import UniqueJobs
-from duetime.stores.postgres.work import Work
 
 
 class PostgresStore:
-    def __init__(self, address: Address, *, is_twin: bool = False) -> None:
+    def __init__(self, address: PostgresAddress, *, is_clone: bool = False) -> None:
         direct = not address.pooled
-        self.capabilities = Capabilities(durable=True, shared=True, hints=direct, owner_gone=direct, transactions=True)
+        self.capabilities = Capabilities(
+            durable=True, shared=True, hints=direct, owner_gone=direct, transactions=True
+        )
         self._address = address
-        self._is_twin = is_twin
-        self._lines = Lines(address)
-        self._bell = Bell(self._lines)
-        self._queues = Queues(self._lines, self._bell)
-        self._work = Work(self._lines, self._bell)
-        self._outside = Outside(self._lines, self._work)
-        self._jobs = Jobs(self._lines, self._bell, self._queues, self._outside)
-        self._unique = UniqueJobs(self._lines, self._bell, self._jobs, self._queues)
-        self._records = Records(self._lines)
-        self._events = Events(self._lines, self._bell)
-        self._schedules = Schedules(self._lines, self._bell)
-        self._nodes = Nodes(self._lines)
-        self._notes = Notes(self._lines, self._bell)
-        self._sessions = Sessions(address, self._bell)
+        self._is_clone = is_clone
+        self._connections = PostgresConnections(address)
+        self._notifier = Notifier(self._connections)
+        self._queues = PostgresQueues(self._connections, self._notifier)
+        self._claims = PostgresClaims(self._connections, self._notifier)
+        self._settlements = PostgresSettlements(self._connections, self._notifier)
+        external = ExternalJobs(self._connections, self._settlements)
+        self._jobs = PostgresJobs(self._connections, self._notifier, self._queues, external)
+        self._unique = UniqueJobs(self._connections, self._notifier, self._jobs, self._queues)
+        self._records = PostgresRecords(self._connections)
+        self._events = PostgresEventLog(self._connections, self._notifier)
+        self._schedules = PostgresSchedules(self._connections, self._notifier)
+        self._nodes = PostgresNodes(self._connections)
+        self._checkpoints = PostgresCheckpoints(self._connections)
+        self._sessions = TaskSessions(address, self._notifier)
         self._home: Micros | None = None
 
     @classmethod
     def from_url(cls, url: str) -> PostgresStore:
-        """`pooler=transaction` in the query says that PgBouncer, pooling by transaction, stands before the server."""
+        """`pooler=transaction` in the query: the server is behind PgBouncer in transaction mode."""
         return cls(parse(url))
 
     def __repr__(self) -> str:
         return f"PostgresStore({self._address.place!r})"
 
-    # -- life ---------------------------------------------------------------------------------------------------------
+    # -- opening and closing
     async def open(self) -> None:
-        self._lines.reopen()
+        self._connections.reopen()
         self._sessions.reopen()
-        self._home = (await upkeep.check_schema(self._lines, passing=self._is_twin)).home
-        self._bell.listen()
+        self._home = (await schema.check_schema(self._connections, temporary=self._is_clone)).home
+        self._notifier.listen()
 
     async def close(self) -> None:
-        await self._bell.close()
+        await self._notifier.close()
         await self._nodes.close()
         await self._sessions.close()
-        await self._lines.close()
+        await self._connections.close()
 
     async def migrate(self) -> Migration:
-        return await upkeep.migrate(self._lines)
+        return await schema.migrate(self._connections)
 
-    def twin(self) -> PostgresStore:
-        return PostgresStore(self._address, is_twin=True)
+    def clone(self) -> PostgresStore:
+        return PostgresStore(self._address, is_clone=True)
 
     async def time(self) -> Micros:
-        moment: Micros = await self._lines.read.value(SQL["time"])
-        return moment
+        now: Micros = await self._connections.read.value(SQL["time"])
+        return now
 
-    # -- jobs: what callers ask for -----------------------------------------------------------------------------------
-    async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
-        return await self._jobs.add(drafts, again)
+    # -- jobs and queues
+    async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
+        return await self._jobs.add(drafts, is_retry)
 
-    async def add_unique(self, draft: JobDraft, rule: Rule, again: bool = False) -> Admission:
-        return await self._unique.add(draft, rule, again)
+    async def add_unique(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
+        return await self._unique.add(draft, rule, is_retry)
 
-    def guest(self, connection: Any) -> Guest:
-        return welcome(connection, self._home, self._queues)
+    async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
+        return await self._jobs.get(tenant, job_id, announce)
 
-    async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
-        return await self._jobs.get(tenant, job_id)
-
-    async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
+    async def list_jobs(
+        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
+    ) -> list[Job]:
         return await self._jobs.page(wanted, limit, before)
 
-    async def count_matching(self, wanted: JobFilter, most: int) -> int:
-        return await self._jobs.matching(wanted, most)
+    async def count_jobs(self, wanted: JobFilter, limit: int) -> int:
+        return await self._jobs.count(wanted, limit)
 
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
         return await self._jobs.attempts(job_id)
 
-    async def count_jobs(self) -> list[QueueCount]:
-        return await self._jobs.count()
-
     async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
         return await self._jobs.cancel(tenant, job_id, reason)
 
-    async def change_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
-        return await self._jobs.change(tenant, job_id, due_at, priority)
+    async def reschedule_job(
+        self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None
+    ) -> bool:
+        return await self._jobs.reschedule(tenant, job_id, due_at, priority)
 
-    async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
-        return await self._jobs.revive(tenant, job_id, draft)
+    async def resolve_dead_job(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
+        return await self._jobs.resolve_dead(tenant, job_id, retry)
 
-    async def discard_job(self, tenant: str, job_id: UUID) -> bool:
-        return await self._jobs.discard(tenant, job_id)
-
-    # -- jobs: what workers ask for -----------------------------------------------------------------------------------
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        return await self._work.claim(request)
-
-    async def next_due(self, request: ClaimRequest) -> Micros | None:
-        return await self._work.next_due(request)
-
-    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
-        return await self._work.settle(settlements)
-
-    async def extend(self, job_id: UUID, attempt: int, due_at: Micros) -> bool:
-        return await self._outside.extend(job_id, attempt, due_at)
-
-    async def overdue(self, limit: int) -> list[Claimed]:
-        return await self._outside.overdue(limit)
-
-    async def held(self, node: NodeId) -> list[Claimed]:
-        return await self._nodes.held(node)
-
-    async def begin(self, job_id: UUID, attempt: int) -> bool:
-        return await self._work.begin(job_id, attempt)
-
-    async def save(self, notes: Sequence[Note]) -> list[UUID]:
-        return await self._notes.save(notes)
-
-    async def mark(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
-        return await self._notes.mark(job_id, attempt, key, nonce)
-
-    async def transact(self) -> Transaction:
-        return await self._sessions.begin()
-
-    async def await_job(self, job_id: UUID) -> bool:
-        return await self._notes.wait_for(job_id)
-
-    async def queues(self) -> list[Queue]:
-        return await self._queues.all()
+    async def queues(self, counted: bool = False) -> list[Queue]:
+        return await self._queues.all(counted)
 
     async def set_queue(self, queue: Queue) -> None:
         await self._queues.set(queue)
 
-    # -- schedules ----------------------------------------------------------------------------------------------------
-    async def put_schedule(
-        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
-    ) -> Schedule | None:
-        return await self._schedules.put(draft, next_fire_time, expect_version, author)
+    # -- work
+    async def claim(self, request: ClaimRequest) -> Claims:
+        return await self._claims.claim(request)
 
-    async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
+    async def next_due(self, request: ClaimRequest) -> Micros | None:
+        return await self._claims.next_due(request)
+
+    async def settle(
+        self, settlements: Sequence[Settlement], successors: Successors | None = None
+    ) -> Settled:
+        return await self._settlements.settle(settlements, successors)
+
+    async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
+        return await self._nodes.running_jobs(selection, limit)
+
+    async def save_progress(self, updates: Sequence[AttemptUpdate]) -> list[UUID]:
+        return await self._checkpoints.save(updates)
+
+    async def take_once(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> OnceReply:
+        return await self._checkpoints.take_once(job_id, attempt, key, nonce)
+
+    # -- transactions
+    def within(self, connection: Any) -> CallerTransaction:
+        return caller_transaction(connection, self._home, self._queues)
+
+    async def begin_transaction(self) -> TaskTransaction:
+        return await self._sessions.begin()
+
+    # -- schedules
+    async def write_schedule(
+        self,
+        tenant: str,
+        name: str,
+        state: ScheduleState | None,
+        expect_version: int,
+        author: str | None = None,
+    ) -> Schedule | None:
+        return await self._schedules.write(tenant, name, state, expect_version, author)
+
+    async def get_schedule(self, tenant: str, name: str | UUID) -> Schedule | None:
         return await self._schedules.get(tenant, name)
 
-    async def get_schedule_by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
-        return await self._schedules.by_id(tenant, schedule_id)
-
-    async def list_schedules(self, wanted: ScheduleFilter, limit: int, after_name: str | None = None) -> list[Schedule]:
+    async def list_schedules(
+        self, wanted: ScheduleFilter, limit: int, after_name: str | None = None
+    ) -> list[Schedule]:
         return await self._schedules.by_name(wanted, limit, after_name)
 
-    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
-        return await self._schedules.pause(tenant, name, note, author)
-
-    async def resume_schedule(
-        self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None, expect_version: int | None = None
-    ) -> Schedule | None:
-        return await self._schedules.resume(tenant, name, next_fire_time, author, expect_version)
-
-    async def remove_schedule(
-        self, tenant: str, name: str, author: str | None = None, expect_version: int | None = None
-    ) -> Schedule | None:
-        return await self._schedules.remove(tenant, name, author, expect_version)
-
-    async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
+    async def list_versions(
+        self, tenant: str, name: str, limit: int, before: int | None = None
+    ) -> list[ScheduleVersion]:
         return await self._schedules.versions(tenant, name, limit, before)
 
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
@@ -199,7 +204,7 @@ class PostgresStore:
     async def fire(self, firings: Sequence[Firing]) -> int:
         return await self._schedules.fire(firings)
 
-    # -- nodes and leases ---------------------------------------------------------------------------------------------
+    # -- nodes and leases
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
         return await self._nodes.join(draft, ttl)
 
@@ -210,55 +215,51 @@ class PostgresStore:
         await self._nodes.leave(node)
 
     async def nodes(self, living: bool = False) -> list[Node]:
-        return await self._nodes.known(living)
+        return await self._nodes.all(living)
 
-    async def bury(self, me: NodeId) -> list[NodeId]:
-        return await self._nodes.bury(me)
+    async def expire_nodes(self, me: NodeId) -> list[NodeId]:
+        return await self._nodes.expire(me)
 
-    async def orphans(self, limit: int) -> list[Claimed]:
-        return await self._nodes.orphans(limit)
-
-    async def take_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        return await self._nodes.take(node, names)
-
-    async def drop_leases(self, node: NodeId, names: Sequence[str]) -> None:
-        await self._nodes.drop(node, names)
+    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        return await self._nodes.hold_leases(node, names)
 
     async def leases(self) -> list[Lease]:
         return await self._nodes.leases()
 
-    # -- documents and events of the edges ----------------------------------------------------------------------------
+    # -- records and events
     async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
         return await self._records.get(kind, tenant, key)
 
     async def put_record(
-        self, kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: Micros | None = None
+        self,
+        kind: str,
+        tenant: str,
+        key: str,
+        value: bytes | None,
+        expect: int | None = None,
+        expires_at: Micros | None = None,
     ) -> int:
-        return await self._records.put(Record(kind, tenant, key, value, 0, expires_at), expect)
+        return await self._records.put(kind, tenant, key, value, expect, expires_at)
 
-    async def delete_record(self, kind: str, tenant: str, key: str) -> bool:
-        return await self._records.delete(kind, tenant, key)
-
-    async def list_records(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None) -> list[Record]:
+    async def list_records(
+        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None
+    ) -> list[Record]:
         return await self._records.page(kind, tenant, limit, after)
 
     async def add_events(self, events: Sequence[bytes]) -> None:
         await self._events.add(events)
 
-    async def list_events(self, after: int, limit: int) -> list[tuple[int, bytes]]:
+    async def list_events(self, after: int, limit: int) -> EventPage:
         return await self._events.page(after, limit)
 
-    async def last_event(self) -> int:
-        return await self._events.last()
-
-    # -- upkeep and hints ---------------------------------------------------------------------------------------------
+    # -- retention and hints
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
-        """Whole days at a time where it can, and so an estimate."""
-        return await upkeep.prune(self._lines, before, targets or {})
+        """Whole days at a time where possible, and so an estimate."""
+        return await retention.prune(self._connections, before, targets or {})
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
-        return self._bell.subscribe(listener)
+        return self._notifier.subscribe(listener)
 
     async def hint(self, hints: Sequence[Hint]) -> None:
-        """Does not wait until it is told: whoever settles jobs has more to do."""
-        self._bell.ring(hints, whenever=True)
+        """Does not wait until the hints are sent: a settling worker has more to do."""
+        self._notifier.notify(hints, also_late=True)

@@ -1,8 +1,8 @@
-"""Many rows to one statement, and each value handed over once.
+"""One statement for many rows.
 
-sqlite3 asks, of every None and every bytes it binds, whether somebody adapted the type, and that costs more than storing it. So what is
-the same in all rows is bound once, None is written into the statement, and bytes travel as bytearray, of which it does not ask.
-"""
+For every None and every bytes that it binds, sqlite3 looks for an adapter of the type, which costs more than
+storing the value. Therefore a value that is the same in all rows is bound once, None is written into the
+statement, and bytes travel as bytearray."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from functools import lru_cache
 from itertools import chain, compress
 from typing import Any
 
-# In a statement for many rows this stands before the one parenthesis that is repeated for each of them.
+# In a statement for many rows: the parenthesis behind it is repeated for each row.
 MARK = "/* rows */ "
 SIZES = (128, 16, 1)
 _NULL, _SHARED, _OWN = "null", "shared", "own"
 
 
 def pieces(statement: str, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, list[Any]]]:
-    """Statements and their parameters that together deal with all rows, in their order."""
+    """Statements and their parameters, which together cover all rows, in their order."""
     at = 0
     for size in SIZES:
         while len(rows) - at >= size:
@@ -47,7 +47,7 @@ def _kind(column: tuple[Any, ...]) -> str:
 
 @lru_cache(maxsize=512)
 def _expanded(statement: str, kinds: tuple[str, ...], size: int) -> str:
-    """The statement with as many parentheses as rows. Shared values have the first numbers."""
+    """The statement with one parenthesis per row. Shared values have the first numbers."""
     before, _, rest = statement.partition(MARK)
     after = rest.partition(")")[2]
     own = kinds.count(_SHARED)

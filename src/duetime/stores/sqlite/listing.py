@@ -1,4 +1,4 @@
-"""Listings of jobs, live and past together, newest fire first."""
+"""Lists of jobs, live and past together, newest fire first."""
 
 from __future__ import annotations
 
@@ -8,32 +8,50 @@ from uuid import UUID
 
 from duetime.model.instant import Micros
 from duetime.model.job import FINAL, Job, JobFilter, State
-from duetime.stores.sqlite.rows import STATES, job_of, text_of
-from duetime.stores.sqlite.session import STATEMENTS, Row, Session
+from duetime.stores.sqlite.rows import job_of, text_of
+from duetime.stores.sqlite.session import Row, SqliteSession
 
 _ID, _FIRE_TIME = 0, 4
-_EQUAL = ("queue", "owner", "schedule", "target", "node", "due_after", "due_before", "fire_after", "fire_before")
+_EQUAL = ("queue", "owner", "schedule", "target", "node")
+_STATES = {
+    frozenset({State.RUNNING}): "list_if_running",
+    frozenset({State.DEAD}): "list_if_dead",
+}  # those with an index of their own
+_OTHER = ("due_after", "due_before", "fire_after", "fire_before", "label", "error")
 
 
-def jobs(session: Session, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> list[Job]:
-    """Each table gives its newest; of all those the newest are the answer."""
-    values = _values(wanted, limit, before)
-    conditions = [STATEMENTS[f"list_if_{name}"] for name in _conditions(wanted, before)]
-    rows: list[Row] = []
-    for table in _tables(wanted):
-        statement = "\n".join([STATEMENTS[f"list_{table}"], *conditions, STATEMENTS["list_order"]])
-        rows += session.connection.execute(statement, values).fetchall()
+def jobs(
+    session: SqliteSession, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None
+) -> list[Job]:
+    """The newest of each table; the newest of all of them are the result."""
+    rows = [
+        row
+        for table in _tables(wanted)
+        for row in _select(session, f"list_{table}", wanted, limit, before, "list_order")
+    ]
     rows.sort(key=lambda row: (row[_FIRE_TIME], row[_ID]), reverse=True)
     return [job_of(row) for row in rows[:limit]]
 
 
-def count(session: Session, wanted: JobFilter, most: int) -> int:
-    conditions = [STATEMENTS[f"list_if_{name}"] for name in _conditions(wanted, None)]
+def count(session: SqliteSession, wanted: JobFilter, limit: int) -> int:
     counted = 0
     for table in _tables(wanted):
-        statement = "\n".join([STATEMENTS[f"count_{table}"], *conditions, STATEMENTS["count_limit"]])
-        counted += session.connection.execute(statement, _values(wanted, most - counted, None)).fetchall()[0][0]
+        counted += _select(session, f"count_{table}", wanted, limit - counted, None, "count_limit")[0][0]
     return counted
+
+
+def _select(
+    session: SqliteSession,
+    first: str,
+    wanted: JobFilter,
+    limit: int,
+    before: tuple[Micros, UUID] | None,
+    last: str,
+) -> list[Row]:
+    equal = [name for name in _EQUAL if getattr(wanted, name) is not None]
+    return session.composed(
+        first, equal, [*_conditions(wanted, before), last], _values(wanted, limit, before)
+    )
 
 
 def _tables(wanted: JobFilter) -> Iterator[str]:
@@ -46,22 +64,23 @@ def _tables(wanted: JobFilter) -> Iterator[str]:
 
 def _conditions(wanted: JobFilter, before: tuple[Micros, UUID] | None) -> Iterator[str]:
     if wanted.undisposed:
-        yield "undisposed"
+        yield "list_if_undisposed"
     if wanted.states is not None:
-        yield {frozenset({State.RUNNING}): "running", frozenset({State.DEAD}): "dead"}.get(wanted.states, "states")
-    yield from (name for name in _EQUAL if getattr(wanted, name) is not None)
-    if wanted.label is not None:
-        yield "label"
-    if wanted.error is not None:
-        yield "error"
+        yield _STATES.get(wanted.states, "list_if_states")
+    yield from (f"list_if_{name}" for name in _OTHER if getattr(wanted, name) is not None)
     if before is not None:
-        yield "before"
+        yield "list_if_before"
 
 
 def _values(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> dict[str, Any]:
-    values: dict[str, Any] = {name: getattr(wanted, name) for name in _EQUAL}
     before_time, before_id = (None, None) if before is None else (before[0], before[1].bytes)
     key, value = wanted.label or (None, None)
-    values |= {"label_key": key, "label_value": value, "error": wanted.error}
-    states = None if wanted.states is None else text_of([name for name, state in STATES.items() if state in wanted.states])
-    return {**values, "tenant": wanted.tenant, "limit": limit, "states": states, "before_time": before_time, "before_id": before_id}
+    return {
+        **{name: getattr(wanted, name) for name in ("tenant", *_EQUAL, *_OTHER) if name != "label"},
+        "label_key": key,
+        "label_value": value,
+        "states": None if wanted.states is None else text_of(list(wanted.states)),
+        "limit": limit,
+        "before_time": before_time,
+        "before_id": before_id,
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 from uuid import UUID, SafeUUID
@@ -13,25 +13,27 @@ from duetime.model.attempt import Attempt, Ending
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Job, JobDraft, State
 from duetime.model.lease import Lease, Node, NodeId
+from duetime.model.limit import Rate
+from duetime.model.permits import Candidate
 from duetime.model.schedule import Change, Missed, Schedule, ScheduleDraft, ScheduleVersion
 from duetime.model.when import When
 from duetime.stores.sqlite.session import Row
 
-# Pending jobs with a gate have states of their own in the file.
-STATES = {**{str(state): state for state in State}, "gated": State.PENDING, "waiting": State.PENDING}
+_DEFINITION = 19  # columns of a schedule's definition
 _new, _set, _unknown, _int = object.__new__, object.__setattr__, SafeUUID.unknown, int.from_bytes
 
 
 def uuid_of(data: bytes) -> UUID:
-    """uuid.UUID(bytes=...) checks what the schema guarantees and costs three times as much, for every job claimed."""
+    """uuid.UUID(bytes=...) checks what the schema guarantees and costs three times as much, for every job
+    claimed."""
     made = _new(UUID)
     _set(made, "int", _int(data, "big"))
     _set(made, "is_safe", _unknown)
     return made
 
 
-def draft_rows(drafts: Iterable[JobDraft], now: Micros) -> list[Row]:
-    """Parameters of `add_job`; why bytearray, says `batch`."""
+def draft_rows(drafts: Iterable[JobDraft], now: Micros, waiting: Mapping[UUID, str]) -> list[Row]:
+    """Parameters of `add_job`; `batch` explains the bytearrays."""
     return [
         (
             bytearray(draft[0].int.to_bytes(16, "big")),
@@ -41,34 +43,40 @@ def draft_rows(drafts: Iterable[JobDraft], now: Micros) -> list[Row]:
             bytearray(draft[11]),
             *draft[12:16],
             None if draft[16] is None else bytearray(draft[16].bytes),
+            draft[17],
             now,
+            waiting.get(draft[0]) if waiting else None,
         )
         for draft in drafts
     ]
 
 
-def gated_rows(drafts: Sequence[JobDraft], now: Micros) -> list[Row]:
-    """Parameters of `add_gated_job`."""
-    return [(*row, draft.gate, _gated_state(draft, now)) for draft, row in zip(drafts, draft_rows(drafts, now), strict=True)]
-
-
-def _gated_state(draft: JobDraft, now: Micros) -> str:
-    """Why, says the second migration."""
-    if draft.overlap is not None:
-        return "pending"
-    return "waiting" if draft.due_at <= now else "gated"
-
-
 def claimed_of(row: Row) -> Claimed:
-    schedule_id = row[11]
+    schedule_id, permit = row[11], row[20]
     schedule_id = None if schedule_id is None else uuid_of(schedule_id)
-    return Claimed._make((uuid_of(row[0]), *row[1:10], row[10] == 1, schedule_id, *row[12:18], row[18] == 1, row[19]))
+    permit = None if permit is None else uuid_of(permit)
+    return Claimed._make(
+        (uuid_of(row[0]), *row[1:10], row[10] == 1, schedule_id, *row[12:18], row[18] == 1, row[19], permit)
+    )
+
+
+def candidate_of(row: Row) -> Candidate:
+    return Candidate._make((uuid_of(row[0]), *row[1:8], _maybe_uuid(row[8]), row[9]))
+
+
+def plain_candidate_of(row: Row) -> Candidate:
+    """From a row of `claimable`."""
+    _, job_id, attempt, target, _, due_at, queue, priority, fire_time, _, _, _, schedule_id, *_ = row
+    schedule_id = _maybe_uuid(schedule_id)
+    return Candidate(
+        uuid_of(job_id), queue, priority, due_at, fire_time, attempt - 1, target, None, schedule_id, None
+    )
 
 
 def job_of(row: Row) -> Job:
     draft = (uuid_of(row[0]), row[1], _maybe_uuid(row[2]), *row[3:16], _maybe_uuid(row[16]), row[17])
-    # Node 0 is no node: the job was handed over.
-    progress: Row = (STATES[row[18]], *row[19:22], row[22] or None, row[23] == 1, *row[24:])
+    # Node 0 stands for an external worker.
+    progress: Row = (State(row[18]), *row[19:22], row[22] or None, row[23] == 1, *row[24:])
     return Job(*draft, *progress)
 
 
@@ -79,7 +87,9 @@ def attempt_of(job_id: UUID, row: Row) -> Attempt:
 
 def node_of(row: Row) -> Node:
     number, name, roles, version, started_at, lease_until, dead, running = row
-    return Node(NodeId(number), name, tuple(codec.decode(roles)), version, started_at, lease_until, dead == 1, running)
+    return Node(
+        NodeId(number), name, tuple(codec.decode(roles)), version, started_at, lease_until, dead == 1, running
+    )
 
 
 def lease_of(row: Row) -> Lease:
@@ -87,8 +97,12 @@ def lease_of(row: Row) -> Lease:
     return Lease(name, holder, token, expires_at)
 
 
-def schedule_row(draft: ScheduleDraft, segment: int, next_fire_time: Micros | None, now: Micros) -> Row:
-    """Parameters of `insert_schedule` and `replace_schedule`."""
+def rate_of(count: int | None, period: Micros | None) -> Rate | None:
+    return None if count is None or period is None else Rate(count, period)
+
+
+def definition_row(draft: ScheduleDraft) -> Row:
+    """The columns of a schedule's definition."""
     return (
         draft.id.bytes,
         draft.tenant,
@@ -108,30 +122,36 @@ def schedule_row(draft: ScheduleDraft, segment: int, next_fire_time: Micros | No
         draft.max_runs,
         draft.owner,
         draft.labels,
-        draft.gate,
-        segment,
-        next_fire_time,
-        now,
+        draft.limit_key,
     )
 
 
 def schedule_of(row: Row) -> Schedule:
-    identity = uuid_of(row[0])
-    fires_when, target, target_spec, payload, policies, queue, priority, overlap, missed, *rest = row[12:]
-    what = (target, target_spec, payload, policies, queue, priority, overlap)
-    draft = ScheduleDraft(identity, row[1], row[2], _when(fires_when), *what, _missed(missed), *rest)
-    return Schedule(draft, identity, row[3], row[4], row[5] == 1, *row[6:12])
+    draft, (_, version, segment, paused, *rest) = _definition_of(row), row[_DEFINITION:]
+    return Schedule(draft, draft.id, version, segment, paused == 1, *rest)
 
 
 def version_of(row: Row) -> ScheduleVersion:
-    *columns, at, author, change = row
-    schedule = schedule_of(tuple(columns))
-    return ScheduleVersion(schedule.version, at, author, Change(change), schedule.paused, schedule.draft)
+    version, paused, at, author, change = row[_DEFINITION:]
+    return ScheduleVersion(version, at, author, Change(change), paused == 1, _definition_of(row))
 
 
 def text_of(value: Any) -> str:
     """As JSON text, which SQLite's own functions and people can read."""
     return codec.encode(value).decode()
+
+
+def _definition_of(row: Row) -> ScheduleDraft:
+    fields: Row = (
+        uuid_of(row[0]),
+        row[1],
+        row[2],
+        _when(row[3]),
+        *row[4:11],
+        _missed(row[11]),
+        *row[12:_DEFINITION],
+    )
+    return ScheduleDraft(*fields)
 
 
 @lru_cache(maxsize=8_192)

@@ -1,119 +1,101 @@
-"""Schedules: definitions, cursors, and the step that turns a cursor into jobs."""
+"""Schedules: definitions, versions, cursors, and the step that turns a cursor into jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
-from duetime.model.hint import Hint, JobHint, ScheduleHint
+from duetime.model.hint import JobHint, ScheduleHint
 from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
-from duetime.model.schedule import Change, Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
-from duetime.stores.sqlite.jobs import note_queues
-from duetime.stores.sqlite.rows import schedule_of, schedule_row, text_of, version_of
-from duetime.stores.sqlite.session import STATEMENTS, Row, Session, Transaction
+from duetime.model.schedule import Change, Firing, Schedule, ScheduleFilter, ScheduleVersion, change_of
+from duetime.store import ScheduleState
+from duetime.stores.sqlite.queues import add_queues
+from duetime.stores.sqlite.rows import definition_row, schedule_of, text_of, version_of
+from duetime.stores.sqlite.session import Row, SqliteSession, SqliteTransaction
 
 _EQUAL = ("paused", "owner", "target", "queue")
 
 
-def get(session: Session, tenant: str, name: str) -> Schedule | None:
-    row = session.one("get_schedule", (tenant, name))
+def get(session: SqliteSession, tenant: str, name: str | UUID) -> Schedule | None:
+    statement, key = ("get_schedule_by_id", name.bytes) if isinstance(name, UUID) else ("get_schedule", name)
+    row = session.one(statement, (tenant, key))
     return None if row is None else schedule_of(row)
 
 
-def by_id(session: Session, tenant: str, schedule_id: UUID) -> Schedule | None:
-    row = session.one("get_schedule_by_id", (tenant, schedule_id.bytes))
-    return None if row is None else schedule_of(row)
-
-
-def by_name(session: Session, wanted: ScheduleFilter, limit: int, after_name: str | None) -> list[Schedule]:
-    conditions = [name for name in (*_EQUAL, "text", "label") if getattr(wanted, name) is not None]
-    names = ["list_schedules", *(["schedules_after"] if after_name is not None else []), *(f"schedules_if_{name}" for name in conditions)]
-    statement = "\n".join([*(STATEMENTS[name] for name in names), STATEMENTS["schedules_order"]])
-    values = {"tenant": wanted.tenant, "limit": limit, "after": after_name, **{name: getattr(wanted, name) for name in (*_EQUAL, "text")}}
+def by_name(
+    session: SqliteSession, wanted: ScheduleFilter, limit: int, after_name: str | None
+) -> list[Schedule]:
+    equal = [name for name in _EQUAL if getattr(wanted, name) is not None]
+    parts = [f"schedules_if_{name}" for name in ("text", "label") if getattr(wanted, name) is not None]
+    parts += ["schedules_after"] if after_name is not None else []
+    values = {name: getattr(wanted, name) for name in ("tenant", *_EQUAL, "text")}
     key, value = wanted.label or (None, None)
-    rows = session.connection.execute(statement, {**values, "label_key": key, "label_value": value}).fetchall()
-    return [schedule_of(row) for row in rows]
+    values |= {"limit": limit, "after": after_name, "label_key": key, "label_value": value}
+    return [
+        schedule_of(row)
+        for row in session.composed("list_schedules", equal, [*parts, "schedules_order"], values)
+    ]
 
 
-def versions(session: Session, tenant: str, name: str, limit: int, before: int | None) -> list[ScheduleVersion]:
+def versions(
+    session: SqliteSession, tenant: str, name: str, limit: int, before: int | None
+) -> list[ScheduleVersion]:
     return [version_of(row) for row in session.all("list_versions", (tenant, name, before, limit))]
 
 
-def due(session: Session, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
+def due(session: SqliteSession, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
     return [schedule_of(row) for row in session.all("due_schedules", (text_of(list(segments)), until, limit))]
 
 
-def put(
-    transaction: Transaction, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None
-) -> Schedule | None:
-    old = get(transaction, draft.tenant, draft.name)
-    if expect_version is not None and expect_version != (0 if old is None else old.version):
-        return None
-    row = schedule_row(draft, segment_of(draft.id), next_fire_time, transaction.now)
-    if old is None:
-        version = transaction.value("newest_version", (draft.tenant, draft.name)) + 1
-        transaction.change("insert_schedule", (*row, version))
-        _note(transaction, draft.id, Change.CREATED, author)
-    else:
-        transaction.change("replace_schedule", row)
-        _withdraw(transaction, old)
-        _note(transaction, old.id, Change.REPLACED, author)
-    return _told(transaction, draft.tenant, draft.name)
-
-
-def pause(transaction: Transaction, tenant: str, name: str, note: str | None, author: str | None) -> Schedule | None:
-    old = get(transaction, tenant, name)
-    if old is None:
-        return None
-    transaction.change("pause_schedule", (old.id.bytes, note, transaction.now))
-    _withdraw(transaction, old)
-    _note(transaction, old.id, Change.PAUSED, author)
-    return get(transaction, tenant, name)
-
-
-def resume(
-    transaction: Transaction, tenant: str, name: str, next_fire_time: Micros | None, author: str | None, expect_version: int | None
+def write(
+    transaction: SqliteTransaction,
+    tenant: str,
+    name: str,
+    state: ScheduleState | None,
+    expect_version: int,
+    author: str | None,
 ) -> Schedule | None:
     old = get(transaction, tenant, name)
-    if old is None or not old.paused or expect_version not in (None, old.version):
-        return old
-    transaction.change("resume_schedule", (old.id.bytes, next_fire_time, transaction.now))
-    _withdraw(transaction, old)
-    _note(transaction, old.id, Change.RESUMED, author)
-    return _told(transaction, tenant, name)
-
-
-def remove(transaction: Transaction, tenant: str, name: str, author: str | None, expect_version: int | None) -> Schedule | None:
-    old = get(transaction, tenant, name)
-    if old is None or expect_version not in (None, old.version):
+    if expect_version != (0 if old is None else old.version):
         return None
-    _withdraw(transaction, old)
-    withdrawn = get(transaction, tenant, name)
-    _note(transaction, old.id, Change.REMOVED, author)
+    if old is not None:
+        withdrawn = transaction.change("withdraw_jobs", (old.id.bytes, transaction.now))
+        transaction.change("record_withdrawal", (old.id.bytes, transaction.now, withdrawn))
+    if state is None:
+        return None if old is None else _remove(transaction, old, author)
+    version = 1 + (old.version if old is not None else transaction.value("newest_version", (tenant, name)))
+    row = (
+        *definition_row(state.draft),
+        version,
+        segment_of(state.draft.id),
+        state.paused,
+        state.pause_note,
+        state.next_fire_time,
+    )
+    transaction.change("write_schedule", (*row, transaction.now))
+    new = get(transaction, tenant, name)
+    assert new is not None
+    _record(transaction, new, version, Change.CREATED if old is None else change_of(old, new), author)
+    if new.next_fire_time is not None and not new.paused:
+        transaction.tell([ScheduleHint(new.next_fire_time)])
+    return new
+
+
+def _remove(transaction: SqliteTransaction, old: Schedule, author: str | None) -> Schedule | None:
+    _record(transaction, old, old.version + 1, Change.REMOVED, author)
+    withdrawn = get(transaction, old.draft.tenant, old.id)
     transaction.change("delete_schedule", (old.id.bytes,))
     return withdrawn
 
 
-def _withdraw(transaction: Transaction, schedule: Schedule) -> None:
-    key = schedule.id.bytes
-    withdrawn = transaction.change("withdraw_jobs", (key, transaction.now))
-    transaction.change("record_withdrawal", (key, transaction.now, withdrawn))
+def _record(
+    transaction: SqliteTransaction, schedule: Schedule, version: int, change: Change, author: str | None
+) -> None:
+    transaction.change("record_version", (schedule.id.bytes, version, transaction.now, author, str(change)))
 
 
-def _note(transaction: Transaction, schedule_id: UUID, change: Change, author: str | None) -> None:
-    further = 1 if change is Change.REMOVED else 0  # the others have raised the version already
-    transaction.change("note_version", (schedule_id.bytes, further, transaction.now, author, str(change)))
-
-
-def _told(transaction: Transaction, tenant: str, name: str) -> Schedule | None:
-    schedule = get(transaction, tenant, name)
-    hints: list[Hint] = [] if schedule is None or schedule.next_fire_time is None else [ScheduleHint(schedule.next_fire_time)]
-    transaction.tell(hints)
-    return schedule
-
-
-def fire(transaction: Transaction, firings: Sequence[Firing], known_queues: Collection[str]) -> int:
+def fire(transaction: SqliteTransaction, firings: Sequence[Firing]) -> int:
     """Move the cursors first: only the fires of those that moved are stored."""
     moved = [(firing, lane) for firing in firings if (lane := _move(transaction, firing)) is not None]
     runs: list[Row] = []
@@ -128,14 +110,21 @@ def fire(transaction: Transaction, firings: Sequence[Firing], known_queues: Coll
                 skips.append((*row, one.skip_reason))
     transaction.change_many("store_fire", runs)
     transaction.change_many("store_skipped", skips)
-    note_queues(transaction, {queue for firing, (queue, _) in moved if firing.fires}, known_queues)
+    add_queues(transaction, {queue for firing, (queue, _) in moved if firing.fires})
     transaction.tell(_hints(moved))
     return len(moved)
 
 
-def _move(transaction: Transaction, firing: Firing) -> Row | None:
+def _move(transaction: SqliteTransaction, firing: Firing) -> Row | None:
     latest = max((one.fire_time for one in firing.fires), default=None)
-    parameters = (firing.schedule_id.bytes, firing.version, firing.cursor, firing.next_fire_time, firing.runs, latest)
+    parameters = (
+        firing.schedule_id.bytes,
+        firing.version,
+        firing.cursor,
+        firing.next_fire_time,
+        firing.runs,
+        latest,
+    )
     return transaction.one("move_cursor", parameters)
 
 

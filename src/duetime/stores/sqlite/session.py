@@ -1,4 +1,4 @@
-"""Statements by name on one connection, and what a transaction wants done once it is committed."""
+"""Named statements on one connection, and what a transaction emits once it is committed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from duetime.stores.sqlite.batch import pieces
 from duetime.stores.statements import load
 
 STATEMENTS = load("duetime.stores.sqlite", "sql")
-# Workers look at least once a second by themselves: other processes need not hear of what is due later than this.
+# Workers look at least once a second anyway: other processes need not be woken for jobs that are due later
+# than this.
 SOON = 2 * SECOND
 
 Row = tuple[Any, ...]
 Parameters = Sequence[Any]
 
 
-class Connection(Protocol):
-    """What a session needs of one."""
+class Executes(Protocol):
+    """The part of a sqlite3.Connection that a session needs."""
 
     def execute(self, statement: str, parameters: Any = ..., /) -> sqlite3.Cursor: ...
 
 
-class Session:
+class SqliteSession:
     __slots__ = ("connection",)
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Executes) -> None:
         self.connection = connection
 
     def all(self, name: str, parameters: Parameters = ()) -> list[Row]:
@@ -42,12 +43,15 @@ class Session:
         return self.connection.execute(STATEMENTS[name], parameters).fetchall()[0][0]
 
     def change(self, name: str, parameters: Parameters = ()) -> int:
-        """Answers how many rows it changed."""
+        """Returns how many rows it changed."""
         return self.connection.execute(STATEMENTS[name], parameters).rowcount
 
     def change_many(self, name: str, rows: Sequence[Parameters]) -> int:
         """As `change`, for each of these rows."""
-        return sum(self.connection.execute(statement, values).rowcount for statement, values in pieces(STATEMENTS[name], rows))
+        return sum(
+            self.connection.execute(statement, values).rowcount
+            for statement, values in pieces(STATEMENTS[name], rows)
+        )
 
     def all_many(self, name: str, rows: Sequence[Parameters]) -> list[Row]:
         """As `all`, for each of these rows."""
@@ -56,25 +60,39 @@ class Session:
             found += self.connection.execute(statement, values).fetchall()
         return found
 
+    def composed(
+        self, first: str, equal: Iterable[str], others: Iterable[str], values: dict[str, Any]
+    ) -> list[Row]:
+        """As `all`, for a statement of several parts, with columns that must equal their values after the
+        first."""
+        conditions = [f"AND {column} = :{column}" for column in equal]
+        return self.connection.execute(
+            "\n".join([STATEMENTS[first], *conditions, *(STATEMENTS[name] for name in others)]), values
+        ).fetchall()
 
-class Transaction(Session):
+
+class SqliteTransaction(SqliteSession):
     """A session that may write. `now` is the store's clock for everything in it."""
 
-    __slots__ = ("ended", "hints", "now", "pulse", "queues", "waited")
+    __slots__ = ("ended", "hints", "now", "waited", "wakes_others")
 
-    def __init__(self, connection: Connection, now: Micros, waited: Micros = 0) -> None:
+    def __init__(self, connection: Executes, now: Micros, waited: Micros = 0) -> None:
         super().__init__(connection)
         self.now = now
         self.waited = waited  # for the write lock
         self.hints: list[Hint] = []
-        self.queues: set[str] = set()  # names it stored
-        self.ended: list[Row] = []  # of jobs that became final; the first column is the id
-        self.pulse = False  # other processes should look
+        self.ended: list[Row] = []  # jobs that became final; the first column is the id
+        self.wakes_others = False  # other processes should look
 
     def tell(self, hints: Iterable[Hint]) -> None:
         for hint in hints:
             self.hints.append(hint)
             if isinstance(hint, EventHint):
-                continue  # watchers look at the log by themselves, and workers need not wake up for it
+                continue  # pollers look at the event log themselves, and workers need not wake up for it
             if not isinstance(hint, JobHint) or hint.due_at <= self.now + SOON:
-                self.pulse = True
+                self.wakes_others = True
+
+    def count_change(self) -> int:
+        """Let the pollers of other processes notice the commit, if it matters to them. Returns how much the
+        counter rises."""
+        return self.change("raise_changes") if self.wakes_others else 0

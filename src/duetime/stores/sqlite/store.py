@@ -1,347 +1,337 @@
-"""The SQLite store's face: every verb is handed to the writer's or the reader's thread."""
+"""The SQLite store. Every verb runs on the thread of the writer or of the reader."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
-from duetime.clock import monotonic_micros, wall_micros
+from duetime.clock import wall_micros
 from duetime.errors import NotOpen
 from duetime.model.attempt import Attempt
-from duetime.model.hint import Hint, JobHint
-from duetime.model.instant import SECOND, Micros
+from duetime.model.hint import Hint
+from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import Queue
-from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
+from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
-from duetime.store import Capabilities, ClaimRequest, Guest, MarkReply, Migration, Note, QueueCount, Record, Unsubscribe
-from duetime.store import Transaction as TransactionOfTask
+from duetime.store import (
+    AttemptUpdate,
+    CallerTransaction,
+    Capabilities,
+    ClaimRequest,
+    Claims,
+    EventPage,
+    Migration,
+    OfDeadNodes,
+    OfNode,
+    OnceReply,
+    PastDeadline,
+    Record,
+    ScheduleState,
+    Settled,
+    Successors,
+    TaskTransaction,
+    Unsubscribe,
+)
 from duetime.stores.sqlite import (
-    claiming,
-    edges,
-    guest,
+    caller_transaction,
+    checkpoints,
+    claim,
+    event_log,
+    file_locks,
     jobs,
     listing,
     location,
-    lockfile,
-    locks,
     nodes,
-    noting,
-    outside,
     queues,
+    records,
+    retention,
     schedules,
     schema,
-    settling,
-    task_connection,
-    uniqueness,
-    upkeep,
+    settle,
+    unique,
 )
-from duetime.stores.sqlite.awaited import Awaited
-from duetime.stores.sqlite.gates import Cursors
-from duetime.stores.sqlite.hints import Listeners
-from duetime.stores.sqlite.holding import Holder, HoldingThread
-from duetime.stores.sqlite.reader import Reader
+from duetime.stores.sqlite.limits import PermitSweep
+from duetime.stores.sqlite.notifier import SqliteNotifier
+from duetime.stores.sqlite.reader import SqliteReader
 from duetime.stores.sqlite.rows import claimed_of
-from duetime.stores.sqlite.session import Session, Transaction
-from duetime.stores.sqlite.thread import ServingThread
-from duetime.stores.sqlite.writer import Writer
+from duetime.stores.sqlite.session import SqliteSession, SqliteTransaction
+from duetime.stores.sqlite.task_transaction import TaskTransactionThread
+from duetime.stores.sqlite.threads import ConnectionThread
+from duetime.stores.sqlite.writer import SqliteWriter
 
 Answer = TypeVar("Answer")
-TOLD_WITHIN = SECOND // 20
-NOT_OPEN = "the SQLite store is not open: await open() first"
+P = ParamSpec("P")
 
 
 class SqliteStore:
-    """One file. The clock is this machine's, and so are all its users."""
+    """One file. The clock is that of this machine, on which all its users run."""
 
-    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=lockfile.AVAILABLE, transactions=True, embedded=True)
+    capabilities = Capabilities(
+        durable=True,
+        shared=True,
+        hints=True,
+        owner_gone=file_locks.AVAILABLE,
+        transactions=True,
+        embedded=True,
+    )
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer = Writer(path, self._committed)
-        self._writing: ServingThread[Transaction] | None = None
-        self._reading: ServingThread[Session] | None = None
-        self._holding: HoldingThread | None = None
-        self._awaited = Awaited()
-        self._listeners = Listeners(path, lambda: self._writer.pulses, self._awaited)
-        self._locks = locks.NodeLocks(path)
-        self._queues: set[str] = set()  # names known to be stored
-        self._cursors: Cursors = {}
-        self._settled_at: Micros = 0
-        self._retention = upkeep.Retention()
+        self.path = path
+        self._writer = SqliteWriter(path, self._committed)
+        self._writing: ConnectionThread[SqliteTransaction] | None = None
+        self._reading: ConnectionThread[SqliteSession] | None = None
+        self._task_transactions: TaskTransactionThread | None = None
+        self._notifier = SqliteNotifier(path, lambda: self._writer.counted_changes)
+        self._locks = file_locks.NodeLocks(path)
+        self._sweep = PermitSweep()
+        self._retention = retention.TargetRetention()
 
     @staticmethod
     def from_url(url: str) -> SqliteStore:
         return SqliteStore(location.path_of(url))
 
-    @property
-    def path(self) -> Path:
-        return self._path
-
-    # -- life ---------------------------------------------------------------------------------------------------------
+    # -- lifecycle
     async def open(self) -> None:
-        """An embedded store should just work: a new or older file is brought to this version."""
+        """Creates the file if it is missing, and brings an older one to this version."""
         if self._writing is None:
             await self.migrate()
-            self._writing = ServingThread("duetime sqlite writer", self._writer)
+            self._writing = ConnectionThread("duetime sqlite writer", self._writer)
 
     async def close(self) -> None:
-        self._listeners.close()
-        threads: list[ServingThread[Any] | None] = [self._holding, self._reading, self._writing]
-        self._holding = self._reading = self._writing = None
+        self._notifier.close()
+        threads: list[ConnectionThread[Any] | None] = [self._task_transactions, self._reading, self._writing]
+        self._task_transactions = self._reading = self._writing = None
         for thread in threads:
             if thread is not None:
                 await thread.close()
         self._locks.close()
 
     async def migrate(self) -> Migration:
-        location.check(self._path)
-        return await asyncio.to_thread(schema.migrate, self._path)
+        location.check(self.path)
+        return await asyncio.to_thread(schema.migrate, self.path)
 
-    def twin(self) -> SqliteStore:
-        return SqliteStore(self._path)
+    def clone(self) -> SqliteStore:
+        return SqliteStore(self.path)
 
     async def time(self) -> Micros:
         return wall_micros()
 
-    # -- jobs: what callers ask for -----------------------------------------------------------------------------------
-    async def add_jobs(self, drafts: Sequence[JobDraft], again: bool = False) -> list[UUID]:
-        return await self._write(jobs.Addition(drafts, self._queues)) if drafts else []
+    # -- jobs, for callers
+    async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
+        return await self._writer_thread().call(jobs.Addition(drafts)) if drafts else []
 
-    async def add_unique(self, draft: JobDraft, rule: Rule, again: bool = False) -> Admission:
-        return await self._write(lambda transaction: uniqueness.admit(transaction, draft, rule, self._queues))
+    async def add_unique(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
+        return await self._write(unique.admit, draft, rule)
 
-    def guest(self, connection: Any) -> Guest:
-        return guest.guest_of(connection, self._path, self._queues)
+    def within(self, connection: Any) -> CallerTransaction:
+        return caller_transaction.within(connection, self.path)
 
-    async def get_job(self, tenant: str, job_id: UUID) -> Job | None:
-        return await self._read(lambda session: jobs.get(session, tenant, job_id))
+    async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
+        if announce:
+            self._notifier.awaited.add(job_id)  # before it is read: it may end at any time
+        found = await self._read(jobs.get, tenant, job_id)
+        if announce and (found is None or found.state.final):
+            self._notifier.awaited.discard(job_id)
+        return found
 
-    async def list_jobs(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None) -> list[Job]:
-        return await self._read(lambda session: listing.jobs(session, wanted, limit, before))
+    async def list_jobs(
+        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
+    ) -> list[Job]:
+        return await self._read(listing.jobs, wanted, limit, before)
 
-    async def count_matching(self, wanted: JobFilter, most: int) -> int:
-        return await self._read(lambda session: listing.count(session, wanted, most))
+    async def count_jobs(self, wanted: JobFilter, limit: int) -> int:
+        return await self._read(listing.count, wanted, limit)
 
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
-        return await self._read(lambda session: jobs.attempts(session, job_id))
-
-    async def count_jobs(self) -> list[QueueCount]:
-        return await self._read(lambda session: jobs.count(session, wall_micros()))
+        return await self._read(jobs.attempts, job_id)
 
     async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
-        return await self._write(lambda transaction: jobs.cancel(transaction, tenant, job_id, reason))
+        return await self._write(jobs.cancel, tenant, job_id, reason)
 
-    async def change_job(self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None) -> bool:
-        return await self._write(lambda transaction: jobs.change(transaction, tenant, job_id, due_at, priority))
+    async def reschedule_job(
+        self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None
+    ) -> bool:
+        return await self._write(jobs.reschedule, tenant, job_id, due_at, priority)
 
-    async def revive_job(self, tenant: str, job_id: UUID, draft: JobDraft) -> bool:
-        return await self._write(lambda transaction: jobs.revive(transaction, tenant, job_id, draft, self._queues))
+    async def resolve_dead_job(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
+        return await self._write(jobs.resolve_dead, tenant, job_id, retry)
 
-    async def discard_job(self, tenant: str, job_id: UUID) -> bool:
-        return await self._write(lambda transaction: jobs.discard(transaction, tenant, job_id))
-
-    # -- jobs: what workers ask for -----------------------------------------------------------------------------------
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        rows = await self._write(lambda transaction: claiming.claim(transaction, request, self._cursors))
-        return [claimed_of(row) for row in rows]
-
-    async def next_due(self, request: ClaimRequest) -> Micros | None:
-        return await self._read(lambda session: claiming.next_due(session, request, wall_micros()))
-
-    async def settle(self, settlements: Sequence[Settlement]) -> list[UUID]:
-        if not settlements:
-            return []
-        refused = await self._write(lambda transaction: settling.settle(transaction, settlements))
-        self._settled_at = monotonic_micros()
-        return refused
-
-    async def extend(self, job_id: UUID, attempt: int, due_at: Micros) -> bool:
-        return await self._write(lambda transaction: outside.extend(transaction, job_id, attempt, due_at))
-
-    async def overdue(self, limit: int) -> list[Claimed]:
-        return [claimed_of(row) for row in await self._read(lambda session: outside.overdue(session, wall_micros(), limit))]
-
-    async def held(self, node: NodeId) -> list[Claimed]:
-        return [claimed_of(row) for row in await self._read(lambda session: nodes.held(session, node))]
-
-    async def begin(self, job_id: UUID, attempt: int) -> bool:
-        return await self._write(lambda transaction: transaction.change("begin", (job_id.bytes, attempt)) == 1)
-
-    async def save(self, notes: Sequence[Note]) -> list[UUID]:
-        return await self._write(lambda transaction: noting.save(transaction, notes)) if notes else []
-
-    async def mark(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> MarkReply:
-        return await self._write(lambda transaction: noting.mark(transaction, job_id, attempt, key, nonce))
-
-    async def transact(self) -> TransactionOfTask:
-        if self._writing is None:
-            raise NotOpen(NOT_OPEN)
-        if self._holding is None:
-            self._holding = HoldingThread(Holder(self._path, self._committed))
-        return await task_connection.begin(self._holding)
-
-    async def await_job(self, job_id: UUID) -> bool:
-        self._awaited.add(job_id)  # before it is looked for: it may end at any time
-        live: bool = await self._read(lambda session: session.value("is_live", (job_id.bytes,)) == 1)
-        if not live:
-            self._awaited.discard(job_id)
-        return live
-
-    async def queues(self) -> list[Queue]:
-        return await self._read(queues.known)
+    async def queues(self, counted: bool = False) -> list[Queue]:
+        return await self._read(queues.known, wall_micros(), counted)
 
     async def set_queue(self, queue: Queue) -> None:
-        await self._write(lambda transaction: queues.set_queue(transaction, queue))
+        await self._write(queues.set_queue, queue)
 
-    # -- schedules ----------------------------------------------------------------------------------------------------
-    async def put_schedule(
-        self, draft: ScheduleDraft, next_fire_time: Micros | None, expect_version: int | None, author: str | None = None
+    # -- jobs, for workers
+    async def claim(self, request: ClaimRequest) -> Claims:
+        rows, more = await self._write(claim.claim, request, self._sweep)
+        return Claims([claimed_of(row) for row in rows], more)
+
+    async def next_due(self, request: ClaimRequest) -> Micros | None:
+        return await self._read(claim.next_due, request, wall_micros())
+
+    async def settle(
+        self, settlements: Sequence[Settlement], successors: Successors | None = None
+    ) -> Settled:
+        if not settlements:
+            return Settled([], [])
+        refused, started = await self._write(settle.settle, settlements, successors)
+        return Settled(refused, [claimed_of(row) for row in started])
+
+    async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
+        return [
+            claimed_of(row) for row in await self._read(nodes.running_jobs, selection, limit, wall_micros())
+        ]
+
+    async def save_progress(self, updates: Sequence[AttemptUpdate]) -> list[UUID]:
+        return await self._write(checkpoints.save, updates) if updates else []
+
+    async def take_once(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> OnceReply:
+        return await self._write(checkpoints.take_once, job_id, attempt, key, nonce)
+
+    async def begin_transaction(self) -> TaskTransaction:
+        self._writer_thread()
+        if self._task_transactions is None:
+            self._task_transactions = TaskTransactionThread(self.path, self._committed)
+        return await self._task_transactions.begin()
+
+    # -- schedules
+    async def write_schedule(
+        self,
+        tenant: str,
+        name: str,
+        state: ScheduleState | None,
+        expect_version: int,
+        author: str | None = None,
     ) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.put(transaction, draft, next_fire_time, expect_version, author))
+        return await self._write(schedules.write, tenant, name, state, expect_version, author)
 
-    async def get_schedule(self, tenant: str, name: str) -> Schedule | None:
-        return await self._read(lambda session: schedules.get(session, tenant, name))
+    async def get_schedule(self, tenant: str, name: str | UUID) -> Schedule | None:
+        return await self._read(schedules.get, tenant, name)
 
-    async def get_schedule_by_id(self, tenant: str, schedule_id: UUID) -> Schedule | None:
-        return await self._read(lambda session: schedules.by_id(session, tenant, schedule_id))
+    async def list_schedules(
+        self, wanted: ScheduleFilter, limit: int, after_name: str | None = None
+    ) -> list[Schedule]:
+        return await self._read(schedules.by_name, wanted, limit, after_name)
 
-    async def list_schedules(self, wanted: ScheduleFilter, limit: int, after_name: str | None = None) -> list[Schedule]:
-        return await self._read(lambda session: schedules.by_name(session, wanted, limit, after_name))
-
-    async def pause_schedule(self, tenant: str, name: str, note: str | None, author: str | None = None) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.pause(transaction, tenant, name, note, author))
-
-    async def resume_schedule(
-        self, tenant: str, name: str, next_fire_time: Micros | None, author: str | None = None, expect_version: int | None = None
-    ) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.resume(transaction, tenant, name, next_fire_time, author, expect_version))
-
-    async def remove_schedule(
-        self, tenant: str, name: str, author: str | None = None, expect_version: int | None = None
-    ) -> Schedule | None:
-        return await self._write(lambda transaction: schedules.remove(transaction, tenant, name, author, expect_version))
-
-    async def list_versions(self, tenant: str, name: str, limit: int, before: int | None = None) -> list[ScheduleVersion]:
-        return await self._read(lambda session: schedules.versions(session, tenant, name, limit, before))
+    async def list_versions(
+        self, tenant: str, name: str, limit: int, before: int | None = None
+    ) -> list[ScheduleVersion]:
+        return await self._read(schedules.versions, tenant, name, limit, before)
 
     async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
-        return await self._read(lambda session: schedules.due(session, segments, until, limit))
+        return await self._read(schedules.due, segments, until, limit)
 
     async def fire(self, firings: Sequence[Firing]) -> int:
-        return await self._write(lambda transaction: schedules.fire(transaction, firings, self._queues)) if firings else 0
+        return await self._write(schedules.fire, firings) if firings else 0
 
-    # -- nodes and leases ---------------------------------------------------------------------------------------------
+    # -- nodes and leases
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
-        return await self._write(lambda transaction: nodes.join(transaction, draft, ttl, self._locks))
+        return await self._write(nodes.join, draft, ttl, self._locks)
 
     async def beat(self, node: NodeId, ttl: Micros) -> Beat:
-        return await self._write(lambda transaction: nodes.beat(transaction, node, ttl))
+        return await self._write(nodes.beat, node, ttl)
 
     async def leave(self, node: NodeId) -> None:
-        await self._write(lambda transaction: nodes.leave(transaction, node))
+        await self._write(nodes.leave, node)
         self._locks.release(node)
 
     async def nodes(self, living: bool = False) -> list[Node]:
-        return await self._read(lambda session: nodes.known(session, living))
+        return await self._read(nodes.known, living)
 
-    async def bury(self, me: NodeId) -> list[NodeId]:
-        if not await self._read(lambda session: nodes.suspects(session, me, wall_micros(), self._locks)):
+    async def expire_nodes(self, me: NodeId) -> list[NodeId]:
+        if not await self._read(nodes.suspects, me, wall_micros(), self._locks):
             return []
-        return await self._write(lambda transaction: nodes.bury(transaction, me, self._locks))
+        return await self._write(nodes.expire, me, self._locks)
 
-    async def orphans(self, limit: int) -> list[Claimed]:
-        return [claimed_of(row) for row in await self._read(lambda session: nodes.orphans(session, limit))]
-
-    async def take_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        return await self._write(lambda transaction: nodes.take_leases(transaction, node, names))
-
-    async def drop_leases(self, node: NodeId, names: Sequence[str]) -> None:
-        await self._write(lambda transaction: nodes.drop_leases(transaction, node, names))
+    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        return await self._write(nodes.hold_leases, node, names)
 
     async def leases(self) -> list[Lease]:
         return await self._read(nodes.leases)
 
-    # -- documents and events of the edges ----------------------------------------------------------------------------
+    # -- records and events
     async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
-        return await self._read(lambda session: edges.get_record(session, kind, tenant, key, wall_micros()))
+        return await self._read(records.get, kind, tenant, key, wall_micros())
 
     async def put_record(
-        self, kind: str, tenant: str, key: str, value: bytes, expect: int | None = None, expires_at: Micros | None = None
+        self,
+        kind: str,
+        tenant: str,
+        key: str,
+        value: bytes | None,
+        expect: int | None = None,
+        expires_at: Micros | None = None,
     ) -> int:
-        record = Record(kind, tenant, key, value, 0, expires_at)
-        return await self._write(lambda transaction: edges.put_record(transaction, record, expect))
+        return await self._write(records.put, kind, tenant, key, value, expect, expires_at)
 
-    async def delete_record(self, kind: str, tenant: str, key: str) -> bool:
-        return await self._write(lambda transaction: edges.delete_record(transaction, kind, tenant, key))
-
-    async def list_records(self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None) -> list[Record]:
-        return await self._read(lambda session: edges.list_records(session, kind, tenant, limit, after, wall_micros()))
+    async def list_records(
+        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None
+    ) -> list[Record]:
+        return await self._read(records.page, kind, tenant, limit, after, wall_micros())
 
     async def add_events(self, events: Sequence[bytes]) -> None:
         if events:
-            await self._write(lambda transaction: edges.add_events(transaction, events))
+            await self._write(event_log.add, events)
 
-    async def list_events(self, after: int, limit: int) -> list[tuple[int, bytes]]:
-        return await self._read(lambda session: edges.list_events(session, after, limit))
+    async def list_events(self, after: int, limit: int) -> EventPage:
+        return await self._read(event_log.page, after, limit)
 
-    async def last_event(self) -> int:
-        return await self._read(edges.last_event)
-
-    # -- upkeep and hints ---------------------------------------------------------------------------------------------
+    # -- retention and hints
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
-        await self._write(partial(upkeep.begin, before=before))
-        total, batch = 0, upkeep.BATCH
-        while batch == upkeep.BATCH:
-            batch = await self._write(partial(upkeep.prune, before=before))
+        await self._write(retention.prune_others, before)
+        total, batch = 0, retention.BATCH
+        while batch == retention.BATCH:
+            batch = await self._write(retention.prune_jobs, before)
             total += batch
-        return total + await self._prune_targets({target: instant for target, instant in (targets or {}).items() if instant > before})
+        return total + await self._prune_targets(
+            {target: instant for target, instant in (targets or {}).items() if instant > before}
+        )
 
     async def _prune_targets(self, instants: Mapping[str, Micros]) -> int:
         total, start = 0, self._retention.start(instants)
         while start is not None:
-            ids, start = await self._read(partial(upkeep.of_targets, instants=instants, start=start))
-            for at in range(0, len(ids), upkeep.BATCH):
-                total += await self._write(partial(upkeep.forget, ids=ids[at : at + upkeep.BATCH]))
+            ids, start = await self._read(retention.of_targets, instants, start)
+            for at in range(0, len(ids), retention.BATCH):
+                total += await self._write(retention.forget, ids[at : at + retention.BATCH])
         self._retention.done(instants)
         return total
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
-        if self._writing is None:
-            raise NotOpen(NOT_OPEN)
-        return self._listeners.add(listener)
+        self._writer_thread()
+        return self._notifier.subscribe(listener)
 
     async def hint(self, hints: Sequence[Hint]) -> None:
-        """A worker that has settled says once more, less precisely, what the settlement told already; that would cost another commit."""
-        since, self._settled_at = monotonic_micros() - self._settled_at, 0
-        if since > TOLD_WITHIN or not all(isinstance(hint, JobHint) for hint in hints):
-            await self._write(lambda transaction: transaction.tell(hints))
+        await self._write(SqliteTransaction.tell, hints)
 
-    def _committed(self, served: list[Transaction]) -> None:
-        """On the thread that wrote, after the commit."""
+    def _committed(self, served: list[SqliteTransaction]) -> None:
+        """Called after the commit, on the thread that wrote."""
         hints = [hint for transaction in served for hint in transaction.hints]
-        if self._awaited:
-            hints += self._awaited.ended(row for transaction in served for row in transaction.ended)
+        if self._notifier.awaited:
+            hints += self._notifier.awaited.ended(row for transaction in served for row in transaction.ended)
         if hints:
-            self._listeners.tell(hints)
-        for transaction in served:
-            if transaction.queues:
-                self._queues |= transaction.queues
+            self._notifier.notify(hints)
 
-    async def _write(self, work: Callable[[Transaction], Answer]) -> Answer:
+    def _writer_thread(self) -> ConnectionThread[SqliteTransaction]:
         if self._writing is None:
-            raise NotOpen(NOT_OPEN)
-        return await self._writing.call(work)
+            raise NotOpen("the SQLite store is not open: await open() first")
+        return self._writing
 
-    async def _read(self, work: Callable[[Session], Answer]) -> Answer:
-        if self._writing is None:
-            raise NotOpen(NOT_OPEN)
+    async def _write(
+        self, work: Callable[Concatenate[SqliteTransaction, P], Answer], *args: P.args, **kwargs: P.kwargs
+    ) -> Answer:
+        return await self._writer_thread().call(lambda transaction: work(transaction, *args, **kwargs))
+
+    async def _read(
+        self, work: Callable[Concatenate[SqliteSession, P], Answer], *args: P.args, **kwargs: P.kwargs
+    ) -> Answer:
+        self._writer_thread()
         if self._reading is None:
-            self._reading = ServingThread("duetime sqlite reader", Reader(self._path))
-        return await self._reading.call(work)
+            self._reading = ConnectionThread("duetime sqlite reader", SqliteReader(self.path))
+        return await self._reading.call(lambda session: work(session, *args, **kwargs))

@@ -1,4 +1,5 @@
-"""The one connection that writes. Whatever waits when it becomes free goes into one transaction: one sync to disk for all of them."""
+"""The connection that writes, on a thread of its own. All requests that wait go into one transaction: one
+sync to disk for all of them."""
 
 from __future__ import annotations
 
@@ -8,107 +9,101 @@ from pathlib import Path
 
 from duetime.clock import monotonic_micros, wall_micros
 from duetime.model.instant import SECOND, Micros
-from duetime.stores.sqlite import faults
-from duetime.stores.sqlite.connection import connect
-from duetime.stores.sqlite.entrance import Entrance
+from duetime.stores.sqlite import errors
 from duetime.stores.sqlite.jobs import Addition
-from duetime.stores.sqlite.session import Transaction
-from duetime.stores.sqlite.thread import Request
+from duetime.stores.sqlite.session import SqliteTransaction
+from duetime.stores.sqlite.threads import ThreadRequest
+from duetime.stores.sqlite.write_lock import WriteLock
 
-LONGEST_TURN = SECOND // 10  # after this a transaction takes no more work: others want to write, too
-MOST_TOGETHER = 5_000  # drafts of several callers in one batch
+MAX_TRANSACTION = (
+    SECOND // 10
+)  # after this a transaction takes no more work: other processes want to write, too
+MAX_DRAFTS_TOGETHER = 5_000  # of several callers in one batch
 
-Requests = list[Request[Transaction]]
+Requests = list[ThreadRequest[SqliteTransaction]]
 
 
-class Writer:
-    """Serves verbs. One that fails harms none of those in the same transaction."""
+class SqliteWriter:
+    """Serves verbs. A verb that fails does not harm the others of the same transaction."""
 
-    def __init__(self, path: Path, committed: Callable[[list[Transaction]], None]) -> None:
+    def __init__(self, path: Path, committed: Callable[[list[SqliteTransaction]], None]) -> None:
         self._path = path
-        self._entrance = Entrance(path, self._open)
         self._committed = committed
-        self._connection: sqlite3.Connection | None = None
-        self.pulses = 0  # how often this writer raised the pulse, counted no later than anybody can see it
+        self.lock = WriteLock(path)
+        self.counted_changes = (
+            0  # how often this writer raised the counter of changes; never less than others can see
+        )
 
     def serve(self, requests: Requests) -> None:
         groups = _grouped(requests)
         while groups:
-            groups = groups[self._turn(groups) :]
+            groups = groups[self._serve_in_one_transaction(groups) :]
 
     def close(self) -> None:
-        self._entrance.close()
-        self._forget_connection()
+        self.lock.close()
 
-    def _forget_connection(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _turn(self, groups: list[Requests]) -> int:
-        """One transaction; answers how many groups have their outcome now."""
-        pulses = self.pulses
+    def _serve_in_one_transaction(self, groups: list[Requests]) -> int:
+        """Returns how many of the groups have their answers or errors now."""
+        counted = self.counted_changes
         try:
             asked_at = monotonic_micros()
-            connection = self._entrance.begin()
+            connection = self.lock.begin()
             served = self._perform(connection, groups, monotonic_micros() - asked_at)
             self._commit(connection, served)
         except Exception as problem:
-            self.pulses = pulses
+            self.counted_changes = counted
             self._recover(problem)
-            self._one_by_one(groups, problem)
+            self._serve_one_by_one(groups, problem)
             return len(groups)
         self._committed(served)
         return len(served)
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self._connection = connect(self._path, busy_milliseconds=0)
-        return self._connection
-
-    def _perform(self, connection: sqlite3.Connection, groups: list[Requests], waited: Micros) -> list[Transaction]:
-        now, stop_at = wall_micros(), monotonic_micros() + LONGEST_TURN
-        served: list[Transaction] = []
+    def _perform(
+        self, connection: sqlite3.Connection, groups: list[Requests], waited: Micros
+    ) -> list[SqliteTransaction]:
+        now, stop_at = wall_micros(), monotonic_micros() + MAX_TRANSACTION
+        served: list[SqliteTransaction] = []
         for group in groups:
-            served.append(Transaction(connection, now, waited))
-            _work(served[-1], group)
+            served.append(SqliteTransaction(connection, now, waited))
+            _perform_group(served[-1], group)
             if monotonic_micros() > stop_at:
                 break
         return served
 
-    def _commit(self, connection: sqlite3.Connection, served: list[Transaction]) -> None:
-        if any(transaction.pulse for transaction in served):
-            self.pulses += served[0].change("raise_pulse")
+    def _commit(self, connection: sqlite3.Connection, served: list[SqliteTransaction]) -> None:
+        waking = next((transaction for transaction in served if transaction.wakes_others), None)
+        if waking is not None:
+            self.counted_changes += waking.count_change()
         connection.execute("COMMIT")
 
-    def _one_by_one(self, groups: list[Requests], problem: Exception) -> None:
-        """One of them is the cause, and the others succeed without it. A savepoint for each would spare them the repetition, but
-        costs more than the work itself: every page that a verb touches is copied for it."""
+    def _serve_one_by_one(self, groups: list[Requests], problem: Exception) -> None:
+        """One request is the cause, and the others succeed without it. A savepoint for each would avoid the
+        repetition, but would cost more than the work itself: every page that a verb touches is copied for
+        it."""
         requests = [request for group in groups for request in group]
-        if len(requests) == 1 or faults.is_busy(problem):
+        if len(requests) == 1 or errors.is_busy(problem):
             for request in requests:
-                request.error = faults.translate(problem, self._path)
+                request.error = errors.translate(problem, self._path)
         else:
             for request in requests:
-                self._turn([[request]])
+                self._serve_in_one_transaction([[request]])
 
     def _recover(self, problem: Exception) -> None:
-        if self._connection is None:
-            return
+        connection = self.lock.connection
         try:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            if connection is not None and connection.in_transaction:
+                connection.execute("ROLLBACK")
         except sqlite3.Error:
-            self._forget_connection()
-        if faults.breaks_connection(problem):
-            self._forget_connection()
+            self.lock.close_connection()
+        if errors.breaks_connection(problem):
+            self.lock.close_connection()
 
 
 def _grouped(requests: Requests) -> list[Requests]:
-    """Additions in as few groups as may be, everything else by itself."""
+    """Additions in as few groups as possible, everything else separately."""
     groups: list[Requests] = []
     together: Requests = []
-    room = MOST_TOGETHER
+    room = MAX_DRAFTS_TOGETHER
     for request in requests:
         if not isinstance(request.work, Addition):
             groups.append([request])
@@ -116,15 +111,17 @@ def _grouped(requests: Requests) -> list[Requests]:
         room -= len(request.work.drafts)
         if room < 0:
             groups.append(together)
-            together, room = [], MOST_TOGETHER
+            together, room = [], MAX_DRAFTS_TOGETHER
         together.append(request)
     return [group for group in (together, *groups) if group]
 
 
-def _work(transaction: Transaction, group: Requests) -> None:
+def _perform_group(transaction: SqliteTransaction, group: Requests) -> None:
     if len(group) == 1:
-        group[0].answer = group[0].work(transaction)
+        group[0].perform(transaction)
         return
-    answers = Addition.together(transaction, [request.work for request in group if isinstance(request.work, Addition)])
+    answers = Addition.together(
+        transaction, [request.work for request in group if isinstance(request.work, Addition)]
+    )
     for request, answer in zip(group, answers, strict=True):
         request.answer = answer

@@ -1,4 +1,5 @@
-"""What the suite stores and sends: small makers with defaults, so that a test states only what it is about."""
+"""What the suite stores and sends: small makers with defaults, so that a test states only what it is
+about."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from duetime.model.ids import SEGMENTS, Ids, fire_id
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Job, JobDraft, State
 from duetime.model.lease import NodeDraft, NodeId
-from duetime.model.limit import Bound, Rate
+from duetime.model.limit import QueueCounts, Rate, TaskLimit
 from duetime.model.schedule import Fire, Firing, Missed, Schedule, ScheduleDraft
 from duetime.model.settle import Settlement
 from duetime.model.when import Every
-from duetime.store import ClaimRequest, Lane, Store
+from duetime.store import AttemptUpdate, ClaimRequest, Lane, ScheduleState, Store, Successors
 
 MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND
 TENANT, QUEUE, PRIORITY, TARGET = "tenant", "queue", 5, "task"
@@ -26,7 +27,7 @@ Decide = Callable[[Claimed, Micros], Settlement]
 _ids = Ids()
 
 
-# -- jobs -------------------------------------------------------------------------------------------------------------
+# -- jobs
 def job(due_at: Micros, **changes: Any) -> JobDraft:
     """A one-off whose fire time is its due time."""
     fire_time = changes.pop("fire_time", due_at)
@@ -76,13 +77,13 @@ async def stored(store: Store, job_id: UUID, tenant: str = TENANT) -> Job:
     return found
 
 
-# -- nodes and claims -------------------------------------------------------------------------------------------------
+# -- nodes and claims
 async def joined(store: Store, ttl: Micros = HOUR, name: str = "node") -> NodeId:
     return await store.join(NodeDraft(name, ("worker",), "1"), ttl)
 
 
 async def expired(store: Store) -> NodeId:
-    """A node whose lease has ended and whom nobody has declared dead yet."""
+    """A node whose lease has ended and that is not declared dead yet."""
     node = await joined(store, ttl=1)
     await lapsed(store)
     return node
@@ -104,12 +105,30 @@ def request(node: NodeId, *lanes: Lane, **changes: Any) -> ClaimRequest:
     return replace(plain, **changes)
 
 
-def bound(most: int | None = None, rate: Rate | None = None, target: str = TARGET, ahead: int = 0) -> Bound:
-    return Bound(target, most, rate, ahead)
+def limit(max_running: int | None = None, rate: Rate | None = None, target: str = TARGET) -> TaskLimit:
+    return TaskLimit(target, max_running, rate)
 
 
-async def claim_one(store: Store, node: NodeId, **changes: Any) -> Claimed:
-    [claimed] = await store.claim(request(node, **changes))
+async def set_limits(store: Store, *limits: TaskLimit) -> None:
+    """As a node whose code states these limits does when it starts."""
+    await store.leave(await store.join(NodeDraft("limits", (), "1", limits), HOUR))
+
+
+async def claim(store: Store, wanted: ClaimRequest, limits: tuple[TaskLimit, ...] = ()) -> list[Claimed]:
+    """Everything a worker gets that asks again as long as the store says that there may be more."""
+    if limits:
+        await set_limits(store, *limits)
+    jobs, more = await store.claim(wanted)
+    while more and len(jobs) < wanted.room:
+        found, more = await store.claim(replace(wanted, room=wanted.room - len(jobs)))
+        jobs = jobs + found
+    return jobs
+
+
+async def claim_one(
+    store: Store, node: NodeId, limits: tuple[TaskLimit, ...] = (), **changes: Any
+) -> Claimed:
+    [claimed] = await claim(store, request(node, **changes), limits)
     return claimed
 
 
@@ -117,12 +136,32 @@ async def started(store: Store, node: NodeId, draft: JobDraft) -> Claimed:
     """Store this job and claim it."""
     await add(store, draft)
     lane = Lane(draft.queue, draft.priority, 0)
-    claimed = await store.claim(request(node, lane, room=1, targets=(draft.target,), prefetch=DAY))
+    claimed = await claim(store, request(node, lane, room=1, targets=(draft.target,), prefetch=DAY))
     assert [row.id for row in claimed] == [draft.id]
     return claimed[0]
 
 
-# -- settlements ------------------------------------------------------------------------------------------------------
+async def record_start(store: Store, job_id: UUID, attempt: int) -> bool:
+    return await store.save_progress([AttemptUpdate(job_id, attempt, started=True)]) == []
+
+
+async def extend_deadline(store: Store, job_id: UUID, attempt: int, deadline: Micros) -> bool:
+    return await store.save_progress([AttemptUpdate(job_id, attempt, deadline=deadline)]) == []
+
+
+async def announce(store: Store, job_id: UUID, tenant: str = TENANT) -> bool:
+    """Have the end of this job announced; whether it is live."""
+    found = await store.get_job(tenant, job_id, announce=True)
+    return found is not None and not found.state.final
+
+
+async def live_counts(store: Store) -> dict[str, QueueCounts]:
+    """By queue, where there are live jobs."""
+    queues = await store.queues(counted=True)
+    return {queue.name: queue.counts for queue in queues if queue.counts is not None and any(queue.counts)}
+
+
+# -- settlements
 def ended(claimed: Claimed, state: State, ending: Ending, finished_at: Micros, **changes: Any) -> Settlement:
     plain = Settlement(
         id=claimed.id,
@@ -145,7 +184,13 @@ def success(claimed: Claimed, finished_at: Micros, **changes: Any) -> Settlement
 
 
 def death(claimed: Claimed, finished_at: Micros, **changes: Any) -> Settlement:
-    return ended(claimed, State.DEAD, Ending.FAILED, finished_at, **{"failures": claimed.failures + 1, "error": "boom", **changes})
+    return ended(
+        claimed,
+        State.DEAD,
+        Ending.FAILED,
+        finished_at,
+        **{"failures": claimed.failures + 1, "error": "boom", **changes},
+    )
 
 
 def retry(claimed: Claimed, due_at: Micros, finished_at: Micros, **changes: Any) -> Settlement:
@@ -173,19 +218,30 @@ def hand_over(claimed: Claimed, due_at: Micros, finished_at: Micros, **changes: 
 async def handed_over(store: Store, node: NodeId, draft: JobDraft, due_at: Micros) -> Claimed:
     """Store this job, claim it and hand it over to a worker outside, who must report by this instant."""
     claimed = await started(store, node, draft)
-    assert await store.settle([hand_over(claimed, due_at, await store.time())]) == []
+    assert await settle(store, [hand_over(claimed, due_at, await store.time())]) == []
     return claimed._replace(due_at=due_at)
 
 
-async def finished(store: Store, node: NodeId, draft: JobDraft, finished_at: Micros, state: State = State.SUCCEEDED) -> JobDraft:
+async def finished(
+    store: Store, node: NodeId, draft: JobDraft, finished_at: Micros, state: State = State.SUCCEEDED
+) -> JobDraft:
     """Store this job, claim it and end it."""
     claimed = await started(store, node, draft)
     decision = success(claimed, finished_at) if state is State.SUCCEEDED else death(claimed, finished_at)
-    assert await store.settle([decision]) == []
+    assert await settle(store, [decision]) == []
     return draft
 
 
-# -- schedules --------------------------------------------------------------------------------------------------------
+async def settle(
+    store: Store, settlements: list[Settlement], successors: Successors | None = None
+) -> list[UUID]:
+    """The ids that were refused."""
+    refused, following = await store.settle(settlements, successors)
+    assert successors is not None or following == []
+    return refused
+
+
+# -- schedules
 def schedule(name: str = "schedule", **changes: Any) -> ScheduleDraft:
     plain = ScheduleDraft(
         id=_ids.new(0),
@@ -211,9 +267,62 @@ def schedule(name: str = "schedule", **changes: Any) -> ScheduleDraft:
 
 
 async def put(store: Store, draft: ScheduleDraft, cursor: Micros | None) -> Schedule:
-    made = await store.put_schedule(draft, cursor, None)
+    made = await put_schedule(store, draft, cursor)
     assert made is not None
     return made
+
+
+async def put_schedule(
+    store: Store,
+    draft: ScheduleDraft,
+    cursor: Micros | None,
+    expect_version: int | None = None,
+    author: str | None = None,
+) -> Schedule | None:
+    """Create or replace; a schedule that is paused stays so."""
+    found = await store.get_schedule(draft.tenant, draft.name)
+    paused, note = (False, None) if found is None else (found.paused, found.pause_note)
+    expected = expect_version if expect_version is not None else 0 if found is None else found.version
+    return await store.write_schedule(
+        draft.tenant, draft.name, ScheduleState(draft, cursor, paused, note), expected, author
+    )
+
+
+async def pause_schedule(
+    store: Store, tenant: str, name: str, note: str | None, author: str | None = None
+) -> Schedule | None:
+    """Repeated when another writer was first."""
+    while (found := await store.get_schedule(tenant, name)) is not None:
+        state = ScheduleState(found.draft, found.next_fire_time, True, note)
+        if (paused := await store.write_schedule(tenant, name, state, found.version, author)) is not None:
+            return paused
+    return None
+
+
+async def resume_schedule(
+    store: Store,
+    tenant: str,
+    name: str,
+    cursor: Micros | None,
+    author: str | None = None,
+    expect_version: int | None = None,
+) -> Schedule | None:
+    found = await store.get_schedule(tenant, name)
+    if found is None or not found.paused:
+        return found
+    expected = found.version if expect_version is None else expect_version
+    return (
+        await store.write_schedule(tenant, name, ScheduleState(found.draft, cursor), expected, author)
+        or found
+    )
+
+
+async def remove_schedule(
+    store: Store, tenant: str, name: str, author: str | None = None, expect_version: int | None = None
+) -> Schedule | None:
+    found = await store.get_schedule(tenant, name)
+    expected = expect_version if expect_version is not None else 0 if found is None else found.version
+    return await store.write_schedule(tenant, name, None, expected, author)
 
 
 async def known(store: Store, name: str = "schedule") -> Schedule:
@@ -231,11 +340,40 @@ def firing(planned: Schedule, next_fire_time: Micros | None, *moments: Micros, *
     assert planned.next_fire_time is not None
     runs = planned.runs + len(moments)
     made = fires(planned.id, *moments)
-    return replace(Firing(planned.id, planned.version, planned.next_fire_time, next_fire_time, runs, made), **changes)
+    return replace(
+        Firing(planned.id, planned.version, planned.next_fire_time, next_fire_time, runs, made), **changes
+    )
 
 
-async def fired(store: Store, planned: Schedule, next_fire_time: Micros | None, *moments: Micros) -> list[UUID]:
+async def fired(
+    store: Store, planned: Schedule, next_fire_time: Micros | None, *moments: Micros
+) -> list[UUID]:
     """Turn these moments into jobs; answers their ids."""
     step = firing(planned, next_fire_time, *moments)
     assert await store.fire([step]) == 1
     return [fire.id for fire in step.fires]
+
+
+# -- leases, records, events
+async def take_leases(store: Store, node: NodeId, names: list[str]) -> list[str]:
+    """Besides those the node holds already."""
+    held = {lease.name for lease in await store.leases() if lease.holder == node}
+    now_held = await store.hold_leases(node, sorted({*held, *names}))
+    return [name for name in now_held if name in names]
+
+
+async def drop_leases(store: Store, node: NodeId, names: list[str]) -> None:
+    held = {lease.name for lease in await store.leases() if lease.holder == node}
+    await store.hold_leases(node, sorted(held - set(names)))
+
+
+async def delete_record(store: Store, kind: str, tenant: str, key: str) -> bool:
+    return await store.put_record(kind, tenant, key, None) > 0
+
+
+async def events_after(store: Store, after: int, limit: int) -> list[tuple[int, bytes]]:
+    return (await store.list_events(after, limit)).events
+
+
+async def last_event(store: Store) -> int:
+    return (await store.list_events(0, 0)).last_id

@@ -20,13 +20,16 @@ from duetime.testing.conformance.drafts import (
     QUEUE,
     TENANT,
     add,
+    claim,
     fired,
     job,
     joined,
     new_id,
     of_schedule,
+    pause_schedule,
     put,
     request,
+    resume_schedule,
     schedule,
     started,
 )
@@ -66,7 +69,10 @@ class Ear:
 
 def calls_for(queue: str, priority: int, due_at: int) -> Callable[[Hint], bool]:
     """A hint that makes a worker look at this lane by this instant."""
-    return lambda hint: isinstance(hint, JobHint) and (hint.queue == "*" or (hint[:2] == (queue, priority) and hint.due_at <= due_at))
+    return lambda hint: (
+        isinstance(hint, JobHint)
+        and (hint.queue == "*" or (hint[:2] == (queue, priority) and hint.due_at <= due_at))
+    )
 
 
 def plans_by(moment: int) -> Callable[[Hint], bool]:
@@ -83,7 +89,9 @@ class HintConformance:
     async def test_any_queue_name_is_announced(self, store: Store) -> None:
         now, ear, queue = await store.time(), Ear(), "it's a queue, 🦄 : 9 * 3"
         store.subscribe(ear)
-        assert await ear.hears(lambda: add(store, job(now, queue=queue, priority=0)), calls_for(queue, 0, now)), ear.heard
+        assert await ear.hears(
+            lambda: add(store, job(now, queue=queue, priority=0)), calls_for(queue, 0, now)
+        ), ear.heard
 
     async def test_another_handle_hears_it(self, store: Store, second_store: Store) -> None:
         now, ear = await store.time(), Ear()
@@ -105,7 +113,9 @@ class HintConformance:
         now, ear = await store.time(), Ear()
         draft = await add(store, job(now + DAY))
         store.subscribe(ear)
-        assert await ear.hears(lambda: store.change_job(TENANT, draft.id, now, None), calls_for(QUEUE, PRIORITY, now)), ear.heard
+        assert await ear.hears(
+            lambda: store.reschedule_job(TENANT, draft.id, now, None), calls_for(QUEUE, PRIORITY, now)
+        ), ear.heard
 
     async def test_a_fire_due_now_is_announced(self, store: Store) -> None:
         now, ear, ages = await store.time(), Ear(), count()
@@ -128,8 +138,8 @@ class HintConformance:
         store.subscribe(ear)
 
         async def pause_and_resume() -> None:
-            await store.pause_schedule(TENANT, "schedule", None)
-            await store.resume_schedule(TENANT, "schedule", now)
+            await pause_schedule(store, TENANT, "schedule", None)
+            await resume_schedule(store, TENANT, "schedule", now)
 
         assert await ear.hears(pause_and_resume, plans_by(now)), ear.heard
 
@@ -155,7 +165,7 @@ class HintConformance:
             claimed = await started(store, node, of_schedule(schedule_id, now, "cancel_previous"))
             wanted.add(CancelHint(node, claimed.id))
             await add(store, of_schedule(schedule_id, now, "cancel_previous"))
-            assert await store.claim(request(node)) == []
+            assert await claim(store, request(node)) == []
 
         assert await ear.hears(overtake_another, lambda hint: hint in wanted), ear.heard
 
@@ -184,6 +194,6 @@ class HintConformance:
         for ear in ears:
             assert await ear.hears(lambda: store.hint([JobHint("q", 3, 1)]), calls_for("q", 3, 1)), ear.heard
 
-    async def test_nobody_need_listen(self, store: Store) -> None:
+    async def test_hint_without_a_listener_is_accepted(self, store: Store) -> None:
         await store.hint([JobHint("*", 0, 0), ScheduleHint(1), CancelHint(await joined(store), new_id(0))])
         await store.hint([])

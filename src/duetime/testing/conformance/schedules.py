@@ -19,19 +19,25 @@ from duetime.testing.conformance.drafts import (
     HOUR,
     MINUTE,
     TENANT,
+    claim,
     claim_one,
     fired,
     job,
     joined,
     known,
+    pause_schedule,
     put,
+    put_schedule,
+    remove_schedule,
     request,
+    resume_schedule,
     schedule,
+    settle,
     started,
     stored,
     success,
 )
-from duetime.testing.conformance.submitting import AWKWARD
+from duetime.testing.conformance.submit import AWKWARD
 
 EDITS = ["put", "pause", "remove"]
 
@@ -40,11 +46,11 @@ async def edit(store: Store, how: str) -> Schedule:
     """Withdraw what lies ahead, in each of the ways there are."""
     match how:
         case "put":
-            changed = await store.put_schedule(schedule(), await store.time() + DAY, None)
+            changed = await put_schedule(store, schedule(), await store.time() + DAY, None)
         case "pause":
-            changed = await store.pause_schedule(TENANT, "schedule", None)
+            changed = await pause_schedule(store, TENANT, "schedule", None)
         case _:
-            changed = await store.remove_schedule(TENANT, "schedule")
+            changed = await remove_schedule(store, TENANT, "schedule")
     assert changed is not None
     return changed
 
@@ -52,20 +58,22 @@ async def edit(store: Store, how: str) -> Schedule:
 class ScheduleConformance:
     async def test_a_new_schedule(self, store: Store) -> None:
         before, draft = await store.time(), schedule()
-        made = await store.put_schedule(draft, before + HOUR, 0)
+        made = await put_schedule(store, draft, before + HOUR, 0)
         assert made is not None
         assert before <= made.created_at <= await store.time()
         at = made.created_at
-        assert made == Schedule(draft, draft.id, 1, segment_of(draft.id), False, None, before + HOUR, None, 0, at, at)
+        assert made == Schedule(
+            draft, draft.id, 1, segment_of(draft.id), False, None, before + HOUR, None, 0, at, at
+        )
         assert await known(store) == made
 
     async def test_a_schedule_by_its_id(self, store: Store) -> None:
         made, other = await put(store, schedule(), 1), await put(store, schedule(tenant="other"), 1)
-        assert await store.get_schedule_by_id(TENANT, made.id) == made
-        assert await store.get_schedule_by_id(TENANT, other.id) is None
-        assert await store.get_schedule_by_id("other", other.id) == other
-        await store.remove_schedule(TENANT, "schedule")
-        assert await store.get_schedule_by_id(TENANT, made.id) is None
+        assert await store.get_schedule(TENANT, made.id) == made
+        assert await store.get_schedule(TENANT, other.id) is None
+        assert await store.get_schedule("other", other.id) == other
+        await remove_schedule(store, TENANT, "schedule")
+        assert await store.get_schedule(TENANT, made.id) is None
 
     @pytest.mark.parametrize(
         "when",
@@ -86,7 +94,7 @@ class ScheduleConformance:
             "queue": "billing",
             "priority": 9,
             "overlap": "skip",
-            "gate": "gate",
+            "limit_key": "gate",
             "missed": Missed("all", within="6h", max=3),
             "jitter": 5,
             "start_at": now,
@@ -106,7 +114,7 @@ class ScheduleConformance:
         made = await put(store, draft, None)
         assert await store.get_schedule(text, text) == made
         assert await store.list_schedules(ScheduleFilter(text), 10) == [made]
-        paused = await store.pause_schedule(text, text, text)
+        paused = await pause_schedule(store, text, text, text)
         assert paused is not None
         assert (paused.draft, paused.pause_note) == (draft, text)
 
@@ -115,9 +123,9 @@ class ScheduleConformance:
         for tenant, name in ((TENANT, "unknown"), ("other", "schedule")):
             assert await store.get_schedule(tenant, name) is None
             assert await store.list_versions(tenant, name, 10) == []
-            assert await store.pause_schedule(tenant, name, None) is None
-            assert await store.resume_schedule(tenant, name, 0) is None
-            assert await store.remove_schedule(tenant, name) is None
+            assert await pause_schedule(store, tenant, name, None) is None
+            assert await resume_schedule(store, tenant, name, 0) is None
+            assert await remove_schedule(store, tenant, name) is None
         assert (await known(store)).version == 1
 
     async def test_a_name_belongs_to_its_tenant(self, store: Store) -> None:
@@ -139,28 +147,34 @@ class ScheduleConformance:
 
 class VersionConformance:
     async def test_creating_twice_fails_the_second_time(self, store: Store) -> None:
-        first = await store.put_schedule(schedule(), 1, 0)
-        assert await store.put_schedule(schedule(payload=b"second"), 2, 0) is None
+        first = await put_schedule(store, schedule(), 1, 0)
+        assert await put_schedule(store, schedule(payload=b"second"), 2, 0) is None
         assert await known(store) == first
 
     async def test_replacing_what_is_not_there_fails(self, store: Store) -> None:
-        assert await store.put_schedule(schedule(), 1, 1) is None
+        assert await put_schedule(store, schedule(), 1, 1) is None
         assert await store.get_schedule(TENANT, "schedule") is None
 
     async def test_replacing_another_version_fails(self, store: Store) -> None:
         await put(store, schedule(), 1)
         second = await put(store, schedule(), 2)
         for version in (0, 1, 3):
-            assert await store.put_schedule(schedule(payload=b"late"), 3, version) is None
+            assert await put_schedule(store, schedule(payload=b"late"), 3, version) is None
         assert await known(store) == second
 
     @pytest.mark.parametrize("expect", [1, None])
     async def test_replacing_keeps_the_identity(self, store: Store, expect: int | None) -> None:
         first = await put(store, schedule(), 1)
         changed = schedule(payload=b"second", queue="other", when=Every("2h"))
-        second = await store.put_schedule(changed, 2, expect)
+        second = await put_schedule(store, changed, 2, expect)
         assert second is not None
-        assert second == replace(first, draft=replace(changed, id=first.id), version=2, next_fire_time=2, updated_at=second.updated_at)
+        assert second == replace(
+            first,
+            draft=replace(changed, id=first.id),
+            version=2,
+            next_fire_time=2,
+            updated_at=second.updated_at,
+        )
         assert second.updated_at >= first.updated_at
         assert await known(store) == second
 
@@ -168,16 +182,16 @@ class VersionConformance:
         now = await store.time()
         made = await put(store, schedule(), now - HOUR)
         await fired(store, made, now + HOUR, now - HOUR)
-        await store.pause_schedule(TENANT, "schedule", "holidays")
+        await pause_schedule(store, TENANT, "schedule", "holidays")
         changed = await put(store, schedule(), now + DAY)
         assert (changed.version, changed.runs, changed.paused, changed.pause_note) == (3, 1, True, "holidays")
         assert changed.next_fire_time == now + DAY
 
     async def test_a_removed_name_can_be_used_again(self, store: Store) -> None:
         first = await put(store, schedule(), 1)
-        assert await store.remove_schedule(TENANT, "schedule") is not None
+        assert await remove_schedule(store, TENANT, "schedule") is not None
         draft = schedule()
-        again = await store.put_schedule(draft, 2, 0)
+        again = await put_schedule(store, draft, 2, 0)
         assert again is not None
         assert (again.id, again.runs) == (draft.id, 0)
         assert again.id != first.id
@@ -186,7 +200,7 @@ class VersionConformance:
 class PauseConformance:
     async def test_pausing_stops_planning(self, store: Store) -> None:
         await put(store, schedule(), 1)
-        paused = await store.pause_schedule(TENANT, "schedule", "holidays")
+        paused = await pause_schedule(store, TENANT, "schedule", "holidays")
         assert paused is not None
         assert (paused.paused, paused.pause_note, paused.version) == (True, "holidays", 2)
         assert await known(store) == paused
@@ -194,36 +208,45 @@ class PauseConformance:
 
     async def test_resuming_plans_from_the_cursor_given(self, store: Store) -> None:
         await put(store, schedule(), 1)
-        await store.pause_schedule(TENANT, "schedule", "holidays")
-        resumed = await store.resume_schedule(TENANT, "schedule", 5)
+        await pause_schedule(store, TENANT, "schedule", "holidays")
+        resumed = await resume_schedule(store, TENANT, "schedule", 5)
         assert resumed is not None
-        assert (resumed.paused, resumed.pause_note, resumed.version, resumed.next_fire_time) == (False, None, 3, 5)
+        assert (resumed.paused, resumed.pause_note, resumed.version, resumed.next_fire_time) == (
+            False,
+            None,
+            3,
+            5,
+        )
         assert await known(store) == resumed
 
     async def test_a_cursor_found_for_another_version_resumes_nothing(self, store: Store) -> None:
         """An edit in between has other fires: the caller looks again."""
         await put(store, schedule(), 1)
-        paused = await store.pause_schedule(TENANT, "schedule", None)
+        paused = await pause_schedule(store, TENANT, "schedule", None)
         assert paused is not None
-        edited = await store.put_schedule(schedule(), 7, paused.version)
+        edited = await put_schedule(store, schedule(), 7, paused.version)
         assert edited is not None
-        assert await store.resume_schedule(TENANT, "schedule", 5, None, paused.version) == edited == await known(store)
-        resumed = await store.resume_schedule(TENANT, "schedule", 6, None, edited.version)
+        assert (
+            await resume_schedule(store, TENANT, "schedule", 5, None, paused.version)
+            == edited
+            == await known(store)
+        )
+        resumed = await resume_schedule(store, TENANT, "schedule", 6, None, edited.version)
         assert resumed is not None
         assert (resumed.paused, resumed.next_fire_time) == (False, 6)
 
     async def test_resuming_what_is_not_paused_changes_nothing(self, store: Store) -> None:
         made = await put(store, schedule(), 1)
-        assert await store.resume_schedule(TENANT, "schedule", 5) == made
+        assert await resume_schedule(store, TENANT, "schedule", 5) == made
         assert await known(store) == made
 
     async def test_removing(self, store: Store) -> None:
         made = await put(store, schedule(), 1)
-        removed = await store.remove_schedule(TENANT, "schedule")
+        removed = await remove_schedule(store, TENANT, "schedule")
         assert removed is not None
         assert (removed.id, removed.draft) == (made.id, made.draft)
         assert await store.get_schedule(TENANT, "schedule") is None
-        assert await store.remove_schedule(TENANT, "schedule") is None
+        assert await remove_schedule(store, TENANT, "schedule") is None
         assert await store.list_schedules(ScheduleFilter(TENANT), 10) == []
 
 
@@ -235,7 +258,7 @@ class WithdrawConformance:
         ids = await fired(store, made, now + HOUR, now + MINUTE, now + 2 * MINUTE)
         changed = await edit(store, how)
         assert [await store.get_job(TENANT, job_id) for job_id in ids] == [None, None]
-        assert await store.claim(request(node, prefetch=DAY)) == []
+        assert await claim(store, request(node, prefetch=DAY)) == []
         assert changed.runs == 0
 
     @pytest.mark.parametrize("how", EDITS)
@@ -258,7 +281,7 @@ class WithdrawConformance:
         assert await store.get_job(TENANT, far) is None
         assert (changed.runs, changed.last_fire_time) == (1, now + MINUTE)
         assert claimed.id == near
-        assert await store.settle([success(claimed, now)]) == []
+        assert await settle(store, [success(claimed, now)]) == []
 
     async def test_jobs_of_others_stay(self, store: Store) -> None:
         now = await store.time()
@@ -307,7 +330,7 @@ class WithdrawConformance:
         node, now = await joined(store), await store.time()
         made = await put(store, schedule(), now - DAY)
         await fired(store, made, now + HOUR, now - DAY)
-        assert await store.settle([success(await claim_one(store, node), now - HOUR)]) == []
+        assert await settle(store, [success(await claim_one(store, node), now - HOUR)]) == []
         await store.prune(now)
         assert (await edit(store, "put")).last_fire_time == now - DAY
 
@@ -325,8 +348,8 @@ class WithdrawConformance:
         made = await put(store, schedule(), now)
         [done] = await fired(store, made, now + HOUR, now)
         claimed = await claim_one(store, node)
-        await store.remove_schedule(TENANT, "schedule")
-        assert await store.settle([success(claimed, now)]) == []
+        await remove_schedule(store, TENANT, "schedule")
+        assert await settle(store, [success(claimed, now)]) == []
         assert (await stored(store, done)).schedule_id == made.id
 
 
@@ -338,7 +361,10 @@ class DueScheduleConformance:
         due = await store.due_schedules(ALL_SEGMENTS, now, 10)
         assert [found.draft.name for found in due] == ["3 h", "2 h", "1 h"]
         assert due[0] == await known(store, "3 h")
-        assert [found.draft.name for found in await store.due_schedules(ALL_SEGMENTS, now, 2)] == ["3 h", "2 h"]
+        assert [found.draft.name for found in await store.due_schedules(ALL_SEGMENTS, now, 2)] == [
+            "3 h",
+            "2 h",
+        ]
 
     async def test_up_to_and_including_the_bound(self, store: Store) -> None:
         now = await store.time()

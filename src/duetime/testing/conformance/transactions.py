@@ -1,4 +1,5 @@
-"""transact: a task's own writes and its job's completion, together or not at all. And guests, as far as every store must know them."""
+"""transact: a task's own writes and its job's completion, together or not at all. And guests, as far as every
+store must know them."""
 
 from __future__ import annotations
 
@@ -9,8 +10,19 @@ import pytest
 from duetime.errors import DuetimeError, InvalidInput
 from duetime.model.job import Claimed, State
 from duetime.model.lease import NodeId
-from duetime.store import Store, Transaction
-from duetime.testing.conformance.drafts import claim_one, death, job, joined, loss, new_id, started, stored, success
+from duetime.store import OfNode, Store, TaskTransaction
+from duetime.testing.conformance.drafts import (
+    claim_one,
+    death,
+    job,
+    joined,
+    loss,
+    new_id,
+    settle,
+    started,
+    stored,
+    success,
+)
 
 # Statements that SQLite and PostgreSQL both take, in the words of asyncpg.
 DROP = "DROP TABLE IF EXISTS conformance_effects"
@@ -19,19 +31,20 @@ INSERT = "INSERT INTO conformance_effects (job, amount) VALUES ($1, $2)"
 TOTAL = "SELECT coalesce(sum(amount), 0) FROM conformance_effects"
 
 
-class TransactionConformance:
+class TaskTransactionConformance:
     async def supported(self, store: Store) -> bool:
         if store.capabilities.transactions:
             return True
         with pytest.raises(DuetimeError):
-            await store.transact()
+            await store.begin_transaction()
         return False
 
     async def prepared(self, store: Store) -> NodeId:
-        """A node, and a table for the effects of its tasks. A store may have but one writer: nothing else is asked of it meanwhile."""
+        """A node, and a table for the effects of its tasks. A store may have but one writer: nothing else is
+        asked of it meanwhile."""
         node = await joined(store)
         claimed, now = await self.running(store, node), await store.time()
-        transaction = await store.transact()
+        transaction = await store.begin_transaction()
         await transaction.connection.execute(DROP)
         await transaction.connection.execute(CREATE)
         assert await transaction.finish(success(claimed, now))
@@ -40,11 +53,11 @@ class TransactionConformance:
     async def running(self, store: Store, node: NodeId) -> Claimed:
         return await started(store, node, job(await store.time()))
 
-    async def write(self, transaction: Transaction, claimed: Claimed, amount: int = 1) -> None:
+    async def write(self, transaction: TaskTransaction, claimed: Claimed, amount: int = 1) -> None:
         await transaction.connection.execute(INSERT, str(claimed.id), amount)
 
     async def total(self, store: Store) -> int:
-        transaction = await store.transact()
+        transaction = await store.begin_transaction()
         try:
             return int(await transaction.connection.fetchval(TOTAL))
         finally:
@@ -54,28 +67,28 @@ class TransactionConformance:
         if await self.supported(store):
             node = await self.prepared(store)
             claimed, now = await self.running(store, node), await store.time()
-            transaction = await store.transact()
+            transaction = await store.begin_transaction()
             await self.write(transaction, claimed, 7)
             decision = success(claimed, now, result=b"[7]")
             assert await transaction.finish(decision)
             assert await self.total(second_store) == 7
             found = await stored(second_store, claimed.id)
             assert (found.state, found.result, found.attempt) == (State.SUCCEEDED, b"[7]", 1)
-            assert await store.settle([decision]) == [], "a repetition was refused"
+            assert await settle(store, [decision]) == [], "a repetition was refused"
 
-    async def test_whoever_lost_the_job_writes_nothing(self, store: Store) -> None:
+    async def test_attempt_that_lost_its_job_writes_nothing(self, store: Store) -> None:
         """B3, B4: exactly once rests on this."""
         if await self.supported(store):
             node = await self.prepared(store)
             stale, now = await self.running(store, node), await store.time()
-            assert await store.settle([loss(stale, now)]) == []
+            assert await settle(store, [loss(stale, now)]) == []
             fresh = await claim_one(store, node)
-            late = await store.transact()
+            late = await store.begin_transaction()
             await self.write(late, stale)
             assert not await late.finish(success(stale, now))
             assert await self.total(store) == 0
             assert (await stored(store, fresh.id)).state is State.RUNNING
-            transaction = await store.transact()
+            transaction = await store.begin_transaction()
             await self.write(transaction, fresh)
             assert await transaction.finish(success(fresh, now))
             assert await self.total(store) == 1
@@ -84,25 +97,25 @@ class TransactionConformance:
         if await self.supported(store):
             node = await self.prepared(store)
             claimed, now = await self.running(store, node), await store.time()
-            transaction = await store.transact()
+            transaction = await store.begin_transaction()
             await self.write(transaction, claimed)
             await transaction.abandon()
             await transaction.abandon()
             assert await self.total(store) == 0
-            assert await store.held(node) == [claimed]
-            assert await store.settle([death(claimed, now)]) == []
+            assert await store.running_jobs(OfNode(node), 1_000) == [claimed]
+            assert await settle(store, [death(claimed, now)]) == []
 
     async def test_a_failing_statement_spoils_only_its_transaction(self, store: Store) -> None:
         if await self.supported(store):
             node = await self.prepared(store)
             claimed, now = await self.running(store, node), await store.time()
-            transaction = await store.transact()
+            transaction = await store.begin_transaction()
             await self.write(transaction, claimed)
             with pytest.raises(Exception, match="conformance_missing"):
                 await transaction.connection.execute("INSERT INTO conformance_missing VALUES (1)")
             await transaction.abandon()
             assert await self.total(store) == 0
-            again = await store.transact()
+            again = await store.begin_transaction()
             await self.write(again, claimed)
             assert await again.finish(success(claimed, now))
             assert await self.total(store) == 1
@@ -111,7 +124,7 @@ class TransactionConformance:
         if await self.supported(store):
             node = await self.prepared(store)
             claimed, now = await self.running(store, node), await store.time()
-            transaction = await store.transact()
+            transaction = await store.begin_transaction()
             await self.write(transaction, claimed)
             assert await transaction.finish(success(claimed, now))
             await transaction.abandon()
@@ -126,11 +139,15 @@ class TransactionConformance:
             others = [await self.running(store, node) for _ in range(4)]
 
             async def work(handle: Store, claimed: Claimed) -> bool:
-                transaction = await handle.transact()
+                transaction = await handle.begin_transaction()
                 await self.write(transaction, claimed)
                 return await transaction.finish(success(claimed, now))
 
-            pairs = [(store, disputed), (second_store, disputed), *zip([store, second_store] * 2, others, strict=True)]
+            pairs = [
+                (store, disputed),
+                (second_store, disputed),
+                *zip([store, second_store] * 2, others, strict=True),
+            ]
             answers = await asyncio.gather(*(work(handle, claimed) for handle, claimed in pairs))
             assert (sorted(answers[:2]), answers[2:]) == ([False, True], [True] * 4)
             assert await self.total(store) == 5
@@ -139,7 +156,7 @@ class TransactionConformance:
         if await self.supported(store):
             node = await joined(store)
             claimed, now = await self.running(store, node), await store.time()
-            transaction = await store.transact()
+            transaction = await store.begin_transaction()
             assert await transaction.finish(success(claimed, now))
             assert (await stored(store, claimed.id)).state is State.SUCCEEDED
 
@@ -147,22 +164,28 @@ class TransactionConformance:
         """The verbs of asyncpg, with its parameters."""
         if await self.supported(store):
             await self.prepared(store)
-            transaction = await store.transact()
+            transaction = await store.begin_transaction()
             connection, names = transaction.connection, [str(new_id(0)) for _ in range(3)]
             await connection.executemany(INSERT, [(name, amount) for amount, name in enumerate(names)])
-            rows = await connection.fetch("SELECT job, amount FROM conformance_effects WHERE amount >= $1 ORDER BY amount", 1)
+            rows = await connection.fetch(
+                "SELECT job, amount FROM conformance_effects WHERE amount >= $1 ORDER BY amount", 1
+            )
             assert [(row["job"], row["amount"]) for row in rows] == [(names[1], 1), (names[2], 2)]
-            row = await connection.fetchrow("SELECT job, amount FROM conformance_effects WHERE job = $1", names[2])
+            row = await connection.fetchrow(
+                "SELECT job, amount FROM conformance_effects WHERE job = $1", names[2]
+            )
             assert (row[0], row[1]) == (names[2], 2)
-            assert await connection.fetchrow("SELECT job FROM conformance_effects WHERE amount = $1", 9) is None
+            assert (
+                await connection.fetchrow("SELECT job FROM conformance_effects WHERE amount = $1", 9) is None
+            )
             assert await connection.fetchval("SELECT count(*) FROM conformance_effects") == 3
             await transaction.abandon()
             assert await self.total(store) == 0
 
 
-class GuestConformance:
+class CallerTransactionConformance:
     async def test_a_connection_that_is_none_is_refused(self, store: Store) -> None:
         for nonsense in (object(), None, "postgresql://example.org"):
             with pytest.raises(InvalidInput) as refused:
-                store.guest(nonsense)
+                store.within(nonsense)
             assert refused.value.field == "connection"

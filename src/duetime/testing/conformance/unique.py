@@ -19,6 +19,7 @@ from duetime.testing.conformance.drafts import (
     QUEUE,
     TENANT,
     add,
+    claim,
     claim_one,
     finished,
     job,
@@ -26,6 +27,7 @@ from duetime.testing.conformance.drafts import (
     lapsed,
     request,
     retry,
+    settle,
     started,
     stored,
     success,
@@ -62,20 +64,30 @@ async def in_state(store: Store, node: NodeId, state: State) -> JobDraft:
 
 async def live_holders(store: Store) -> list[JobDraft]:
     listed = await store.list_jobs(JobFilter(TENANT, states=LIVE), 1_000)
-    return [JobDraft(*(getattr(found, name) for name in JobDraft._fields)) for found in listed if found.unique_key == KEY]
+    return [
+        JobDraft(*(getattr(found, name) for name in JobDraft._fields))
+        for found in listed
+        if found.unique_key == KEY
+    ]
 
 
 class AdmissionConformance:
     @pytest.mark.parametrize("on_conflict", list(OnConflict))
     async def test_the_first_of_its_kind_is_stored(self, store: Store, on_conflict: OnConflict) -> None:
-        draft = job(await store.time() + HOUR, unique_key=KEY, gate="a", payload=b"[1]")
+        draft = job(await store.time() + HOUR, unique_key=KEY, limit_key="a", payload=b"[1]")
         assert await store.add_unique(draft, rule(on_conflict)) == Admission(draft.id)
         assert await live_holders(store) == [draft]
         assert (await stored(store, draft.id)).state is State.PENDING
 
     @pytest.mark.parametrize("on_conflict", list(OnConflict))
-    @pytest.mark.parametrize("state", [State.PENDING, State.RUNNING, State.SUCCEEDED, State.DEAD, State.CANCELLED])
-    @pytest.mark.parametrize("counted", [WAITING, LIVE, LIVE | {State.SUCCEEDED}, EVER], ids=["waiting", "live", "succeeded", "ever"])
+    @pytest.mark.parametrize(
+        "state", [State.PENDING, State.RUNNING, State.SUCCEEDED, State.DEAD, State.CANCELLED]
+    )
+    @pytest.mark.parametrize(
+        "counted",
+        [WAITING, LIVE, LIVE | {State.SUCCEEDED}, EVER],
+        ids=["waiting", "live", "succeeded", "ever"],
+    )
     async def test_what_counts_and_what_follows(
         self, store: Store, state: State, counted: frozenset[State], on_conflict: OnConflict
     ) -> None:
@@ -99,7 +111,9 @@ class AdmissionConformance:
         now = await store.time()
         earlier = await add(store, job(now + HOUR, unique_key=KEY, payload=b"1"))
         before = await stored(store, earlier.id)
-        assert await store.add_unique(job(now, unique_key=KEY, payload=b"2", priority=9), rule()) == Admission(earlier.id, "skipped")
+        assert await store.add_unique(
+            job(now, unique_key=KEY, payload=b"2", priority=9), rule()
+        ) == Admission(earlier.id, "skipped")
         assert await stored(store, earlier.id) == before
 
     async def test_a_replaced_job_says_so_and_never_runs(self, store: Store) -> None:
@@ -117,7 +131,7 @@ class AdmissionConformance:
     async def test_a_retry_that_waits_can_be_replaced(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         claimed = await started(store, node, job(now, unique_key=KEY))
-        assert await store.settle([retry(claimed, now + HOUR, now)]) == []
+        assert await settle(store, [retry(claimed, now + HOUR, now)]) == []
         newcomer = job(now, unique_key=KEY)
         assert (await store.add_unique(newcomer, rule(REPLACE))).conflict == "replaced"
         assert (await stored(store, claimed.id)).state is State.CANCELLED
@@ -129,14 +143,21 @@ class AdmissionConformance:
         newcomer = job(now - HOUR, unique_key=KEY, payload=b"2", priority=PRIORITY + 1)
         assert await store.add_unique(newcomer, rule(RESCHEDULE)) == Admission(earlier.id, "rescheduled")
         claimed = await claim_one(store, node)
-        assert (claimed.id, claimed.due_at, claimed.payload, claimed.fire_time) == (earlier.id, now - HOUR, b"1", before.fire_time)
+        assert (claimed.id, claimed.due_at, claimed.payload, claimed.fire_time) == (
+            earlier.id,
+            now - HOUR,
+            b"1",
+            before.fire_time,
+        )
 
     async def test_a_job_can_be_put_off(self, store: Store) -> None:
         """Debouncing: the last call counts."""
         node, now = await joined(store), await store.time()
         earlier = await add(store, job(now - HOUR, unique_key=KEY))
-        assert (await store.add_unique(job(now + HOUR, unique_key=KEY), rule(RESCHEDULE))).conflict == "rescheduled"
-        assert await store.claim(request(node)) == []
+        assert (
+            await store.add_unique(job(now + HOUR, unique_key=KEY), rule(RESCHEDULE))
+        ).conflict == "rescheduled"
+        assert await claim(store, request(node)) == []
         assert (await stored(store, earlier.id)).due_at == now + HOUR
 
     async def test_only_what_was_stored_recently_counts(self, store: Store) -> None:
@@ -148,14 +169,18 @@ class AdmissionConformance:
         assert await store.add_unique(newcomer, rule(within=1)) == Admission(newcomer.id)
         assert [holder.id for holder in await live_holders(store)] == [newcomer.id]
         assert (await stored(store, earlier.id)).state is State.PENDING
-        assert sorted(row.id for row in await store.claim(request(node))) == sorted([earlier.id, newcomer.id])
+        assert sorted(row.id for row in await claim(store, request(node))) == sorted(
+            [earlier.id, newcomer.id]
+        )
 
     @pytest.mark.parametrize("state", [State.PENDING, State.RUNNING, State.SUCCEEDED])
     async def test_the_period_counts_from_when_it_was_stored(self, store: Store, state: State) -> None:
         """Not from its due time, which lies an hour back."""
         earlier = await in_state(store, await joined(store), state)
         newcomer = job(await store.time(), unique_key=KEY)
-        assert await store.add_unique(newcomer, rule(states=EVER, within=30 * 60 * 1_000_000)) == Admission(earlier.id, "skipped")
+        assert await store.add_unique(newcomer, rule(states=EVER, within=30 * 60 * 1_000_000)) == Admission(
+            earlier.id, "skipped"
+        )
 
     async def test_a_finished_job_too_old_does_not_count(self, store: Store) -> None:
         await in_state(store, await joined(store), State.SUCCEEDED)
@@ -169,7 +194,7 @@ class AdmissionConformance:
         newcomer = job(now, unique_key=KEY)
         assert await store.add_unique(newcomer, rule(states=WAITING)) == Admission(newcomer.id)
         assert [holder.id for holder in await live_holders(store)] == [newcomer.id]
-        assert await store.settle([success(running, now)]) == []
+        assert await settle(store, [success(running, now)]) == []
         assert [holder.id for holder in await live_holders(store)] == [newcomer.id]
         third = job(now, unique_key=KEY)
         assert await store.add_jobs([third]) == [newcomer.id]
@@ -178,7 +203,9 @@ class AdmissionConformance:
         node, now = await joined(store), await store.time()
         await finished(store, node, job(now, unique_key=KEY), now)
         live = await add(store, job(now, unique_key=KEY))
-        assert await store.add_unique(job(now, unique_key=KEY), rule(states=EVER)) == Admission(live.id, "skipped")
+        assert await store.add_unique(job(now, unique_key=KEY), rule(states=EVER)) == Admission(
+            live.id, "skipped"
+        )
 
     async def test_the_key_belongs_to_its_tenant(self, store: Store) -> None:
         now = await store.time()
@@ -200,7 +227,7 @@ class AdmissionConformance:
         draft = job(await store.time() + HOUR, unique_key=KEY)
         await store.add_unique(draft, rule(on_conflict))
         before = await stored(store, draft.id)
-        assert (await store.add_unique(draft, rule(on_conflict), again=True)).id == draft.id
+        assert (await store.add_unique(draft, rule(on_conflict), is_retry=True)).id == draft.id
         assert await stored(store, draft.id) == before
 
     async def test_a_replacement_repeated_replaces_once(self, store: Store) -> None:
@@ -208,28 +235,30 @@ class AdmissionConformance:
         earlier = await add(store, job(now, unique_key=KEY))
         newcomer = job(now, unique_key=KEY)
         for again in (False, True):
-            assert (await store.add_unique(newcomer, rule(REPLACE), again=again)).id == newcomer.id
+            assert (await store.add_unique(newcomer, rule(REPLACE), is_retry=again)).id == newcomer.id
         assert (await stored(store, newcomer.id)).state is State.PENDING
         assert (await stored(store, earlier.id)).state is State.CANCELLED
 
     @pytest.mark.parametrize("on_conflict", list(OnConflict))
-    async def test_repeated_after_it_finished_it_does_not_run_again(self, store: Store, on_conflict: OnConflict) -> None:
+    async def test_repeated_after_it_finished_it_does_not_run_again(
+        self, store: Store, on_conflict: OnConflict
+    ) -> None:
         """I3."""
         node, now = await joined(store), await store.time()
         draft = job(now, unique_key=KEY)
         await store.add_unique(draft, rule(on_conflict))
-        assert await store.settle([success(await claim_one(store, node), now)]) == []
-        assert (await store.add_unique(draft, rule(on_conflict), again=True)).id == draft.id
-        assert await store.claim(request(node)) == []
+        assert await settle(store, [success(await claim_one(store, node), now)]) == []
+        assert (await store.add_unique(draft, rule(on_conflict), is_retry=True)).id == draft.id
+        assert await claim(store, request(node)) == []
 
     async def test_repeated_after_another_took_the_key(self, store: Store) -> None:
         """The id decides: its job was stored, whatever became of the key since."""
         node, now = await joined(store), await store.time()
         draft = job(now, unique_key=KEY)
         await store.add_unique(draft, rule())
-        assert await store.settle([success(await claim_one(store, node), now)]) == []
+        assert await settle(store, [success(await claim_one(store, node), now)]) == []
         other = await add(store, job(now + HOUR, unique_key=KEY))
-        assert (await store.add_unique(draft, rule(REPLACE), again=True)).id == draft.id
+        assert (await store.add_unique(draft, rule(REPLACE), is_retry=True)).id == draft.id
         assert (await stored(store, other.id)).state is State.PENDING
 
     async def test_a_stored_newcomer_is_announced(self, store: Store) -> None:
@@ -247,7 +276,9 @@ class AdmissionConformance:
         await add(store, job(now + DAY, unique_key=KEY))
         store.subscribe(ear)
         act = job(now, unique_key=KEY, queue="elsewhere")
-        heard = await ear.hears(lambda: store.add_unique(act, rule(RESCHEDULE)), calls_for(LANE.queue, LANE.priority, now))
+        heard = await ear.hears(
+            lambda: store.add_unique(act, rule(RESCHEDULE)), calls_for(LANE.queue, LANE.priority, now)
+        )
         assert heard, ear.heard
 
 
@@ -267,7 +298,9 @@ class AdmissionRaceConformance:
         assert Counter(answer.conflict for answer in answers) == {None: 1, "skipped": 7}
         assert len(await store.list_jobs(JobFilter(TENANT), 100)) == 1
 
-    async def test_of_many_that_replace_one_another_one_is_left(self, store: Store, second_store: Store) -> None:
+    async def test_of_many_that_replace_one_another_one_is_left(
+        self, store: Store, second_store: Store
+    ) -> None:
         drafts, answers = await self.rivals(store, second_store, rule(REPLACE))
         assert [answer.id for answer in answers] == [draft.id for draft in drafts]
         assert Counter(answer.conflict for answer in answers) == {None: 1, "replaced": 7}
@@ -287,7 +320,9 @@ class AdmissionRaceConformance:
         for number in range(20):
             earlier, newcomer = job(now, unique_key=f"{number}"), job(now + DAY, unique_key=f"{number}")
             await add(store, earlier)
-            admission, claimed = await asyncio.gather(second_store.add_unique(newcomer, rule(REPLACE)), store.claim(request(node)))
+            admission, claimed = await asyncio.gather(
+                second_store.add_unique(newcomer, rule(REPLACE)), claim(store, request(node))
+            )
             if claimed:
                 assert admission == Admission(earlier.id, "skipped")
             else:

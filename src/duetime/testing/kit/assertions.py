@@ -1,21 +1,19 @@
-"""Assertions about what was submitted. Their messages show what was submitted instead."""
+"""Assertions about submitted jobs. On failure the message shows the jobs that were submitted instead."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from duetime.app import App
 from duetime.model import duration
 from duetime.model.duration import Duration
 from duetime.task import Task
 from duetime.testing.kit.submitted import Submitted, as_json, check_arguments, submitted, task_name
 
-if TYPE_CHECKING:
-    from duetime.app import App
-
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 _MISSING = object()
 
 
@@ -35,33 +33,49 @@ def assert_submitted(
     labels: Mapping[str, str] | None = None,
     **named: Any,
 ) -> list[Submitted]:
-    """That jobs of this task with at least these arguments and options were submitted: `times` of them, or one or more.
+    """Assert that jobs of this task with at least these arguments and options were submitted: `times` of
+    them, or one or more.
 
-    Arguments are given by name; those whose names are options here, in a mapping. Answers the jobs found.
+    Pass arguments by name; pass those that have the name of an option in the mapping. Returns the jobs found.
     """
     __tracebackhide__ = True
     name = task_name(app, task)
-    options = {"queue": queue, "priority": priority, "delay": delay, "at": at, "unique_key": unique_key, "owner": owner, "labels": labels}
-    wanted = _Wanted(app, name, {**(arguments or {}), **named}, options)
-    found = [job for job in submitted(app) if wanted.fits(job)]
+    options = {
+        "queue": queue,
+        "priority": priority,
+        "delay": delay,
+        "at": at,
+        "unique_key": unique_key,
+        "owner": owner,
+        "labels": labels,
+    }
+    expected = _Expected(app, name, {**(arguments or {}), **named}, options)
+    found = [job for job in submitted(app) if expected.matches(job)]
     if (not found) if times is None else (len(found) != times):
-        raise AssertionError(_told(app, wanted, len(found), times))
+        raise AssertionError(_message(app, expected, len(found), times))
     return found
 
 
 def assert_not_submitted(
-    app: App, task: Task[..., Any] | str | None = None, arguments: Mapping[str, Any] | None = None, /, **named: Any
+    app: App,
+    task: Task[..., Any] | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    /,
+    **named: Any,
 ) -> None:
-    """That no such job was submitted; without a task, none at all. Takes the arguments and options of `assert_submitted`."""
+    """Assert that no such job was submitted, or without a task no job at all. Takes the same arguments as
+    `assert_submitted`."""
     __tracebackhide__ = True
     if task is not None:
         assert_submitted(app, task, arguments, **{**named, "times": 0})
     elif jobs := submitted(app):
-        raise AssertionError("nothing was to be submitted, but there is\n" + "\n".join(map(_line, jobs[:MOST_SHOWN])))
+        raise AssertionError(
+            "expected no submitted job, but found\n" + "\n".join(map(_line, jobs[:MAX_SHOWN]))
+        )
 
 
-class _Wanted:
-    """What a job must have, by the names its reader knows."""
+class _Expected:
+    """The arguments and options that a job must have."""
 
     def __init__(self, app: App, task: str, arguments: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         check_arguments(app, task, arguments)
@@ -71,45 +85,62 @@ class _Wanted:
         if "delay" in self.options:
             self.options["delay"] = timedelta(microseconds=duration.parse(self.options["delay"], "delay"))
 
-    def fits(self, job: Submitted) -> bool:
+    def matches(self, job: Submitted) -> bool:
         return job.task == self.task and not self.differences(job)
 
     def differences(self, job: Submitted) -> list[tuple[str, Any, Any]]:
-        """(name, wanted, found) of what does not fit."""
-        values = [(name, wanted, job.arguments.get(name, _MISSING)) for name, wanted in self.values.items()]
-        options = [(name, wanted, getattr(job, name)) for name, wanted in self.options.items()]
-        return [(name, wanted, found) for name, wanted, found in values + options if found != wanted]
+        """(name, expected, found) of each difference."""
+        values = [
+            (name, expected, job.arguments.get(name, _MISSING)) for name, expected in self.values.items()
+        ]
+        options = [(name, expected, getattr(job, name)) for name, expected in self.options.items()]
+        return [(name, expected, found) for name, expected, found in values + options if found != expected]
 
     def __str__(self) -> str:
         return f"{self.task}({_listed({**self.values, **self.options})})"
 
 
-def _told(app: App, wanted: _Wanted, count: int, times: int | None) -> str:
+def _message(app: App, expected: _Expected, count: int, times: int | None) -> str:
     jobs = submitted(app)
-    like = [job for job in jobs if job.task == wanted.task]
-    lines = [f"wanted {_times(times)}: {wanted}", f"found {count} among {len(like)} of that task and {len(jobs)} submitted in all"]
-    nearest = sorted(like, key=lambda job: len(wanted.differences(job)))
-    for job in nearest[:MOST_SHOWN]:
-        lines += [_line(job), *_diff(wanted, job)]
-    if len(nearest) > MOST_SHOWN:
-        lines.append(f"  ... and {len(nearest) - MOST_SHOWN} more")
-    others = Counter(job.task for job in jobs if job.task != wanted.task)
+    same_task = [job for job in jobs if job.task == expected.task]
+    found = f"found {count} among {len(same_task)} of this task and {len(jobs)} submitted jobs in total"
+    lines = [f"expected {_times(times)}: {expected}", found]
+    nearest = sorted(same_task, key=lambda job: len(expected.differences(job)))
+    for job in nearest[:MAX_SHOWN]:
+        lines += [_line(job), *_diff(expected, job)]
+    if len(nearest) > MAX_SHOWN:
+        lines.append(f"  ... and {len(nearest) - MAX_SHOWN} more")
+    others = Counter(job.task for job in jobs if job.task != expected.task)
     if others:
-        lines.append("other tasks: " + ", ".join(f"{task} ({number})" for task, number in sorted(others.items())))
+        lines.append(
+            "other tasks: " + ", ".join(f"{task} ({number})" for task, number in sorted(others.items()))
+        )
     return "\n".join(lines)
 
 
 def _times(times: int | None) -> str:
-    return "at least one job" if times is None else "no job" if times == 0 else "1 job" if times == 1 else f"{times} jobs"
+    return (
+        "at least one job"
+        if times is None
+        else "no job"
+        if times == 0
+        else "1 job"
+        if times == 1
+        else f"{times} jobs"
+    )
 
 
 def _line(job: Submitted) -> str:
     return f"  {job.task}({_listed(job.arguments)}) {job.state} queue={job.queue} delay={_shown(job.delay)}"
 
 
-def _diff(wanted: _Wanted, job: Submitted) -> list[str]:
-    differences = wanted.differences(job)
-    return [line for name, want, found in differences for line in (f"    - {name} = {_shown(want)}", f"    + {name} = {_shown(found)}")]
+def _diff(expected: _Expected, job: Submitted) -> list[str]:
+    differences = expected.differences(job)
+    return [
+        line
+        for name, want, found in differences
+        for line in (f"    - {name} = {_shown(want)}", f"    + {name} = {_shown(found)}")
+    ]
 
 
 def _listed(values: Mapping[str, Any]) -> str:

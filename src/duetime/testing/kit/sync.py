@@ -1,58 +1,72 @@
-"""Blocking faces in a test: of virtual time, and of the app; both on the thread of the test itself."""
+"""Blocking versions of virtual time and of the app for sync tests. Both run on the test's own thread."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from duetime.app import App
+from duetime.app.sync import SyncApp, SyncJob
+from duetime.engine.submit.build import NewJob
 from duetime.model.duration import Duration
-from duetime.sync import SyncApp, SyncJob
-from duetime.testing.kit.moments import Moment
-
-if TYPE_CHECKING:
-    from duetime.app import App
-    from duetime.engine.drafts import NewJob
-    from duetime.task import Task
-    from duetime.testing.kit.virtual import VirtualTime
+from duetime.task import Task
+from duetime.testing.kit.parse_time import TimeInput
 
 Answer = TypeVar("Answer")
-Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+class Runner(Protocol):
+    def __call__(self, coroutine: Coroutine[Any, Any, Answer], /) -> Answer:
+        """Run a coroutine to its end and return its result."""
+        ...
+
+
+class AsyncTime(Protocol):
+    """The methods of VirtualTime that have a blocking version."""
+
+    async def advance(self, by: Duration) -> datetime: ...
+
+    async def run_until(self, until: TimeInput | Callable[[], bool], tz: str | None = None) -> datetime: ...
+
+    async def run_until_idle(self, within: Duration = ...) -> datetime: ...
 
 
 class SyncTime:
-    """VirtualTime for plain tests: every call blocks until it is done."""
+    """VirtualTime for sync tests: every call blocks until it is done."""
 
-    def __init__(self, time: VirtualTime, run: Run) -> None:
+    def __init__(self, time: AsyncTime, run: Runner) -> None:
         self._time = time
         self._run = run
 
     def advance(self, by: Duration) -> datetime:
-        return self._run(self._time.advance(by))  # type: ignore[no-any-return]  # what the coroutine returns
+        return self._run(self._time.advance(by))
 
-    def run_until(self, until: Moment | Callable[[], bool], tz: str | None = None) -> datetime:
-        return self._run(self._time.run_until(until, tz))  # type: ignore[no-any-return]  # what the coroutine returns
+    def run_until(self, until: TimeInput | Callable[[], bool], tz: str | None = None) -> datetime:
+        return self._run(self._time.run_until(until, tz))
 
     def run_until_idle(self, within: Duration = "31d") -> datetime:
-        return self._run(self._time.run_until_idle(within))  # type: ignore[no-any-return]  # what the coroutine returns
+        return self._run(self._time.run_until_idle(within))
 
 
-class SameThread(SyncApp):
-    """App.sync without its thread: what a plain task does to a connection of this thread, the test sees."""
+class InlineSyncApp(SyncApp):
+    """App.sync without its thread: a sync task and the test share the connections of the test's thread."""
 
-    def __init__(self, app: App, run: Run) -> None:
+    def __init__(self, app: App, run: Runner) -> None:
         super().__init__(app._twin)
-        self._here = app
+        self._app_under_test = app
         self._run = run
 
     def submit(self, task: Task[..., Any] | str, /, *, connection: Any = None, **arguments: Any) -> SyncJob:
         return self._job(self._call(lambda app: app.submit(task, connection=connection, **arguments)))
 
     def submit_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> list[SyncJob]:
-        return [self._job(job) for job in self._call(lambda app: app.submit_many(jobs, connection=connection))]
+        return [
+            self._job(job) for job in self._call(lambda app: app.submit_many(jobs, connection=connection))
+        ]
 
     def _call(self, work: Callable[[App], Coroutine[Any, Any, Answer]], opened: bool = True) -> Answer:
-        return self._run(work(self._here))  # type: ignore[no-any-return]  # what the coroutine returns
+        return self._run(work(self._app_under_test))
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """There is nothing to close."""

@@ -1,26 +1,22 @@
-"""Plain functions in virtual time: called right where a thread would have been asked to."""
+"""Sync functions in virtual time: called on the test's own thread instead of in a thread pool."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
-from duetime.invokers.threads import Errand, Threads, _in_context
-from duetime.testing.kit.plain import outside_of
-from duetime.testing.simulation.loop import Killed
+from duetime.invokers.threads import Threads
+from duetime.testing.kit.sync_bridge import call_outside_loop
 
 
-class HereAndNow(Threads):
-    """On the test's own thread, so that connections and transactions bound to it can be used, and in the same order in every run."""
+class InlineThreads(Threads):
+    """Connections and transactions bound to the test's thread can be used, and the order is the same in every
+    run."""
 
-    async def run(self, call: Callable[[], Any], on_stop: Callable[[], None] = lambda: None, what: str = "a call") -> Any:
-        loop = asyncio.get_running_loop()
-        errand = Errand(_in_context(call), loop)
-        with outside_of(loop):
-            errand.carry_out()
-        if isinstance(errand.problem, KeyboardInterrupt):
-            raise errand.problem
-        if not isinstance(errand.problem, Killed):
-            errand.report()
-        return await errand.answer
+    async def run(
+        self, call: Callable[[], Any], on_stop: Callable[[], None] = lambda: None, what: str = "a call"
+    ) -> Any:
+        return await call_outside_loop(asyncio.get_running_loop(), partial(copy_context().run, call))

@@ -8,28 +8,34 @@ from collections.abc import Sequence
 
 from duetime.testing.simulation.coverage import Coverage
 from duetime.testing.simulation.runner import run_seed
-from duetime.testing.simulation.survey import survey
+from duetime.testing.simulation.sweep import sweep
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m duetime.testing.simulation", description="Replay seeds of the simulation.")
+    parser = argparse.ArgumentParser(
+        prog="python -m duetime.testing.simulation", description="Replay seeds of the simulation."
+    )
     chosen = parser.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--seed", type=int, help="one seed")
     chosen.add_argument("--seeds", type=_range, metavar="A-B", help="all seeds from A to B")
-    parser.add_argument("--trace", action="store_true", help="print the history of the one seed")
-    parser.add_argument("--workers", type=int, default=1, help="processes to use for many seeds")
+    parser.add_argument("--trace", action="store_true", help="print the trace of the seed (with --seed)")
+    parser.add_argument("--workers", type=int, default=1, help="number of processes (with --seeds)")
     options = parser.parse_args(arguments)
-    coverage = _replay(options.seed, options.trace) if options.seeds is None else survey(options.seeds, options.workers)
-    _say(str(coverage))
+    coverage = (
+        _replay(options.seed, options.trace)
+        if options.seeds is None
+        else sweep(options.seeds, options.workers)
+    )
+    _print(str(coverage))
     return 1 if coverage.failures else 0
 
 
 def _replay(seed: int, trace: bool) -> Coverage:
     report = run_seed(seed, trace)
     for line in report.trace:
-        _say(line)
+        _print(line)
     if report.ok:
-        _say(str(report))
+        _print(str(report))
     coverage = Coverage()
     coverage.add(report)
     return coverage
@@ -40,7 +46,7 @@ def _range(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 

@@ -1,4 +1,5 @@
-"""What many runs visited: transitions of jobs, failpoints, faults; and what none of them did."""
+"""The coverage of many runs: job transitions, failpoints and faults that occurred, and those that never
+did."""
 
 from __future__ import annotations
 
@@ -24,7 +25,13 @@ class Coverage:
         self.seeds += 1
         if not report.ok:
             self.failures.append(str(report))
-        self.totals.update(steps=report.steps, jobs=report.jobs, fires=report.fires, starts=report.starts, acked=report.acknowledged)
+        self.totals.update(
+            steps=report.steps,
+            jobs=report.jobs,
+            fires=report.fires,
+            starts=report.starts,
+            acked=report.acknowledged,
+        )
         self.totals["virtual seconds"] += int(report.virtual_seconds)
         self.faults.update(report.faults)
         self.events.update(report.events)
@@ -53,8 +60,11 @@ class Coverage:
             _listed("faults", self.faults),
             _listed("events", self.events),
             _listed("failpoints", self.failpoints),
-            _listed("transitions", Counter({f"{state} / {event}": count for (state, event), count in self.transitions.items()})),
-            f"never visited: {', '.join(self.unvisited) or 'nothing'}",
+            _listed(
+                "transitions",
+                Counter({f"{state} / {event}": count for (state, event), count in self.transitions.items()}),
+            ),
+            f"never reached: {', '.join(self.unvisited) or 'none'}",
         ]
         return "\n".join(lines)
 

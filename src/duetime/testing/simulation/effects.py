@@ -1,4 +1,5 @@
-"""What simulated tasks write in a transaction of their own: in the store's database, with their job's completion or not at all."""
+"""The transactions of simulated tasks: their writes are committed together with the job's success, or not at
+all."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ Commit = Callable[[Settlement, tuple[Write, ...]], Awaitable[bool]]
 
 
 class TaskWrites:
-    """The connection a task is given: it takes any statement, and keeps its arguments for the commit."""
+    """The connection of a task: accepts any statement and keeps it for the commit."""
 
     def __init__(self) -> None:
         self.written: list[Write] = []

@@ -1,78 +1,81 @@
-"""The nemesis: what goes wrong in a run, drawn from the seed. It heals everything at the end, and then nothing may be stuck."""
+"""The nemesis: injects faults that the seed decides. At the end it repairs everything, and then no job may be
+stuck."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from duetime.engine.failpoint import FAILPOINTS
 from duetime.model.instant import SECOND
-from duetime.testing.simulation.loop import NOBODY
-from duetime.testing.simulation.processes import Host, Weather
+from duetime.testing.processes import NO_PROCESS
+from duetime.testing.simulation.hosts import Host, NetworkConditions
 from duetime.testing.simulation.world import CLIENT, World
 
-LONGEST_ON_ITS_WAY = 3 * SECOND
-CALM = Weather(lost_hints=0.05, doubled_hints=0.05)
+MAX_WRITE_DELAY = 3 * SECOND
+GOOD_CONDITIONS = NetworkConditions(lost_hints=0.05, doubled_hints=0.05)
 FAULT_KINDS = (
-    "kill", "kill_at", "kill_all", "pause", "stop", "owner_gone", "overtaken", "lossy", "slow", "store_crash", "kill_client", "partition",
-    "blackout",
+    "kill", "kill_at", "kill_all", "pause", "stop", "owner_gone", "overtaken", "lossy", "slow", "store_crash",
+    "kill_client", "partition", "blackout",
 )  # fmt: skip
-MIXED_KINDS = tuple(kind for kind in FAULT_KINDS if kind != "blackout")  # after which there is nothing left to strike
+MIXED_KINDS = tuple(kind for kind in FAULT_KINDS if kind != "blackout")  # after a blackout no node is left
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a seed decides about its faults before the run begins."""
+class NemesisPlan:
+    """Decided by the seed before the run begins."""
 
-    kinds: tuple[str, ...]  # none of them: a calm run
+    kinds: tuple[str, ...]  # empty: a run without faults
     gap: float  # seconds between faults, on average
-    drizzle: float  # share of calls lost at any time
+    background_loss: float  # share of calls lost at any time
 
 
-def draw_plan(chance: Random) -> Plan:
+def draw_plan(chance: Random) -> NemesisPlan:
     draw = chance.random()
     if draw < 0.08:
-        return Plan((), 1.0, 0.0)
+        return NemesisPlan((), 1.0, 0.0)
     if draw < 0.2:
-        return Plan(("blackout",), 0.6, 0.0)
+        return NemesisPlan(("blackout",), 0.6, 0.0)
     count = len(MIXED_KINDS) if draw < 0.5 else chance.randint(1, 3)
-    return Plan(tuple(chance.sample(MIXED_KINDS, count)), 0.5 + 2 * chance.random(), chance.choice((0.0, 0.005, 0.03)))
+    return NemesisPlan(
+        tuple(chance.sample(MIXED_KINDS, count)), 0.5 + 2 * chance.random(), chance.choice((0.0, 0.005, 0.03))
+    )
 
 
 class Nemesis:
-    def __init__(self, world: World, plan: Plan) -> None:
+    def __init__(self, world: World, plan: NemesisPlan) -> None:
         self._world = world
         self._chance = world.chance
         self._plan = plan
-        world.weather = self._weather
+        world.conditions = self._conditions
 
     async def run(self, seconds: float) -> None:
         loop = self._world.loop
         end = loop.time() + seconds
         while self._plan.kinds and (left := end - loop.time()) > 0:
             await asyncio.sleep(min(left, self._plan.gap * 2 * self._chance.random()))
-            await self._strike(self._chance.choice(self._plan.kinds))
+            await self._inject(self._chance.choice(self._plan.kinds))
         await asyncio.sleep(max(0.0, end - loop.time()))
 
     def heal(self) -> None:
-        """No more faults. Whoever is dead comes back, whoever stands still goes on."""
+        """No more faults. Dead nodes restart, paused nodes continue."""
         world = self._world
         world.healed = True
         world.armed = None
         world.restart_store()
-        world.weather = lambda: _copy(CALM)
+        world.conditions = lambda: replace(GOOD_CONDITIONS)
         for name, host in list(world.hosts.items()):
-            host.weather = _copy(CALM)
+            host.conditions = replace(GOOD_CONDITIONS)
             world.resume(name, host)
             if host.process.dead and name != CLIENT:
                 world.spawn_node(name)
 
-    # -- strikes ------------------------------------------------------------------------------------------------------
-    async def _strike(self, kind: str) -> None:
+    # -- faults ----------------------------------------------------------------------------------------------
+    async def _inject(self, kind: str) -> None:
         victim = self._chance.choice(sorted(self._world.specs))
-        strikes: dict[str, Callable[[str], Awaitable[None]]] = {
+        faults: dict[str, Callable[[str], Awaitable[None]]] = {
             "kill": self._kill,
             "kill_at": self._kill_at,
             "kill_all": self._kill_all,
@@ -90,7 +93,7 @@ class Nemesis:
         host = self._world.hosts[victim]
         if not host.gone or kind in ("store_crash", "kill_client", "kill_at"):
             self._world.recorder.fault(kind, host.name)
-            await strikes[kind](victim)
+            await faults[kind](victim)
 
     async def _kill(self, victim: str) -> None:
         self._world.kill(victim, 0.2 + 2.5 * self._chance.random())
@@ -104,33 +107,36 @@ class Nemesis:
             self._world.kill(name, away + self._chance.random())
 
     async def _blackout(self, victim: str) -> None:
-        """Nobody works until the end of the faults: long enough, if it comes early, for fires to count as missed."""
+        """No node runs until the end of the faults. If it comes early, fires count as missed."""
         for name in sorted(self._world.specs):
             self._world.kill(name, None)
 
     async def _pause(self, victim: str) -> None:
-        """Below, around and beyond the lease."""
+        """For less than, about, and more than the lease."""
         lease = self._world.specs[victim].options.lease / 1e6
         host = self._world.hosts[victim]
         self._world.pause(victim)
-        self._later(lease * self._chance.choice((0.3, 0.9, 1.0, 1.1, 3.0)), lambda: self._world.resume(victim, host))
+        self._later(
+            lease * self._chance.choice((0.3, 0.9, 1.0, 1.1, 3.0)), lambda: self._world.resume(victim, host)
+        )
 
     async def _stop(self, victim: str) -> None:
         if not self._world.hosts[victim].stopping and victim in self._world.nodes:
             self._world.stop(victim)
 
     async def _owner_gone(self, victim: str) -> None:
-        """Somebody declares a living node dead."""
+        """A living node is declared dead."""
         node = self._world.hosts[victim].node
         if node is not None:
             self._world.hosts[victim].disturb(self._world.now())
             self._world.execute(self._world.store.leave, None, node)
 
     async def _overtaken(self, victim: str) -> None:
-        """What its tasks say is long on its way, and meanwhile somebody declares the node dead: others are told to do the same work."""
+        """Writes of its attempts are delayed. Meanwhile the node is declared dead, and other nodes get the
+        same jobs."""
         host = self._world.hosts[victim]
-        self._for_a_while(host, Weather(tardy=0.8))
-        host.disturb(self._world.now() + LONGEST_ON_ITS_WAY)
+        self._change_network(host, NetworkConditions(late_writes=0.8))
+        host.disturb(self._world.now() + MAX_WRITE_DELAY)
         await asyncio.sleep(0.2 + 0.3 * self._chance.random())
         if self._world.hosts[victim] is host and not host.gone:
             await self._owner_gone(victim)
@@ -138,14 +144,17 @@ class Nemesis:
     async def _lossy(self, victim: str) -> None:
         name = self._chance.choice((victim, CLIENT))
         share = self._chance.choice((0.2, 0.5))
-        self._for_a_while(self._world.hosts[name], Weather(share, share, 0.5, 0.2))
+        self._change_network(self._world.hosts[name], NetworkConditions(share, share, 0.5, 0.2))
 
     async def _slow(self, victim: str) -> None:
-        self._for_a_while(self._world.hosts[victim], Weather(stalls=0.3, stall=self._chance.choice((0.1, 0.5, 2.0)), lost_hints=0.3))
+        stall = self._chance.choice((0.1, 0.5, 2.0))
+        self._change_network(
+            self._world.hosts[victim], NetworkConditions(stalls=0.3, stall=stall, lost_hints=0.3)
+        )
 
     async def _partition(self, victim: str) -> None:
         requests = self._chance.choice((0.0, 1.0))
-        self._for_a_while(self._world.hosts[victim], Weather(requests, 1.0 - requests, 1.0))
+        self._change_network(self._world.hosts[victim], NetworkConditions(requests, 1.0 - requests, 1.0))
 
     async def _store_crash(self, victim: str) -> None:
         self._world.crash_store()
@@ -155,37 +164,24 @@ class Nemesis:
         if not self._world.hosts[CLIENT].gone:
             self._world.kill(CLIENT, self._chance.random())
 
-    # -- inside -------------------------------------------------------------------------------------------------------
-    def _for_a_while(self, host: Host, weather: Weather) -> None:
-        host.weather = weather
-        self._later(0.3 + 2 * self._chance.random(), lambda: self._clear(host, weather))
+    # -- internals -------------------------------------------------------------------------------------------
+    def _change_network(self, host: Host, conditions: NetworkConditions) -> None:
+        host.conditions = conditions
+        self._later(0.3 + 2 * self._chance.random(), lambda: self._restore_network(host, conditions))
 
-    def _clear(self, host: Host, weather: Weather) -> None:
-        if host.weather is weather:
-            host.weather = self._weather()
+    def _restore_network(self, host: Host, conditions: NetworkConditions) -> None:
+        if host.conditions is conditions:
+            host.conditions = self._conditions()
 
     def _later(self, delay: float, call: Callable[[], None]) -> None:
-        self._world.loop.call_later(delay, self._unless_healed, call, context=NOBODY)
+        self._world.loop.call_later(delay, self._unless_healed, call, context=NO_PROCESS)
 
     def _unless_healed(self, call: Callable[[], None]) -> None:
         if not self._world.healed:
             call()
 
-    def _weather(self) -> Weather:
+    def _conditions(self) -> NetworkConditions:
         if not self._plan.kinds:
-            return _copy(CALM)
-        share = self._plan.drizzle
-        return Weather(share, share, 0.1, 0.1, stalls=share, stall=0.3)
-
-
-def _copy(weather: Weather) -> Weather:
-    return Weather(
-        weather.lost_requests,
-        weather.lost_replies,
-        weather.lost_hints,
-        weather.doubled_hints,
-        weather.latency,
-        weather.stalls,
-        weather.stall,
-        weather.tardy,
-    )
+            return replace(GOOD_CONDITIONS)
+        share = self._plan.background_loss
+        return NetworkConditions(share, share, 0.1, 0.1, stalls=share, stall=0.3)

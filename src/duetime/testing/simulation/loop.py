@@ -1,72 +1,33 @@
-"""A seeded, deterministic asyncio loop: virtual time, no sockets, no threads, and processes that can be killed and stopped.
+"""A seeded, deterministic asyncio loop: virtual time, no sockets, no threads, and processes that can be
+killed and paused.
 
-Which ready callback runs next is drawn from one source of chance, so each choice is an interleaving decision and a seed is a history.
-Relies on `_ready`, `_stopping` and `_run_once` of BaseEventLoop and on `_context` of Handle; tests/simulation/test_loop.py pins them.
+The next callback is drawn at random from all that are ready, so the seed decides the interleaving. Relies on
+`_ready`, `_stopping` and `_run_once` of BaseEventLoop and on `_context` of Handle;
+tests/simulation/test_loop.py checks that they exist.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextvars import Context, ContextVar, copy_context
-from enum import Enum
+from contextvars import Context
 from heapq import heappop, heappush
 from random import Random
 from typing import Any, NoReturn, TypeVarTuple, Unpack
 from warnings import catch_warnings, simplefilter
 
 from duetime.model.instant import SECOND, Micros
+from duetime.testing.processes import Condition, Killed, Process, discard, process_of
 
-CLOSE_TRIES = 50
 Args = TypeVarTuple("Args")
 
 
 class Deadlock(RuntimeError):
-    """Nothing is ready, no timer is set: nothing can ever run again."""
-
-
-class Killed(BaseException):
-    """Thrown where a process dies in the middle of a step; nobody is left to see it."""
-
-
-class Condition(Enum):
-    ALIVE = "alive"
-    PAUSED = "paused"
-    DEAD = "dead"
-
-
-class Process:
-    """A set of callbacks that live and die together. Belonging is inherited: whatever a process starts is part of it."""
-
-    def __init__(self, name: str, clock_offset: Micros = 0, clock_rate: float = 1.0) -> None:
-        self.name = name
-        self.condition = Condition.ALIVE
-        self.held: list[asyncio.Handle] = []
-        self.context = copy_context()
-        self.context.run(_current.set, self)
-        self._clock_offset = clock_offset
-        self._clock_rate = clock_rate
-
-    @property
-    def dead(self) -> bool:
-        return self.condition is Condition.DEAD
-
-    def monotonic(self, virtual: Micros) -> Micros:
-        """This machine's own clock: it began at some other moment and runs a little faster or slower."""
-        return self._clock_offset + int(virtual * self._clock_rate)
-
-
-_current: ContextVar[Process | None] = ContextVar("process", default=None)
-NOBODY = Context()
-"""The network and the store: callbacks in this context belong to no process and survive all of them."""
-
-
-def current_process() -> Process | None:
-    return _current.get()
+    """No callback is ready and no timer is set: nothing can ever run again."""
 
 
 class NumberedTask(asyncio.Task[Any]):
-    """Hashes by number, not by address: sets of tasks are walked in the same order in every run."""
+    """Hashes by number, not by address, so that sets of tasks have the same order in every run."""
 
     def __init__(self, number: int, coroutine: Coroutine[Any, Any, Any], **options: Any) -> None:
         self._number = number
@@ -80,8 +41,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def __init__(self, chance: Random) -> None:
         super().__init__()
         self.set_debug(False)
-        self._ready: list[asyncio.Handle] = []  # a list, to take from anywhere
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []  # tuples, because timers compare slowly
+        self._ready: list[asyncio.Handle] = []  # a list, because any item may be taken
+        self._timers: list[
+            tuple[float, int, asyncio.TimerHandle]
+        ] = []  # tuples, because timers compare slowly
         self._timer_count = 0
         self._stopping: bool
         self._random = chance.random
@@ -89,14 +52,18 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._tasks: list[NumberedTask] = []
         self.steps = 0
         self.failure: BaseException | None = None
-        self.set_exception_handler(self._note_failure)
+        self.set_exception_handler(self._record_failure)
 
-    # -- time ---------------------------------------------------------------------------------------------------------
+    # -- time ------------------------------------------------------------------------------------------------
     def time(self) -> float:
         return self._now
 
     def call_at(
-        self, when: float, callback: Callable[[Unpack[Args]], object], *args: *Args, context: Context | None = None
+        self,
+        when: float,
+        callback: Callable[[Unpack[Args]], object],
+        *args: *Args,
+        context: Context | None = None,
     ) -> asyncio.TimerHandle:
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         self._timer_count += 1
@@ -107,20 +74,22 @@ class SimulationLoop(asyncio.BaseEventLoop):
         # Rounded: the float nearest to a whole microsecond may lie just below it.
         return round(self._now * SECOND)
 
-    # -- processes ----------------------------------------------------------------------------------------------------
+    # -- processes -------------------------------------------------------------------------------------------
     def create_task(self, coro: Any, *, name: object = None, context: Context | None = None) -> NumberedTask:
-        task = NumberedTask(len(self._tasks), coro, loop=self, name=None if name is None else str(name), context=context)
-        # Kept until the end: a coroutine that is collected runs its finally blocks, which no killed process would.
+        task = NumberedTask(
+            len(self._tasks), coro, loop=self, name=None if name is None else str(name), context=context
+        )
+        # Kept until the end: garbage collection would run the finally blocks of killed processes.
         self._tasks.append(task)
         return task
 
     def kill(self, process: Process) -> None:
-        """As SIGKILL: none of its callbacks ever runs again."""
+        """Like SIGKILL: no callback of the process ever runs again."""
         process.condition = Condition.DEAD
         process.held.clear()
 
     def pause(self, process: Process) -> None:
-        """As SIGSTOP: its callbacks wait while time goes on."""
+        """Like SIGSTOP: its callbacks wait while time goes on."""
         if process.condition is Condition.ALIVE:
             process.condition = Condition.PAUSED
 
@@ -130,7 +99,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
             self._ready.extend(process.held)
             process.held.clear()
 
-    # -- running ------------------------------------------------------------------------------------------------------
+    # -- running ---------------------------------------------------------------------------------------------
     def _run_once(self) -> None:
         ready, timers = self._ready, self._timers
         while not self._stopping:
@@ -151,7 +120,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def _step(self, handle: asyncio.Handle) -> None:
         if handle.cancelled():
             return
-        process = _process_of(handle)
+        process = process_of(handle)
         if process is None or process.condition is Condition.ALIVE:
             self.steps += 1
             handle._run()
@@ -159,12 +128,14 @@ class SimulationLoop(asyncio.BaseEventLoop):
             process.held.append(handle)
 
     def _advance(self) -> None:
-        """Jump to the next timer that anybody is left to hear."""
+        """Jump to the next timer of a living process."""
         timers = self._timers
-        while timers and _unheard(timers[0][2]):
+        while timers and _is_void(timers[0][2]):
             heappop(timers)
         if not timers:
-            raise Deadlock(f"nothing can ever run again at {self._now:.6f}s; unfinished: {self._unfinished()}")
+            raise Deadlock(
+                f"nothing can ever run again at {self._now:.6f}s; unfinished: {self._unfinished()}"
+            )
         self._now = max(self._now, timers[0][0])
 
     def _promote(self, timer: asyncio.TimerHandle) -> None:
@@ -172,13 +143,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
             self._ready.append(timer)
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Cancelled timers are dropped when they surface; nothing is counted."""
+        """Cancelled timers are dropped when they reach the top of the heap."""
 
     def _unfinished(self) -> str:
         return ", ".join(task.get_name() for task in self._tasks if not task.done()) or "no task"
 
-    # -- ending -------------------------------------------------------------------------------------------------------
-    def _note_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    # -- ending ----------------------------------------------------------------------------------------------
+    def _record_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         problem = context.get("exception")
         if isinstance(problem, Killed) or self.is_closed():
             return
@@ -187,42 +158,27 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.stop()
 
     def close(self) -> None:
-        """Unwind what was killed or is unfinished, so that nothing is left to be collected later."""
+        """Close the coroutines of killed and unfinished tasks, so that the garbage collector has nothing to
+        run later."""
         super().close()
         with catch_warnings():
-            simplefilter("ignore", RuntimeWarning)  # what a killed process would have awaited next is never awaited
+            simplefilter("ignore", RuntimeWarning)  # coroutines that a killed process was about to await
             for task in self._tasks:
-                task._log_destroy_pending = False  # type: ignore[attr-defined]  # the C task's switch, unknown to typeshed
                 if not task.done():
-                    _unwind(task.get_coro())
+                    discard(task)
                 elif not task.cancelled():
-                    task.exception()  # seen: asyncio need not complain
+                    task.exception()  # marks it as retrieved
             self._tasks.clear()
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> NoReturn:  # type: ignore[override]  # always raises
         raise RuntimeError("threads are not allowed in a simulation")
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps in a selector that would have to be woken."""
+        """There is no selector to wake up."""
 
 
-def _unheard(timer: asyncio.TimerHandle) -> bool:
+def _is_void(timer: asyncio.TimerHandle) -> bool:
     if timer.cancelled():
         return True
-    process = _process_of(timer)
+    process = process_of(timer)
     return process is not None and process.condition is Condition.DEAD
-
-
-def _process_of(handle: asyncio.Handle) -> Process | None:
-    context: Context = handle._context  # type: ignore[attr-defined]  # private, pinned by a test
-    return context.get(_current)
-
-
-def _unwind(coroutine: Any) -> None:
-    """A finally block that awaits makes close() fail, one await further on."""
-    for _ in range(CLOSE_TRIES):
-        try:
-            coroutine.close()
-        except BaseException:  # noqa: S112  whatever it is, it happens after the end
-            continue
-        return

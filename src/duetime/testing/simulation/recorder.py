@@ -1,4 +1,5 @@
-"""What really happened, written down outside of every process: starts and ends of tasks, the trace and its hash, what was covered."""
+"""Records a run from outside all processes: starts and ends of tasks, the trace and its hash, and the
+coverage."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from uuid import UUID
 from zlib import crc32
 
 from duetime.model.instant import SECOND, Micros
-from duetime.testing.simulation.loop import Process, current_process
+from duetime.testing.processes import Process, current_process
 
 
 class Start(NamedTuple):
@@ -43,7 +44,7 @@ class Recorder:
         return f"{self._hash:08x}"
 
     def note(self, line: str) -> None:
-        """One line of history. The hash of all lines is what two runs of a seed must agree on."""
+        """Add a line to the trace. Two runs of a seed must have the same hash of all lines."""
         stamped = f"{(self._now() - self._began) / SECOND:10.6f} {line}"
         self._hash = crc32(stamped.encode(), self._hash)
         if self._keep_trace:
@@ -59,7 +60,7 @@ class Recorder:
     def started(self, job_id: UUID, attempt: int) -> None:
         process = current_process()
         if process is None or process.dead:
-            return  # unwound after the end: it never happened
+            return  # cleanup after the end of the process
         self.note(f"{process.name} starts {job_id} attempt {attempt}")
         self.on_start(job_id, attempt, process)
         self.starts.setdefault(job_id, []).append(Start(self._now(), attempt, process.name))
@@ -73,21 +74,21 @@ class Recorder:
         self.note(f"{process.name} ends {job_id} attempt {attempt}: {ending}")
 
     def resumed(self, job_id: UUID, step: int) -> None:
-        if self._lives():
+        if self._is_alive():
             self.note(f"{job_id} goes on from {step}")
             self.on_resume(job_id, step)
 
     def checkpointed(self, job_id: UUID, step: int) -> None:
-        """The task was told that it is kept."""
-        if self._lives():
+        """The task knows that this checkpoint is saved."""
+        if self._is_alive():
             self.on_checkpoint(job_id, step)
 
     def did_once(self, job_id: UUID, key: str) -> None:
-        if self._lives():
+        if self._is_alive():
             self.note(f"{job_id} does {key}")
             self.on_once(job_id, key)
 
-    def _lives(self) -> bool:
+    def _is_alive(self) -> bool:
         process = current_process()
         return process is not None and not process.dead
 

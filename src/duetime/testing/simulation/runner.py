@@ -1,4 +1,4 @@
-"""Runs one seed: a drawn fleet, a time of faults, a time without, and a verdict that can be replayed."""
+"""Runs one seed: random nodes, a period with faults, a period without, and a verdict that can be replayed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from duetime.engine import commands, conclusion, desk, heart, perform, planner, reaper, settler, worker
-from duetime.engine.options import ROLES, NodeOptions
+from duetime.engine.node import heartbeat, reaper
+from duetime.engine.node.options import ROLES, NodeOptions
+from duetime.engine.plan import planner
+from duetime.engine.run import checkpoints, commit, perform, settler, worker
+from duetime.engine.submit import commands
 from duetime.model.instant import SECOND
 from duetime.model.limit import Queue
+from duetime.store import ScheduleState
 from duetime.testing.simulation.client import TENANT
 from duetime.testing.simulation.faults import Nemesis, draw_plan
 from duetime.testing.simulation.invariants.ending import check_healthy, check_quiet
@@ -25,7 +29,17 @@ FAULTS_SECONDS = 9.0
 RECOVERY_SECONDS = 4.5
 HEALTHY_SECONDS = 3.5
 QUIET_SECONDS = 5.0
-_MODULES_WITH_FAILPOINTS = (commands, conclusion, desk, heart, perform, planner, reaper, settler, worker)
+_MODULES_WITH_FAILPOINTS = (
+    commands,
+    commit,
+    checkpoints,
+    heartbeat,
+    perform,
+    planner,
+    reaper,
+    settler,
+    worker,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +65,21 @@ class Report:
 
     def __str__(self) -> str:
         if self.problem is None:
-            return f"seed {self.seed}: ok ({self.trace_hash}, {self.steps} steps, {self.jobs} jobs, {sum(self.faults.values())} faults)"
+            faults = sum(self.faults.values())
+            counts = f"{self.steps} steps, {self.jobs} jobs, {faults} faults"
+            return f"seed {self.seed}: ok ({self.trace_hash}, {counts})"
         kind = type(self.problem).__name__
         replay = f"replay: python -m duetime.testing.simulation --seed {self.seed} --trace"
         return f"seed {self.seed}: {kind} {self.problem} ({self.trace_hash})\n  {replay}"
 
 
 def run_seed(seed: int, keep_trace: bool = False) -> Report:
-    """The same seed is the same history, on every machine with the same Python."""
+    """The same seed gives the same run on every machine with the same Python."""
     chance = Random(seed)
     loop = SimulationLoop(chance)
     world = World(loop, chance, keep_trace)
     collecting = gc.isenabled()
-    gc.disable()  # finalisers must not run at moments that depend on memory
+    gc.disable()  # finalisers must not run at times that depend on memory use
     try:
         with _failpoints(world):
             problem = _run(loop, world)
@@ -75,7 +91,7 @@ def run_seed(seed: int, keep_trace: bool = False) -> Report:
 
 
 def _run(loop: SimulationLoop, world: World) -> BaseException | None:
-    main = loop.create_task(_history(world))
+    main = loop.create_task(_scenario(world))
     main.add_done_callback(lambda _: loop.stop())
     asyncio.set_event_loop(loop)
     try:
@@ -88,8 +104,8 @@ def _run(loop: SimulationLoop, world: World) -> BaseException | None:
     return world.verdict.violation or loop.failure or unexpected
 
 
-async def _history(world: World) -> None:
-    for name, spec in _draw_fleet(world.chance).items():
+async def _scenario(world: World) -> None:
+    for name, spec in _draw_nodes(world.chance).items():
         world.specs[name] = spec
     nemesis = Nemesis(world, draw_plan(world.chance))
     for name in world.specs:
@@ -99,10 +115,10 @@ async def _history(world: World) -> None:
     world.client.gap = world.chance.choice((0.2, 0.4, 0.6))
     await nemesis.run(FAULTS_SECONDS)
     nemesis.heal()
-    world.client.deadly = False
+    world.client.disruptive = False
     _resume_queues(world)
     await asyncio.sleep(RECOVERY_SECONDS)
-    _resume_queues(world)  # a request to pause one may have been on its way for long
+    _resume_queues(world)  # a delayed request may have paused one again
     healthy_since = world.now()
     await asyncio.sleep(HEALTHY_SECONDS)
     check_healthy(world.checker, world.store, healthy_since, world.now())
@@ -110,30 +126,34 @@ async def _history(world: World) -> None:
     await asyncio.sleep(1.0)
     for plan in world.checker.fires.plans.values():
         if not plan.removed:
-            world.execute(world.store.pause_schedule, None, TENANT, plan.draft.name, "the end")
+            name = plan.draft.name
+            state = ScheduleState(plan.draft, plan.cursor, True, "end of the run")
+            world.execute(world.store.write_schedule, None, TENANT, name, state, plan.version)
     await asyncio.sleep(QUIET_SECONDS)
     check_quiet(world.checker, world.store, list(world.hosts.values()), world.now())
 
 
 def _resume_queues(world: World) -> None:
-    for queue in world.store.jobs.quotas.queues.values():
+    for queue in world.store.jobs.limits.queues.values():
         if queue.paused:
             world.execute(world.store.set_queue, None, Queue(queue.name))
 
 
-def _draw_fleet(chance: Random) -> dict[str, NodeSpec]:
-    """The first node can do everything, so that whatever is asked for can be done by somebody."""
-    fleet = {"n1": NodeSpec(_draw_options(chance, "n1", ROLES, (), 12), tuple(KINDS))}
+def _draw_nodes(chance: Random) -> dict[str, NodeSpec]:
+    """The first node has all roles and tasks, so that every job can run."""
+    nodes = {"n1": NodeSpec(_draw_options(chance, "n1", ROLES, (), 12), tuple(KINDS))}
     for number in range(2, chance.choice((1, 2, 2, 3)) + 1):
         name = f"n{number}"
         roles = chance.choice((ROLES, ROLES, ("worker",), ("planner",)))
         queues = chance.choice(((), (), ("default",), ("mail", "reports")))
         tasks = tuple(KINDS) if chance.random() < 0.6 else tuple(sorted(chance.sample(sorted(KINDS), 6)))
-        fleet[name] = NodeSpec(_draw_options(chance, name, roles, queues, chance.choice((1, 2, 8))), tasks)
-    return fleet
+        nodes[name] = NodeSpec(_draw_options(chance, name, roles, queues, chance.choice((1, 2, 8))), tasks)
+    return nodes
 
 
-def _draw_options(chance: Random, name: str, roles: tuple[str, ...], queues: tuple[str, ...], concurrency: int) -> NodeOptions:
+def _draw_options(
+    chance: Random, name: str, roles: tuple[str, ...], queues: tuple[str, ...], concurrency: int
+) -> NodeOptions:
     return NodeOptions(
         name,
         "simulated",
@@ -149,7 +169,7 @@ def _draw_options(chance: Random, name: str, roles: tuple[str, ...], queues: tup
 
 @contextmanager
 def _failpoints(world: World) -> Iterator[None]:
-    """Have the engine's failpoints tell the world."""
+    """Connect the failpoints of the engine to the world."""
     before = {module: vars(module)["failpoint"] for module in _MODULES_WITH_FAILPOINTS}
     for module in before:
         vars(module)["failpoint"] = world.failpoint

@@ -1,4 +1,5 @@
-"""The tasks of the simulated program: quick, slow, longer than a lease, failing, stubborn, deadly. Each tells the recorder what it does."""
+"""The tasks of the simulated program: quick, slow, longer than a lease, failing, uncancellable, deadly. All
+report to the recorder."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from typing import Any, NoReturn
 
 from duetime.invoker import Context, Policies
 from duetime.invokers.task import Signature, TaskHandler
+from duetime.model.directives import Snooze
 from duetime.model.instant import SECOND
 from duetime.model.job import Delivery
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
-from duetime.model.verdict import Snooze
 from duetime.testing.simulation.recorder import Recorder
 
 Body = Callable[[Context, dict[str, Any]], Awaitable[Any]]
@@ -23,21 +24,21 @@ Body = Callable[[Context, dict[str, Any]], Awaitable[Any]]
 RETRY = Retry(max_attempts=3, first_delay="400ms", multiplier=2.0, max_delay="1s")
 TIMEOUT = SECOND // 2
 STEPS = 4
-BRIEFER = 40
-LONGEST = 3 * SECOND  # no task of the simulation runs longer than this when left alone
-_left_behind: ContextVar[str] = ContextVar("left_behind")
+BRIEF_DIVISOR = 40
+MAX_RUN_TIME = 3 * SECOND  # of a task that is not disturbed
+_leaked: ContextVar[str] = ContextVar("leaked")
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A task as everybody outside the engine knows it."""
+    """The properties of a task that client and invariants know."""
 
     name: str
     policies: Policies
     always_fails: bool = False
     deadly: bool = False
-    quick: bool = False  # fit for a schedule that queues
-    long: bool = False  # may outlive a lease
+    quick: bool = False  # suitable for a schedule with overlap `queue`
+    long: bool = False  # may run longer than a lease
     limit: Limit | None = None
 
 
@@ -69,13 +70,14 @@ KINDS = {
         Kind("snoozing", _policies(), quick=True),
     )
 }
-KEEPING_KINDS = ("steps", "marked", "banking")  # they have something written down while they run
+WRITING_KINDS = ("steps", "marked", "banking")  # they write while they run
 LIMITED_KINDS = tuple(name for name, kind in KINDS.items() if kind.limit is not None)
+PERMIT_KINDS = ("gated", "brief")  # so many at the same time, without a rate
 SAFE_KINDS = tuple(name for name, kind in KINDS.items() if not kind.deadly)
 
 
 def handlers(recorder: Recorder, die: Callable[[], None], names: tuple[str, ...]) -> dict[str, TaskHandler]:
-    """What one node can run. Plain functions need threads, so all of them are coroutines."""
+    """The handlers of one node. All tasks are async, because sync functions need threads."""
     return {name: _handler(KINDS[name], recorder, die) for name in names}
 
 
@@ -95,41 +97,46 @@ def _handler(kind: Kind, recorder: Recorder, die: Callable[[], None]) -> TaskHan
 
 @cache
 def _signature(name: str) -> Signature:
-    """Of every body. Read once: a history starts many nodes, and each would read those of all its tasks."""
+    """Cached: a run starts many nodes, and each would inspect all its tasks."""
 
     async def body(context: Context, **payload: Any) -> None: ...
 
     return Signature(name, body)
 
 
-async def _act(name: str, context: Context, payload: dict[str, Any], recorder: Recorder, die: Callable[[], None]) -> Any:
+async def _act(
+    name: str, context: Context, payload: dict[str, Any], recorder: Recorder, die: Callable[[], None]
+) -> Any:
     seconds = float(payload.get("seconds", 0.0))
     match name:
         case "instant":
             return {"attempt": context.attempt}
         case "sleeper" | "long" | "once" | "gated" | "rated":
             await asyncio.sleep(seconds)
-        case "brief":  # so that nodes claim ahead
-            await asyncio.sleep(seconds / BRIEFER)
+        case "brief":
+            await asyncio.sleep(seconds / BRIEF_DIVISOR)
         case "stubborn":
             await _ignore_cancellation(seconds)
         case "slow":
             await asyncio.sleep(2 * TIMEOUT / SECOND)
         case "leaky":
-            _left_behind.set(str(context.job_id))
+            _leaked.set(str(context.job_id))
         case "deadly":
             await asyncio.sleep(seconds)
             die()
         case "steps":
-            await _walk(context, seconds, recorder)
+            await _run_steps(context, seconds, recorder)
         case _:
-            return await _act_badly_at_first(name, context, payload, recorder)
+            return await _act_with_failures(name, context, payload, recorder)
     return None
 
 
-async def _act_badly_at_first(name: str, context: Context, payload: dict[str, Any], recorder: Recorder) -> Any:
-    """Those that fail, or put off their work, before they succeed."""
-    seconds, bad = float(payload.get("seconds", 0.0)), recorder.starts_of(context.job_id) <= int(payload.get("failures", 0))
+async def _act_with_failures(name: str, context: Context, payload: dict[str, Any], recorder: Recorder) -> Any:
+    """Tasks that fail or snooze before they succeed."""
+    seconds, bad = (
+        float(payload.get("seconds", 0.0)),
+        recorder.starts_of(context.job_id) <= int(payload.get("failures", 0)),
+    )
     match name:
         case "flaky":
             await asyncio.sleep(seconds)
@@ -154,8 +161,8 @@ async def _act_badly_at_first(name: str, context: Context, payload: dict[str, An
     return None
 
 
-async def _walk(context: Context, seconds: float, recorder: Recorder) -> None:
-    """Step by step, from the last checkpoint on."""
+async def _run_steps(context: Context, seconds: float, recorder: Recorder) -> None:
+    """Continue after the last checkpoint."""
     done = int(context.last_checkpoint or 0)
     recorder.resumed(context.job_id, done)
     for step in range(done + 1, STEPS + 1):

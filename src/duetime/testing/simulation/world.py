@@ -1,32 +1,34 @@
-"""The simulated world: one store, a fleet of nodes that run the real engine, a client, and the hands that break them."""
+"""The simulated world: one store, nodes that run the real engine, a client, and the ways to break them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, cast
 
-from duetime.engine.alarm import LoopAlarm
-from duetime.engine.clock import NodeClock
-from duetime.engine.commands import Commands
-from duetime.engine.heart import InlineHeart
-from duetime.engine.node import Node
-from duetime.engine.options import NodeOptions
-from duetime.engine.tasks import Tasks
+from duetime.engine.node.clock import NodeClock
+from duetime.engine.node.heartbeat import Heartbeat
+from duetime.engine.node.node import Node
+from duetime.engine.node.options import HandlerRegistry, NodeOptions
+from duetime.engine.node.timer import LoopTimer
+from duetime.engine.submit.commands import Commands
 from duetime.errors import StoreError
 from duetime.model.events import Event, TurnFailed
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, Micros
 from duetime.observer import Observers
-from duetime.testing.simulation.client import Client
+from duetime.store import Store
+from duetime.testing.one_step import run_in_one_step
+from duetime.testing.processes import NO_PROCESS, Killed, Process, current_process
+from duetime.testing.simulation.client import SimulatedClient
+from duetime.testing.simulation.hosts import Host, NetworkConditions
 from duetime.testing.simulation.invariants.checker import Checker
-from duetime.testing.simulation.invariants.verdict import Verdict
-from duetime.testing.simulation.journal import SimulatedStore
-from duetime.testing.simulation.loop import NOBODY, Killed, Process, SimulationLoop, current_process
-from duetime.testing.simulation.network import RemoteStore, Verb, Wire
-from duetime.testing.simulation.processes import Host, Weather
+from duetime.testing.simulation.invariants.verdict import Invariant, Verdict
+from duetime.testing.simulation.loop import SimulationLoop
+from duetime.testing.simulation.network import NetworkLink, RemoteStore, Verb
 from duetime.testing.simulation.recorder import Recorder
+from duetime.testing.simulation.store import SimulatedStore
 from duetime.testing.simulation.tasks import handlers
 
 BEGAN: Micros = 1_800_000_000 * SECOND
@@ -48,14 +50,14 @@ class World:
         self.checker = Checker(self.verdict, self.recorder, self.now)
         self._store = SimulatedStore(self.now, self.checker.jobs)
         self.specs: dict[str, NodeSpec] = {}
-        self.hosts: dict[str, Host] = {}  # the present run of each program
+        self.hosts: dict[str, Host] = {}  # the current run of each program
         self.nodes: dict[str, Node] = {}
-        self.client: Client | None = None
+        self.client: SimulatedClient | None = None
         self.crashes = 0
         self.down = False
         self.healed = False
-        self.armed: str | None = None  # the failpoint at which somebody dies next
-        self.weather: Callable[[], Weather] = Weather
+        self.armed: str | None = None  # the failpoint that kills the next process to reach it
+        self.conditions: Callable[[], NetworkConditions] = NetworkConditions
         self._runs = 0
 
     @property
@@ -65,19 +67,16 @@ class World:
     def now(self) -> Micros:
         return BEGAN + self.loop.micros()
 
-    # -- the store ----------------------------------------------------------------------------------------------------
+    # -- the store -------------------------------------------------------------------------------------------
     def execute(self, verb: Verb[Any], host: Host | None, *arguments: Any) -> Any:
-        """One transaction. No verb of the memory store awaits anything, so it is run by hand."""
+        """One transaction. The verbs of the memory store await nothing, so each runs in one step."""
         transaction = self.checker.begin(verb.__name__, host, arguments)
-        try:
-            verb(*arguments).send(None)
-        except StopIteration as done:
-            self.checker.end(transaction, self.store, done.value)
-            return done.value
-        raise RuntimeError(f"{verb.__name__} of the memory store awaits something: the simulation takes each verb for one step")
+        answer = run_in_one_step(verb(*arguments))
+        self.checker.end(transaction, self.store, answer)
+        return answer
 
     def crash_store(self) -> None:
-        """Transactions under way are lost; those committed stay; every reply still on its way is lost, too."""
+        """Committed transactions stay. Open transactions and all replies on their way are lost."""
         self.crashes += 1
         self.down = True
         self._disturb_all()
@@ -86,20 +85,24 @@ class World:
         self.down = False
         self._disturb_all()
 
-    # -- processes ----------------------------------------------------------------------------------------------------
+    # -- processes -------------------------------------------------------------------------------------------
     def spawn_node(self, name: str) -> None:
         spec, host = self.specs[name], self._host(name)
         self.hosts[name] = host
-        host.process.context.run(self.loop.create_task, self._live(name, spec, host))
+        host.process.context.run(self.loop.create_task, self._run_node(name, spec, host))
 
     def spawn_client(self) -> None:
         host = self._host(CLIENT)
         self.hosts[CLIENT] = host
         store, clock = self._remote(host), self._clock(host)
         commands = Commands(store, clock, Ids(self.chance.randbytes))
-        client = Client(commands, store, self.chance, self.checker.jobs.acknowledged)
+        client = SimulatedClient(commands, store, self.chance, self.checker.jobs.acknowledged)
         if self.client is not None:
-            client.gap, client.active, client.deadly = self.client.gap, self.client.active, self.client.deadly
+            client.gap, client.active, client.disruptive = (
+                self.client.gap,
+                self.client.active,
+                self.client.disruptive,
+            )
         self.client = client
         host.process.context.run(self.loop.create_task, client.run())
 
@@ -109,7 +112,7 @@ class World:
         for unsubscribe in host.unsubscribes:
             unsubscribe()
         if respawn_after is not None:
-            self.loop.call_later(respawn_after, self._respawn, name, host, context=NOBODY)
+            self.loop.call_later(respawn_after, self._respawn, name, host, context=NO_PROCESS)
 
     def pause(self, name: str) -> None:
         self.hosts[name].disturb(self.now())
@@ -127,7 +130,7 @@ class World:
             self.loop.call_soon(self.nodes[name].stop, context=host.process.context)
 
     def die(self) -> None:
-        """Called by a task that takes its process down, as long as faults are wanted."""
+        """Called by a task that kills its process; ignored once faults are over."""
         process = current_process()
         if process is None or process.dead or self.healed:
             return
@@ -144,12 +147,12 @@ class World:
             self.kill(_program(process), 0.2 + self.chance.random())
             raise Killed
 
-    # -- inside -------------------------------------------------------------------------------------------------------
+    # -- internals -------------------------------------------------------------------------------------------
     def _host(self, name: str) -> Host:
         self._runs += 1
         offset = self.chance.randrange(10**12)
         rate = 1 + (self.chance.random() - 0.5) / 10_000
-        return Host(Process(f"{name}#{self._runs}", offset, rate), self.weather())
+        return Host(Process(f"{name}#{self._runs}", offset, rate), self.conditions())
 
     def _respawn(self, name: str, after: Host) -> None:
         if self.hosts[name] is not after:
@@ -159,17 +162,17 @@ class World:
         else:
             self.spawn_node(name)
 
-    def _remote(self, host: Host) -> RemoteStore:
-        return RemoteStore(Wire(self.loop, self.chance, self, host), self.store)
+    def _remote(self, host: Host) -> Store:
+        return cast(Store, RemoteStore(NetworkLink(self.loop, self.chance, self, host), self.store))
 
     def _clock(self, host: Host) -> NodeClock:
         loop, process = self.loop, host.process
-        return NodeClock(lambda: process.monotonic(loop.micros()), LoopAlarm, self.chance.random)
+        return NodeClock(lambda: process.monotonic(loop.micros()), LoopTimer, self.chance.random)
 
-    async def _live(self, name: str, spec: NodeSpec, host: Host) -> None:
+    async def _run_node(self, name: str, spec: NodeSpec, host: Host) -> None:
         store, clock, observers = self._remote(host), self._clock(host), Observers([self._observe])
-        tasks = Tasks(handlers(self.recorder, self.die, spec.tasks))
-        node = Node(store, clock, tasks, spec.options, observers, lambda: InlineHeart(store, clock, observers))
+        tasks = HandlerRegistry(handlers(self.recorder, self.die, spec.tasks))
+        node = Node(store, clock, tasks, spec.options, observers, lambda: Heartbeat(store, clock, observers))
         self.nodes[name] = node
         host.held = lambda: _held(node)
         try:
@@ -183,7 +186,7 @@ class World:
     def _observe(self, event: Event) -> None:
         self.recorder.events[type(event).__name__] += 1
         if isinstance(event, TurnFailed) and not event.expected:
-            self.verdict.violate("I18", f"{event.part} failed: {event.problem!r}")
+            self.verdict.violate(Invariant.NO_UNEXPECTED_ERRORS, f"{event.part} failed: {event.problem!r}")
 
     def _disturb_all(self) -> None:
         for host in self.hosts.values():
@@ -195,5 +198,5 @@ def _program(process: Process) -> str:
 
 
 def _held(node: Node) -> int:
-    incarnation = node._incarnation
-    return 0 if incarnation is None or incarnation._worker is None else incarnation._worker.held
+    session = node._session
+    return 0 if session is None or session._work is None else session._work.worker.capacity.held

@@ -1,4 +1,5 @@
-"""A small shop. The test names its database, what Duetime is told and whether it is there, in the environment."""
+"""A small shop. The test names its database, what Duetime is told and whether it is there, in the
+environment."""
 
 import json
 import os

@@ -1,6 +1,7 @@
 import { CloseButton, Group, Paper, Skeleton, Text, Title, Tooltip } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { call } from '../../api/call';
+import { plural } from '../../parts/plural';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { useArrowKeys } from '../../parts/useArrowKeys';
 import { serverNow } from '../../time/clock';
@@ -19,39 +20,55 @@ interface HourViewProps {
 const MINUTE = 60_000;
 const MINUTES = Array.from({ length: 60 }, (_, minute) => minute);
 
-/** One hour by the minute; a minute opens to what fires in it. */
+/** The minutes of one hour. Selecting a minute lists its fires. */
 export function HourView({ hour, minute, onMinute, onClose }: HourViewProps) {
   const zone = useViewerZone();
   const start = Date.parse(hour);
   const to = new Date(start + 60 * MINUTE).toISOString();
   const { data, error } = useQuery({
     queryKey: ['calendar', 'hour', hour],
-    queryFn: ({ signal }) => call('GET /calendar', { query: { from: hour, to, bucket: '1m', tz: 'UTC' }, signal }),
+    queryFn: ({ signal }) =>
+      call('GET /calendar', { query: { from: hour, to, bucket: '1m', tz: 'UTC' }, signal }),
   });
   const counts = new Map(data?.buckets.map((bucket) => [Date.parse(bucket.at), bucket.count]));
-  const most = Math.max(1, ...counts.values());
-  const { tabIndexOf, ...keys } = useArrowKeys(MINUTES.length, MINUTES.map((place) => Boolean(counts.get(start + place * MINUTE))));
+  const max = Math.max(1, ...counts.values());
+  const { tabIndexOf, ...keys } = useArrowKeys(
+    MINUTES.length,
+    MINUTES.map((index) => Boolean(counts.get(start + index * MINUTE))),
+  );
   return (
-    <Paper withBorder p="lg" component="section" aria-label="The hour by the minute">
+    <Paper withBorder p="lg" component="section" aria-label="Fires of the hour">
       <Group justify="space-between" mb="sm">
         <Title order={2} size="h5">
-          {day(start, zone, serverNow())}, {clockTime(start, zone, false)} to {clockTime(start + 60 * MINUTE, zone, false)} {zoneName(start, zone)}
+          {day(start, zone, serverNow())}, {clockTime(start, zone, false)} to{' '}
+          {clockTime(start + 60 * MINUTE, zone, false)} {zoneName(start, zone)}
         </Title>
-        <CloseButton aria-label="Close the hour" onClick={onClose} />
+        <CloseButton aria-label="Close hour" onClick={onClose} />
       </Group>
       {error !== null && <ProblemNote error={error} />}
       {data === undefined && error === null && <Skeleton height={96} />}
       {data && (
         <div className={classes.root} role="toolbar" aria-label="Fires by minute" {...keys}>
-          {MINUTES.map((place) => {
-            const at = start + place * MINUTE;
+          {MINUTES.map((index) => {
+            const at = start + index * MINUTE;
             const count = counts.get(at) ?? 0;
-            const words = `${clockTime(at, zone, false)}: ${count.toLocaleString('en')} fires`;
+            const text = `${clockTime(at, zone, false)}: ${plural(count, 'fire')}`;
             const iso = new Date(at).toISOString();
             return (
-              <Tooltip key={place} label={words}>
-                <button type="button" className={classes.minute} disabled={count === 0} tabIndex={tabIndexOf(place)} aria-label={words} aria-pressed={iso === minute} onClick={() => onMinute(iso)}>
-                  <span className={classes.bar} style={{ height: count ? `${Math.max(6, (100 * count) / most)}%` : 0 }} />
+              <Tooltip key={index} label={text}>
+                <button
+                  type="button"
+                  className={classes.minute}
+                  disabled={count === 0}
+                  tabIndex={tabIndexOf(index)}
+                  aria-label={text}
+                  aria-pressed={iso === minute}
+                  onClick={() => onMinute(iso)}
+                >
+                  <span
+                    className={classes.bar}
+                    style={{ height: count ? `${Math.max(6, (100 * count) / max)}%` : 0 }}
+                  />
                 </button>
               </Tooltip>
             );
@@ -59,7 +76,7 @@ export function HourView({ hour, minute, onMinute, onClose }: HourViewProps) {
         </div>
       )}
       <Text size="xs" c="dimmed" mt={6}>
-        {minute ? '' : 'Choose a minute to see what fires in it.'}
+        {minute ? '' : 'Select a minute to see its fires.'}
       </Text>
       {minute && <MinuteFires minute={minute} />}
     </Paper>

@@ -1,13 +1,14 @@
 import { Text, Tooltip } from '@mantine/core';
 import { useLocation } from 'wouter';
 import type { JobRow } from '../../api/types';
-import { clockTime, lasting, zoneName } from '../../time/format';
+import { plural } from '../../parts/plural';
+import { clockTime, formatDuration, zoneName } from '../../time/format';
 import { useViewerZone } from '../../time/viewerZone';
 import classes from './Lanes.module.css';
 
-const MOST_LANES = 30;
-const NARROWEST = 0.25;
-const TICKS = 7; // odd: on a narrow screen every other is left out, and the last must stay
+const MAX_LANES = 30;
+const MIN_BAR_WIDTH = 0.25;
+const TICKS = 7; // odd, so that a narrow screen can hide every other tick and keep the last
 
 interface LanesProps {
   jobs: JobRow[];
@@ -15,32 +16,41 @@ interface LanesProps {
   to: number;
 }
 
-/** Bars from start to end in lanes by schedule, the busiest first. What still runs is drawn from its claim: its start is known once it has ended. */
+/**
+ * One lane per schedule, the busiest first, with a bar from start to end of each job. A running job is drawn
+ * from its claim: its start is recorded when the attempt ends.
+ */
 export function Lanes({ jobs, from, to }: LanesProps) {
   const zone = useViewerZone();
   const [, navigate] = useLocation();
-  const lanes = [...Map.groupBy(jobs, (job) => job.schedule ?? 'one-off')].toSorted((a, b) => b[1].length - a[1].length);
+  const lanes = [...Map.groupBy(jobs, (job) => job.schedule ?? 'one-off')].toSorted(
+    (a, b) => b[1].length - a[1].length,
+  );
   const share = (at: number) => (100 * (at - from)) / (to - from);
   return (
     <div className={classes.root}>
-      {lanes.slice(0, MOST_LANES).map(([name, members]) => (
+      {lanes.slice(0, MAX_LANES).map(([name, laneJobs]) => (
         <div key={name} className={classes.lane}>
           <Text size="xs" truncate>
             {name}
           </Text>
           <div className={classes.track}>
-            {members.map((job) => {
+            {laneJobs.map((job) => {
               const start = Math.max(from, Date.parse(job.started_at ?? job.claimed_at ?? job.due_at));
               const end = job.finished_at ? Date.parse(job.finished_at) : to;
-              const words = `${name}: ${job.state}, ${job.started_at ? 'started' : 'claimed'} ${clockTime(start, zone)} ${zoneName(start, zone)}, ${lasting(end - start)}`;
+              const text = `${name}: ${job.state}, ${job.started_at ? 'started' : 'claimed'} ${clockTime(start, zone)} ${zoneName(start, zone)}, ${formatDuration(end - start)}`;
               return (
-                <Tooltip key={job.id} label={words}>
+                <Tooltip key={job.id} label={text}>
                   <button
                     type="button"
                     tabIndex={-1}
-                    aria-label={words}
+                    aria-label={text}
                     className={classes.bar}
-                    style={{ left: `${share(start)}%`, width: `${Math.max(NARROWEST, share(end) - share(start))}%`, background: `var(--state-${job.state})` }}
+                    style={{
+                      left: `${share(start)}%`,
+                      width: `${Math.max(MIN_BAR_WIDTH, share(end) - share(start))}%`,
+                      background: `var(--state-${job.state})`,
+                    }}
                     onClick={() => navigate(`/jobs/${job.id}`)}
                   />
                 </Tooltip>
@@ -57,9 +67,9 @@ export function Lanes({ jobs, from, to }: LanesProps) {
           ))}
         </div>
       </div>
-      {lanes.length > MOST_LANES && (
+      {lanes.length > MAX_LANES && (
         <Text size="xs" c="dimmed">
-          And {lanes.length - MOST_LANES} more schedules.
+          {plural(lanes.length - MAX_LANES, 'more schedule')} not shown.
         </Text>
       )}
     </div>

@@ -3,7 +3,7 @@ import { Link } from 'wouter';
 import { call } from '../../api/call';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { usePages } from '../../parts/usePages';
-import { Moment } from '../../time/Moment';
+import { Timestamp } from '../../time/Timestamp';
 
 const MINUTE = 60_000;
 
@@ -11,7 +11,11 @@ export function MinuteFires({ minute }: { minute: string }) {
   const to = new Date(Date.parse(minute) + MINUTE).toISOString();
   const list = usePages({
     key: ['calendar', 'fires', minute],
-    fetch: (cursor, signal) => call('GET /calendar/fires', { query: { from: minute, to, limit: 100, ...(cursor && { cursor }) }, signal }),
+    fetch: (cursor, signal) =>
+      call('GET /calendar/fires', {
+        query: { from: minute, to, limit: 100, ...(cursor && { cursor }) },
+        signal,
+      }),
     refresh: false,
   });
   return (
@@ -23,12 +27,17 @@ export function MinuteFires({ minute }: { minute: string }) {
             {fire.name}
           </Anchor>
           <Text size="sm" c="dimmed" component="div">
-            <code>{fire.target}</code> <Moment at={fire.at} />
+            <code>{fire.target}</code> <Timestamp at={fire.at} />
           </Text>
         </Group>
       ))}
       {list.hasNextPage && (
-        <Button size="xs" variant="subtle" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+        <Button
+          size="xs"
+          variant="subtle"
+          loading={list.isFetchingNextPage}
+          onClick={() => void list.fetchNextPage()}
+        >
           Show more
         </Button>
       )}

@@ -9,17 +9,18 @@ export interface Week {
   days: string[];
 }
 
-/** Today and the days after it, as the calendar in the zone has them. */
+/** Today and the next days, by the calendar of the time zone. */
 export function weekFrom(now: number, zone: string): Week {
   const today = localInput(now, zone).slice(0, 10);
-  const days = Array.from({ length: DAYS }, (_, index) => nextDay(today, index));
-  return { from: startOf(days[0]!, zone), to: startOf(nextDay(today, DAYS), zone), days };
+  const days = Array.from({ length: DAYS }, (_, index) => addDays(today, index));
+  return { from: startOf(days[0]!, zone), to: startOf(addDays(today, DAYS), zone), days };
 }
 
-function nextDay(date: string, days: number): string {
-  const moved = new Date(`${date}T00:00:00Z`);
-  moved.setUTCDate(moved.getUTCDate() + days);
-  return moved.toISOString().slice(0, 10);
+function addDays(date: string, days: number): string {
+  const result = new Date(`${date}T00:00:00Z`);
+  result.setUTCDate(result.getUTCDate() + days);
+  return result.toISOString().slice(0, 10);
 }
 
-const startOf = (date: string, zone: string): string => new Date(instantOf(`${date}T00:00:00`, zone) ?? 0).toISOString();
+const startOf = (date: string, zone: string): string =>
+  new Date(instantOf(`${date}T00:00:00`, zone) ?? 0).toISOString();

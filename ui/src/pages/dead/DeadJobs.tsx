@@ -4,35 +4,41 @@ import { Link } from 'wouter';
 import { call } from '../../api/call';
 import type { Job, JobRow } from '../../api/types';
 import { CopyId } from '../../parts/CopyText';
+import { plural } from '../../parts/plural';
 import { ProblemNote } from '../../parts/ProblemNote';
-import { complain } from '../../parts/toasts';
+import { showError } from '../../parts/toasts';
 import { usePages } from '../../parts/usePages';
-import { useMay } from '../../session/sessionContext';
-import { Moment } from '../../time/Moment';
+import { useHasScope } from '../../session/sessionContext';
+import { Timestamp } from '../../time/Timestamp';
 import { RetryDialog } from '../job/RetryDialog';
 
-const A_PAGE = 20;
+const PAGE_SIZE = 20;
 
-/** The jobs of one group; each can be retried with another payload. */
+/** The jobs of one group. Each can be retried with a changed payload. */
 export function DeadJobs({ filter }: { filter: { target: string; error?: string } }) {
-  const may = useMay('manage');
-  const [retried, setRetried] = useState<Job | null>(null);
+  const canManage = useHasScope('manage');
+  const [retrying, setRetrying] = useState<Job | null>(null);
   const list = usePages<JobRow>({
     key: ['jobs', 'dead', filter],
-    fetch: (cursor, signal) => call('GET /jobs', { query: { ...filter, state: 'dead', limit: A_PAGE, ...(cursor && { cursor }) }, signal }),
+    fetch: (cursor, signal) =>
+      call('GET /jobs', {
+        query: { ...filter, state: 'dead', limit: PAGE_SIZE, ...(cursor && { cursor }) },
+        signal,
+      }),
     refresh: false,
   });
-  const open = (id: string) => call('GET /jobs/{job_id}', { path: { job_id: id } }).then(setRetried, complain);
+  const open = (id: string) =>
+    call('GET /jobs/{job_id}', { path: { job_id: id } }).then(setRetrying, showError);
   return (
     <>
       {list.error !== null && <ProblemNote error={list.error} />}
-      <Table horizontalSpacing="xs" aria-label="Dead letters of this kind">
+      <Table horizontalSpacing="xs" aria-label="Dead letters with this error">
         <Table.Tbody>
           {list.rows.map((job) => (
             <Table.Tr key={job.id}>
               <Table.Td>
                 <Anchor component={Link} href={`/jobs/${job.id}`} size="sm">
-                  <Moment at={job.finished_at ?? job.due_at} />
+                  <Timestamp at={job.finished_at ?? job.due_at} />
                 </Anchor>
               </Table.Td>
               <Table.Td visibleFrom="sm">
@@ -42,14 +48,19 @@ export function DeadJobs({ filter }: { filter: { target: string; error?: string 
               </Table.Td>
               <Table.Td visibleFrom="sm">
                 <Text size="sm" c="dimmed">
-                  {job.failures} failed
+                  {plural(job.failures, 'failure')}
                 </Text>
               </Table.Td>
               <Table.Td>
                 <CopyId id={job.id} />
               </Table.Td>
               <Table.Td ta="right">
-                <Button size="compact-xs" variant="default" disabled={!may} onClick={() => void open(job.id)}>
+                <Button
+                  size="compact-xs"
+                  variant="default"
+                  disabled={!canManage}
+                  onClick={() => void open(job.id)}
+                >
                   Edit and retry
                 </Button>
               </Table.Td>
@@ -58,11 +69,17 @@ export function DeadJobs({ filter }: { filter: { target: string; error?: string 
         </Table.Tbody>
       </Table>
       {list.hasNextPage && (
-        <Button size="xs" variant="subtle" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()} w="fit-content">
+        <Button
+          size="xs"
+          variant="subtle"
+          loading={list.isFetchingNextPage}
+          onClick={() => void list.fetchNextPage()}
+          w="fit-content"
+        >
           Show more
         </Button>
       )}
-      {retried !== null && <RetryDialog job={retried} onClose={() => setRetried(null)} />}
+      {retrying !== null && <RetryDialog job={retrying} onClose={() => setRetrying(null)} />}
     </>
   );
 }

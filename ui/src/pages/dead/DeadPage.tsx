@@ -7,13 +7,13 @@ import { EmptyState } from '../../parts/EmptyState';
 import { Icon } from '../../parts/Icon';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
-import { useMay } from '../../session/sessionContext';
-import { DeadBulk, type DeadWanted } from './DeadBulk';
+import { useHasScope } from '../../session/sessionContext';
+import { DeadBulk, type DeadAction } from './DeadBulk';
 import { DeadGroupItem } from './DeadGroupItem';
 
 export default function DeadPage() {
-  const may = useMay('manage');
-  const [wanted, setWanted] = useState<DeadWanted | null>(null);
+  const canManage = useHasScope('manage');
+  const [pendingAction, setPendingAction] = useState<DeadAction | null>(null);
   const { data, error, refetch } = useQuery({
     queryKey: ['dead'],
     queryFn: ({ signal }) => call('GET /dead', { signal }),
@@ -24,13 +24,24 @@ export default function DeadPage() {
     <>
       <PageHeader
         title="Dead letters"
-        about="Jobs whose retries are spent, by what went wrong"
+        description="Jobs whose attempts have all failed, grouped by error"
         actions={
           <>
-            <Button variant="default" leftSection={<Icon name="retry" />} disabled={!may || none} onClick={() => setWanted({ action: 'retry', filter: {} })}>
+            <Button
+              variant="default"
+              leftSection={<Icon name="retry" />}
+              disabled={!canManage || none}
+              onClick={() => setPendingAction({ action: 'retry', filter: {} })}
+            >
               Retry all
             </Button>
-            <Button variant="default" c="var(--state-dead)" leftSection={<Icon name="trash" />} disabled={!may || none} onClick={() => setWanted({ action: 'discard', filter: {} })}>
+            <Button
+              variant="default"
+              c="var(--state-dead)"
+              leftSection={<Icon name="trash" />}
+              disabled={!canManage || none}
+              onClick={() => setPendingAction({ action: 'discard', filter: {} })}
+            >
               Discard all
             </Button>
           </>
@@ -40,20 +51,21 @@ export default function DeadPage() {
       {data === undefined && error === null && <Skeleton height={240} />}
       {none && (
         <EmptyState icon="check" title="No dead letters">
-          A job whose attempts have all failed comes here, with its error and its payload, and waits for you to retry or discard it.
+          A job that fails all its attempts appears here with its error and payload. You can then retry or
+          discard it.
         </EmptyState>
       )}
       {data && !data.complete && (
         <Alert color="yellow" icon={<Icon name="warning" />} mb="md">
-          There are more than could be counted; these are the newest.
+          There are too many to count. Only the newest are shown.
         </Alert>
       )}
       <Accordion variant="separated" multiple>
         {data?.items.map((group) => (
-          <DeadGroupItem key={`${group.target} ${group.error}`} group={group} onBulk={setWanted} />
+          <DeadGroupItem key={`${group.target} ${group.error}`} group={group} onBulk={setPendingAction} />
         ))}
       </Accordion>
-      {wanted !== null && <DeadBulk wanted={wanted} onClose={() => setWanted(null)} />}
+      {pendingAction !== null && <DeadBulk selected={pendingAction} onClose={() => setPendingAction(null)} />}
     </>
   );
 }

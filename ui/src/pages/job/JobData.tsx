@@ -2,12 +2,16 @@ import { Paper, Tabs, Text } from '@mantine/core';
 import type { Job } from '../../api/types';
 import { JsonBlock } from '../../parts/JsonBlock';
 
-/** What went in, what came out, and what it noted on the way. */
+/** The payload, result and checkpoint of a job. */
 export function JobData({ job }: { job: Job }) {
   const parts: ReadonlyArray<[label: string, value: unknown, none: string]> = [
-    ['Payload', job.payload, 'It has no payload.'],
-    [job.target.type === 'http' ? 'Response' : 'Result', job.result, job.finished_at ? 'It gave no result.' : 'It has not ended yet.'],
-    ['Checkpoint', job.checkpoint, 'It saved no checkpoint: an attempt that begins anew begins at the start.'],
+    ['Payload', job.payload, 'No payload.'],
+    [
+      job.target.type === 'http' ? 'Response' : 'Result',
+      job.result,
+      job.finished_at ? 'No result.' : 'The job has not finished yet.',
+    ],
+    ['Checkpoint', job.checkpoint, 'No checkpoint. A retry starts from the beginning.'],
     ['JSON', job, ''],
   ];
   return (
@@ -22,7 +26,13 @@ export function JobData({ job }: { job: Job }) {
         </Tabs.List>
         {parts.map(([label, value, none]) => (
           <Tabs.Panel key={label} value={label}>
-            {value == null ? <Text size="sm" c="dimmed">{none}</Text> : <JsonBlock value={value} label={label} />}
+            {value == null ? (
+              <Text size="sm" c="dimmed">
+                {none}
+              </Text>
+            ) : (
+              <JsonBlock value={value} label={label} />
+            )}
           </Tabs.Panel>
         ))}
       </Tabs>

@@ -18,18 +18,32 @@ import { JobError } from './JobError';
 import { JobProgress } from './JobProgress';
 import { Timeline } from './Timeline';
 
-const FINAL: ReadonlyArray<Job['state']> = ['succeeded', 'dead', 'cancelled', 'skipped'];
+const FINAL_STATES: ReadonlyArray<Job['state']> = ['succeeded', 'dead', 'cancelled', 'skipped'];
 
 export default function JobPage({ params }: { params: { id: string } }) {
   const path = { job_id: params.id };
-  const often = useRefresh(3_000);
-  const { data: job, error, refetch } = useQuery({
+  const refreshInterval = useRefresh(3_000);
+  const {
+    data: job,
+    error,
+    refetch,
+  } = useQuery({
     queryKey: ['job', params.id],
     queryFn: ({ signal }) => call('GET /jobs/{job_id}', { path, signal }),
-    refetchInterval: (query) => (query.state.data && FINAL.includes(query.state.data.state) ? false : often),
+    refetchInterval: (query) =>
+      query.state.data && FINAL_STATES.includes(query.state.data.state) ? false : refreshInterval,
   });
-  const why = useQuery({ queryKey: ['job-why', params.id, job?.state], queryFn: ({ signal }) => call('GET /jobs/{job_id}/why', { path, signal }), enabled: job !== undefined });
-  if (job === undefined) return error === null ? <Skeleton height={320} /> : <ProblemNote error={error} onRetry={() => void refetch()} title="The job cannot be shown" />;
+  const why = useQuery({
+    queryKey: ['job-why', params.id, job?.state],
+    queryFn: ({ signal }) => call('GET /jobs/{job_id}/why', { path, signal }),
+    enabled: job !== undefined,
+  });
+  if (job === undefined)
+    return error === null ? (
+      <Skeleton height={320} />
+    ) : (
+      <ProblemNote error={error} onRetry={() => void refetch()} title="Could not load the job" />
+    );
   return (
     <>
       <PageHeader
@@ -39,7 +53,7 @@ export default function JobPage({ params }: { params: { id: string } }) {
             <JobStateBadge job={job} />
           </Group>
         }
-        about={
+        description={
           <Group gap="sm">
             <Anchor component={Link} href="/jobs" size="sm">
               Jobs
@@ -63,7 +77,7 @@ export default function JobPage({ params }: { params: { id: string } }) {
             <Stack>
               <Paper withBorder p="lg">
                 <Title order={2} size="h5" mb="md">
-                  What happened
+                  History
                 </Title>
                 <Timeline job={job} />
               </Paper>

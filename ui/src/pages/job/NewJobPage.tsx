@@ -12,8 +12,8 @@ import { JsonInput } from '../../parts/JsonInput';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { readJson } from '../../parts/json';
-import { say } from '../../parts/toasts';
-import { useMay } from '../../session/sessionContext';
+import { showSuccess } from '../../parts/toasts';
+import { useHasScope } from '../../session/sessionContext';
 import { useViewerZone } from '../../time/viewerZone';
 import { emptyJob, newJobOf, type JobDraft } from './jobDraft';
 
@@ -21,14 +21,14 @@ export default function NewJobPage() {
   const { draft, change, discard, touched } = useDraft('job', emptyJob);
   const zone = useViewerZone();
   const [, navigate] = useLocation();
-  const may = useMay('submit');
+  const canSubmit = useHasScope('submit');
   const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
   const payload = readJson(draft.payload);
   const submit = useMutation({
     mutationFn: () => call('POST /jobs', { body: newJobOf(draft, payload.value, zone), idempotencyKey }),
     onSuccess: (job) => {
       discard();
-      say(job.created ? 'The job is accepted' : 'A job with this unique key was there already');
+      showSuccess(job.created ? 'Job submitted' : 'A job with this unique key already exists');
       navigate(`/jobs/${job.id}`);
     },
     onError: () => setIdempotencyKey(newIdempotencyKey()),
@@ -36,35 +36,82 @@ export default function NewJobPage() {
   const errorAt = fieldErrors(submit.error);
   return (
     <>
-      <PageHeader title="Submit a job" about={<Anchor component={Link} href="/jobs" size="sm">Jobs</Anchor>} />
+      <PageHeader
+        title="Submit a job"
+        description={
+          <Anchor component={Link} href="/jobs" size="sm">
+            Jobs
+          </Anchor>
+        }
+      />
       <Stack maw={820}>
-        {submit.error !== null && <ProblemNote error={submit.error} title="It was not accepted" />}
+        {submit.error !== null && <ProblemNote error={submit.error} title="Could not submit the job" />}
         <TargetFields draft={draft} onChange={change} payload={payload.value} errorAt={errorAt} />
-        <Section title="Payload" about={draft.kind === 'task' ? "The task's arguments, by name." : 'What is sent with the call.'}>
-          <JsonInput label="Payload (JSON)" value={draft.payload} onChange={(text) => change({ payload: text })} error={errorAt('payload') ?? null} rows={4} />
+        <Section
+          title="Payload"
+          description={draft.kind === 'task' ? "The task's arguments by name." : 'Sent with the call.'}
+        >
+          <JsonInput
+            label="Payload (JSON)"
+            value={draft.payload}
+            onChange={(text) => change({ payload: text })}
+            error={errorAt('payload') ?? null}
+            rows={4}
+          />
         </Section>
-        <Section title="When it runs">
+        <Section title="Start time">
           <SegmentedControl
             value={draft.start}
             onChange={(start) => change({ start: start as JobDraft['start'] })}
             data={[
               { value: 'now', label: 'Now' },
-              { value: 'delay', label: 'After a while' },
+              { value: 'delay', label: 'After a delay' },
               { value: 'at', label: 'At a time' },
             ]}
-            aria-label="When it runs"
+            aria-label="Start time"
             w="fit-content"
           />
-          {draft.start === 'delay' && <TextInput label="After" description="Such as 30s, 15m, 1h30m" value={draft.delay} onChange={(event) => change({ delay: event.currentTarget.value })} error={errorAt('delay')} maw={240} />}
-          {draft.start === 'at' && <TextInput type="datetime-local" step={1} label={`At (${zone})`} value={draft.atTime} onChange={(event) => change({ atTime: event.currentTarget.value })} error={errorAt('at')} maw={280} />}
-          <TextInput label="Unique key" description="A second job with the same key is not made while this one is there" placeholder="none" value={draft.uniqueKey} onChange={(event) => change({ uniqueKey: event.currentTarget.value })} error={errorAt('unique_key')} maw={420} />
+          {draft.start === 'delay' && (
+            <TextInput
+              label="Delay"
+              description="e.g. 30s, 15m, 1h30m"
+              value={draft.delay}
+              onChange={(event) => change({ delay: event.currentTarget.value })}
+              error={errorAt('delay')}
+              maw={240}
+            />
+          )}
+          {draft.start === 'at' && (
+            <TextInput
+              type="datetime-local"
+              step={1}
+              label={`At (${zone})`}
+              value={draft.atTime}
+              onChange={(event) => change({ atTime: event.currentTarget.value })}
+              error={errorAt('at')}
+              maw={280}
+            />
+          )}
+          <TextInput
+            label="Unique key"
+            description="While this job exists, a second job with the same key is not created"
+            placeholder="none"
+            value={draft.uniqueKey}
+            onChange={(event) => change({ uniqueKey: event.currentTarget.value })}
+            error={errorAt('unique_key')}
+            maw={420}
+          />
         </Section>
         <RunFields draft={draft} onChange={change} errorAt={errorAt} />
         <Group justify="flex-end">
           <Button variant="default" onClick={() => discard()} disabled={!touched}>
             Discard
           </Button>
-          <Button onClick={() => submit.mutate()} loading={submit.isPending} disabled={!may || payload.problem !== null}>
+          <Button
+            onClick={() => submit.mutate()}
+            loading={submit.isPending}
+            disabled={!canSubmit || payload.problem !== null}
+          >
             Submit job
           </Button>
         </Group>

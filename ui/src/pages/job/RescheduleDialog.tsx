@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { call } from '../../api/call';
 import type { Job } from '../../api/types';
 import { ProblemNote } from '../../parts/ProblemNote';
-import { say } from '../../parts/toasts';
+import { showSuccess } from '../../parts/toasts';
 import { instantOf, localInput } from '../../time/format';
 import { useViewerZone } from '../../time/viewerZone';
 
@@ -13,15 +13,18 @@ export function RescheduleDialog({ job, onClose }: { job: Job; onClose: () => vo
   const client = useQueryClient();
   const [at, setAt] = useState(() => localInput(Date.parse(job.due_at), zone));
   const [priority, setPriority] = useState(job.priority);
-  const moved = at !== localInput(Date.parse(job.due_at), zone);
+  const timeChanged = at !== localInput(Date.parse(job.due_at), zone);
   const save = useMutation({
     mutationFn: () => {
-      const moment = instantOf(at, zone);
-      const body = { ...(moved && moment !== null && { at: new Date(moment).toISOString() }), ...(priority !== job.priority && { priority }) };
+      const instant = instantOf(at, zone);
+      const body = {
+        ...(timeChanged && instant !== null && { at: new Date(instant).toISOString() }),
+        ...(priority !== job.priority && { priority }),
+      };
       return call('PATCH /jobs/{job_id}', { path: { job_id: job.id }, body });
     },
     onSuccess: () => {
-      say('The job is moved');
+      showSuccess('Job rescheduled');
       void client.invalidateQueries();
       onClose();
     },
@@ -29,14 +32,33 @@ export function RescheduleDialog({ job, onClose }: { job: Job; onClose: () => vo
   return (
     <Modal opened onClose={onClose} title="Reschedule" closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack>
-        <TextInput type="datetime-local" step={1} label={`Due (${zone})`} value={at} onChange={(event) => setAt(event.currentTarget.value)} data-autofocus />
-        <NumberInput label="Priority" description="0 to 9; 9 is most urgent" min={0} max={9} allowDecimal={false} value={priority} onChange={(value) => setPriority(Number(value) || 0)} />
+        <TextInput
+          type="datetime-local"
+          step={1}
+          label={`Due (${zone})`}
+          value={at}
+          onChange={(event) => setAt(event.currentTarget.value)}
+          data-autofocus
+        />
+        <NumberInput
+          label="Priority"
+          description="0 to 9, 9 is the most urgent"
+          min={0}
+          max={9}
+          allowDecimal={false}
+          value={priority}
+          onChange={(value) => setPriority(Number(value) || 0)}
+        />
         {save.error !== null && <ProblemNote error={save.error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
-          <Button onClick={() => save.mutate()} loading={save.isPending} disabled={!moved && priority === job.priority}>
+          <Button
+            onClick={() => save.mutate()}
+            loading={save.isPending}
+            disabled={!timeChanged && priority === job.priority}
+          >
             Save
           </Button>
         </Group>

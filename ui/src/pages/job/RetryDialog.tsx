@@ -8,33 +8,45 @@ import { useDraft } from '../../forms/useDraft';
 import { JsonInput } from '../../parts/JsonInput';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { readJson, showJson } from '../../parts/json';
-import { say } from '../../parts/toasts';
+import { showSuccess } from '../../parts/toasts';
 
-/** Runs a dead letter again, as it was or with another payload. */
+/** Retries a dead letter, with the same payload or a changed one. */
 export function RetryDialog({ job, onClose }: { job: Job; onClose: () => void }) {
-  const own = showJson(job.payload);
-  const make = useCallback(() => ({ payload: own }), [own]);
+  const original = showJson(job.payload);
+  const make = useCallback(() => ({ payload: original }), [original]);
   const { draft, change, discard } = useDraft(`retry:${job.id}`, make);
   const [, navigate] = useLocation();
   const client = useQueryClient();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const { value, problem } = readJson(draft.payload);
-  const changed = draft.payload !== own;
+  const changed = draft.payload !== original;
   const retry = useMutation({
-    mutationFn: () => call('POST /jobs/{job_id}/retry', { path: { job_id: job.id }, body: changed ? { payload: (value ?? {}) as Record<string, unknown> } : {}, idempotencyKey }),
-    onSuccess: (made) => {
+    mutationFn: () =>
+      call('POST /jobs/{job_id}/retry', {
+        path: { job_id: job.id },
+        body: changed ? { payload: (value ?? {}) as Record<string, unknown> } : {},
+        idempotencyKey,
+      }),
+    onSuccess: (newJob) => {
       discard();
-      say('It runs again, as a new job');
+      showSuccess('Retried as a new job');
       void client.invalidateQueries();
       onClose();
-      navigate(`/jobs/${made.id}`);
+      navigate(`/jobs/${newJob.id}`);
     },
   });
   return (
     <Modal opened onClose={onClose} title="Retry" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack>
-        <Text size="sm">A new job runs the same target, with this payload. The dead letter is marked as retried.</Text>
-        <JsonInput label="Payload (JSON)" value={draft.payload} onChange={(payload) => change({ payload })} rows={8} />
+        <Text size="sm">
+          A new job runs the same target with this payload. The dead letter is marked as retried.
+        </Text>
+        <JsonInput
+          label="Payload (JSON)"
+          value={draft.payload}
+          onChange={(payload) => change({ payload })}
+          rows={8}
+        />
         {retry.error !== null && <ProblemNote error={retry.error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>

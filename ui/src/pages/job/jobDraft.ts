@@ -11,7 +11,15 @@ export interface JobDraft extends TargetDraft, RunDraft {
   uniqueKey: string;
 }
 
-const EMPTY: JobDraft = { ...EMPTY_TARGET, ...EMPTY_RUN, payload: '', start: 'now', delay: '15m', atTime: '', uniqueKey: '' };
+const EMPTY: JobDraft = {
+  ...EMPTY_TARGET,
+  ...EMPTY_RUN,
+  payload: '',
+  start: 'now',
+  delay: '15m',
+  atTime: '',
+  uniqueKey: '',
+};
 
 export const emptyJob = (): JobDraft => EMPTY;
 

@@ -10,10 +10,20 @@ import { bulkFilterOf, type JobFilters } from './filters';
 type Name = JobBulk['action'];
 
 const ACTIONS: Record<Name, BulkAction> = {
-  cancel: { verb: 'Cancel', done: 'cancelled', danger: true, note: 'Those that run are asked to stop; the others never start.' },
-  run: { verb: 'Run now', done: 'due now', note: 'Those that wait become due at once.' },
-  retry: { verb: 'Retry', done: 'retried', note: 'Each dead letter among them is run again as a new job.' },
-  discard: { verb: 'Discard', done: 'discarded', danger: true, note: 'Dead letters among them are taken off the list for good.' },
+  cancel: {
+    verb: 'Cancel',
+    done: 'cancelled',
+    danger: true,
+    note: 'Running jobs are asked to stop. Pending jobs never start.',
+  },
+  run: { verb: 'Run now', done: 'due now', note: 'Pending jobs become due immediately.' },
+  retry: { verb: 'Retry', done: 'retried', note: 'Each dead letter among them runs again as a new job.' },
+  discard: {
+    verb: 'Discard',
+    done: 'discarded',
+    danger: true,
+    note: 'Dead letters among them are removed from the list permanently.',
+  },
 };
 
 export function JobBulkActions({ selection, filters }: { selection: Selection; filters: JobFilters }) {
@@ -21,7 +31,11 @@ export function JobBulkActions({ selection, filters }: { selection: Selection; f
   const step = useCallback(
     (options: { dry_run?: boolean; cursor?: string }) =>
       call('POST /jobs/bulk', {
-        body: { action: action ?? 'cancel', ...(selection.all ? { filter: bulkFilterOf(filters) } : { ids: selection.ids }), ...options },
+        body: {
+          action: action ?? 'cancel',
+          ...(selection.all ? { filter: bulkFilterOf(filters) } : { ids: selection.ids }),
+          ...options,
+        },
       }),
     [action, selection.all, selection.ids, filters],
   );
@@ -31,14 +45,20 @@ export function JobBulkActions({ selection, filters }: { selection: Selection; f
   };
   return (
     <>
-      <BulkBar selection={selection} what="jobs">
+      <BulkBar selection={selection} noun="job">
         {(Object.keys(ACTIONS) as Name[]).map((name) => (
-          <Button key={name} variant="default" size="xs" {...(ACTIONS[name].danger && { c: 'var(--state-dead)' })} onClick={() => setAction(name)}>
+          <Button
+            key={name}
+            variant="default"
+            size="xs"
+            {...(ACTIONS[name].danger && { c: 'var(--state-dead)' })}
+            onClick={() => setAction(name)}
+          >
             {ACTIONS[name].verb}
           </Button>
         ))}
       </BulkBar>
-      {action !== null && <BulkDialog action={ACTIONS[action]} what="jobs" step={step} onClose={close} />}
+      {action !== null && <BulkDialog action={ACTIONS[action]} noun="job" step={step} onClose={close} />}
     </>
   );
 }

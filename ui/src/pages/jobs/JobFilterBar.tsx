@@ -25,7 +25,10 @@ export function JobFilterBar({ filters, onChange }: JobFilterBarProps) {
       <Select
         value={filters.state ?? ''}
         onChange={(state) => onChange({ state: state ?? '' })}
-        data={[{ value: '', label: 'Any state' }, ...STATES.map((state) => ({ value: state, label: state[0]!.toUpperCase() + state.slice(1) }))]}
+        data={[
+          { value: '', label: 'Any state' },
+          ...STATES.map((state) => ({ value: state, label: state[0]!.toUpperCase() + state.slice(1) })),
+        ]}
         aria-label="State"
         allowDeselect={false}
         w={150}
@@ -33,8 +36,8 @@ export function JobFilterBar({ filters, onChange }: JobFilterBarProps) {
       <FilterText
         value={filters.schedule ?? ''}
         onFilter={(schedule) => onChange({ schedule })}
-        placeholder="Of schedule"
-        aria-label="Of schedule, by name"
+        placeholder="Schedule"
+        aria-label="Schedule name"
         leftSection={<Icon name="schedule" size={15} />}
         flex="1 1 180px"
         maw={280}

@@ -7,26 +7,30 @@ import { EmptyState } from '../../parts/EmptyState';
 import { Icon } from '../../parts/Icon';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
-import { useAddress } from '../../parts/useAddress';
+import { useUrlParams } from '../../parts/useUrlParams';
 import { usePages } from '../../parts/usePages';
 import { useSelection } from '../../parts/useSelection';
 import { VirtualTable } from '../../parts/VirtualTable';
-import { useMay } from '../../session/sessionContext';
+import { useHasScope } from '../../session/sessionContext';
 import { COLUMNS } from './columns';
 import { FILTERS, queryOf } from './filters';
 import { JobBulkActions } from './JobBulkActions';
 import { JobFilterBar } from './JobFilterBar';
 
-const A_PAGE = 100;
+const PAGE_SIZE = 100;
 
 export default function JobsPage() {
-  const [filters, change] = useAddress(FILTERS);
-  const mayManage = useMay('manage');
-  const maySubmit = useMay('submit');
+  const [filters, change] = useUrlParams(FILTERS);
+  const canManage = useHasScope('manage');
+  const canSubmit = useHasScope('submit');
   const selection = useSelection(filters);
   const list = usePages({
     key: ['jobs', filters],
-    fetch: (cursor, signal) => call('GET /jobs', { query: { ...queryOf(filters), limit: A_PAGE, ...(cursor && { cursor }) }, signal }),
+    fetch: (cursor, signal) =>
+      call('GET /jobs', {
+        query: { ...queryOf(filters), limit: PAGE_SIZE, ...(cursor && { cursor }) },
+        signal,
+      }),
     refresh: useRefresh(10_000),
   });
   const { fetchNextPage, hasNextPage, isFetchingNextPage } = list;
@@ -37,9 +41,15 @@ export default function JobsPage() {
     <>
       <PageHeader
         title="Jobs"
-        about="One unit of work each, newest fire time first"
+        description="Newest fire time first"
         actions={
-          <Button component={Link} href="/jobs/new" leftSection={<Icon name="plus" />} disabled={!maySubmit} aria-disabled={!maySubmit}>
+          <Button
+            component={Link}
+            href="/jobs/new"
+            leftSection={<Icon name="plus" />}
+            disabled={!canSubmit}
+            aria-disabled={!canSubmit}
+          >
             Submit a job
           </Button>
         }
@@ -56,7 +66,8 @@ export default function JobsPage() {
           rowId={(row) => row.id}
           rowName={(row) => `job ${row.id}`}
           href={(row) => `/jobs/${row.id}`}
-          {...(mayManage && { selection })}
+          {...(canManage && { selection })}
+          canSelectAll={!filters.worker}
           onEnd={more}
           more={hasNextPage || list.isPending}
         />
@@ -67,10 +78,24 @@ export default function JobsPage() {
 }
 
 function NoJobs({ filtered }: { filtered: boolean }) {
-  if (filtered) return <EmptyState icon="search" title="No job matches">Take a filter away. Finished jobs are kept for the time set by the retention.</EmptyState>;
+  if (filtered)
+    return (
+      <EmptyState icon="search" title="No matching jobs">
+        Remove a filter. Finished jobs are deleted when their retention time is over.
+      </EmptyState>
+    );
   return (
-    <EmptyState icon="job" title="No jobs yet" action={<Button component={Link} href="/jobs/new" mt="sm">Submit the first one</Button>}>
-      A job is one unit of work: a fire of a schedule, or something you submit once. It appears here as soon as it is accepted, and you can watch it run.
+    <EmptyState
+      icon="job"
+      title="No jobs yet"
+      action={
+        <Button component={Link} href="/jobs/new" mt="sm">
+          Submit the first one
+        </Button>
+      }
+    >
+      A job is one unit of work: a fire of a schedule, or something you submit once. It appears here as soon
+      as it is created.
     </EmptyState>
   );
 }

@@ -11,44 +11,51 @@ import { Icon } from '../../parts/Icon';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { StateBadge } from '../../parts/StateBadge';
-import { complain, say } from '../../parts/toasts';
+import { showError, showSuccess } from '../../parts/toasts';
 import { usePages } from '../../parts/usePages';
-import { useMay, useSession } from '../../session/sessionContext';
+import { useHasScope, useSession } from '../../session/sessionContext';
 import { serverNow } from '../../time/clock';
-import { Moment } from '../../time/Moment';
+import { Timestamp } from '../../time/Timestamp';
 import { NewKeyDialog } from './NewKeyDialog';
 
 export default function KeysPage() {
-  const may = useMay('admin');
+  const isAdmin = useHasScope('admin');
   const { me } = useSession();
   const client = useQueryClient();
-  const [making, make] = useDisclosure(false);
+  const [creating, create] = useDisclosure(false);
   const [revoking, setRevoking] = useState<Key | null>(null);
-  const list = usePages<Key>({ key: ['keys'], fetch: (cursor, signal) => call('GET /keys', { query: { limit: 200, ...(cursor && { cursor }) }, signal }), refresh: false });
+  const list = usePages<Key>({
+    key: ['keys'],
+    fetch: (cursor, signal) =>
+      call('GET /keys', { query: { limit: 200, ...(cursor && { cursor }) }, signal }),
+    refresh: false,
+  });
   const revoke = (key: Key) =>
     void call('DELETE /keys/{prefix}', { path: { prefix: key.prefix } })
-      .then(() => say(`${key.name} is revoked`), complain)
+      .then(() => showSuccess(`${key.name} revoked`), showError)
       .then(() => client.invalidateQueries({ queryKey: ['keys'] }));
   return (
     <>
       <PageHeader
         title="Keys"
-        about="Who may use the API, and for what"
+        description="API keys and their scopes"
         actions={
-          <Button leftSection={<Icon name="plus" />} disabled={!may} onClick={make.open}>
+          <Button leftSection={<Icon name="plus" />} disabled={!isAdmin} onClick={create.open}>
             New key
           </Button>
         }
       />
       {me.local && (
         <Alert color="gray" icon={<Icon name="help" />} mb="md">
-          This server listens on this machine only and asks for no key. Keys made here count once it is started with <code>--auth keys</code>.
+          This server accepts only local connections and needs no key. Keys take effect when it is started
+          with <code>--auth keys</code>.
         </Alert>
       )}
       {list.error !== null && <ProblemNote error={list.error} onRetry={() => void list.refetch()} />}
       {list.isSuccess && list.rows.length === 0 && (
         <EmptyState icon="key" title="No keys yet">
-          A key carries a tenant and scopes: read, submit, manage, admin. Its secret is shown once, when it is made.
+          A key has a tenant and scopes: read, submit, manage, admin. The key itself is shown only once, when
+          you create it.
         </EmptyState>
       )}
       {list.rows.length > 0 && (
@@ -62,7 +69,7 @@ export default function KeysPage() {
                   <Table.Th>Scopes</Table.Th>
                   <Table.Th>State</Table.Th>
                   <Table.Th>Last used</Table.Th>
-                  <Table.Th>Ends</Table.Th>
+                  <Table.Th>Expires</Table.Th>
                   <Table.Th aria-label="Actions" />
                 </Table.Tr>
               </Table.Thead>
@@ -87,13 +94,20 @@ export default function KeysPage() {
                       <StateBadge state={stateOf(key)} />
                     </Table.Td>
                     <Table.Td>
-                      <Moment at={key.last_used_at} absent="never" />
+                      <Timestamp at={key.last_used_at} placeholder="never" />
                     </Table.Td>
                     <Table.Td>
-                      <Moment at={key.expires_at} absent="never" />
+                      <Timestamp at={key.expires_at} placeholder="never" />
                     </Table.Td>
                     <Table.Td ta="right">
-                      <Button size="xs" variant="default" c="var(--state-dead)" disabled={!may || key.revoked_at !== null} onClick={() => setRevoking(key)} aria-label={`Revoke ${key.name}`}>
+                      <Button
+                        size="xs"
+                        variant="default"
+                        c="var(--state-dead)"
+                        disabled={!isAdmin || key.revoked_at !== null}
+                        onClick={() => setRevoking(key)}
+                        aria-label={`Revoke ${key.name}`}
+                      >
                         Revoke
                       </Button>
                     </Table.Td>
@@ -104,10 +118,15 @@ export default function KeysPage() {
           </Table.ScrollContainer>
         </Paper>
       )}
-      {making && <NewKeyDialog onClose={make.close} />}
+      {creating && <NewKeyDialog onClose={create.close} />}
       {revoking !== null && (
-        <ConfirmDialog title={`Revoke ${revoking.name}`} verb="Revoke" onClose={() => setRevoking(null)} onConfirm={() => revoke(revoking)}>
-          Whoever uses this key is refused within seconds. It cannot be undone.
+        <ConfirmDialog
+          title={`Revoke ${revoking.name}`}
+          verb="Revoke"
+          onClose={() => setRevoking(null)}
+          onConfirm={() => revoke(revoking)}
+        >
+          Requests with this key are rejected within seconds. You cannot undo this.
         </ConfirmDialog>
       )}
     </>

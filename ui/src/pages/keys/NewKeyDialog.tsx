@@ -9,10 +9,10 @@ import { ProblemNote } from '../../parts/ProblemNote';
 type Scope = Body<'POST /keys'>['scopes'][number];
 
 const SCOPES: ReadonlyArray<[Scope, string]> = [
-  ['read', 'Read: see jobs, schedules, queues, nodes'],
-  ['submit', 'Submit: hand in jobs'],
-  ['manage', 'Manage: create and change schedules, cancel, retry, pause'],
-  ['admin', 'Admin: everything, keys included'],
+  ['read', 'Read: view jobs, schedules, queues and nodes'],
+  ['submit', 'Submit: submit jobs'],
+  ['manage', 'Manage: create and edit schedules, cancel, retry, pause'],
+  ['admin', 'Admin: everything, including keys'],
 ];
 
 export function NewKeyDialog({ onClose }: { onClose: () => void }) {
@@ -22,15 +22,30 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const [expiresIn, setExpiresIn] = useState('90d');
   const [rate, setRate] = useState('');
   const create = useMutation({
-    mutationFn: () => call('POST /keys', { body: { name: name.trim(), scopes: scopes as Scope[], ...(expiresIn.trim() && { expires_in: expiresIn.trim() }), ...(rate.trim() && { rate: rate.trim() }) } }),
+    mutationFn: () =>
+      call('POST /keys', {
+        body: {
+          name: name.trim(),
+          scopes: scopes as Scope[],
+          ...(expiresIn.trim() && { expires_in: expiresIn.trim() }),
+          ...(rate.trim() && { rate: rate.trim() }),
+        },
+      }),
     onSuccess: () => void client.invalidateQueries({ queryKey: ['keys'] }),
   });
   const errorAt = fieldErrors(create.error);
   return (
-    <Modal opened onClose={onClose} title="New key" closeButtonProps={{ 'aria-label': 'Close' }} closeOnClickOutside={!create.data} size="lg">
+    <Modal
+      opened
+      onClose={onClose}
+      title="New key"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      closeOnClickOutside={!create.data}
+      size="lg"
+    >
       {create.data ? (
         <Stack>
-          <Alert title="Copy it now">The key is shown this once; only a fingerprint of it is kept.</Alert>
+          <Alert title="Copy it now">The key is shown only once. The server stores only a hash of it.</Alert>
           <CopyText text={create.data.key} label="Copy key" />
           <Button onClick={onClose} w="fit-content">
             I have copied it
@@ -38,7 +53,16 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
         </Stack>
       ) : (
         <Stack>
-          <TextInput label="Name" description="Who or what uses it" placeholder="ci" value={name} onChange={(event) => setName(event.currentTarget.value)} error={errorAt('name')} required data-autofocus />
+          <TextInput
+            label="Name"
+            description="The user or program that uses the key"
+            placeholder="ci"
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+            error={errorAt('name')}
+            required
+            data-autofocus
+          />
           <Checkbox.Group label="Scopes" value={scopes} onChange={setScopes} error={errorAt('scopes')}>
             <Stack gap={6} mt={6}>
               {SCOPES.map(([scope, label]) => (
@@ -47,15 +71,31 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
             </Stack>
           </Checkbox.Group>
           <Group grow align="flex-start">
-            <TextInput label="Ends after" description="Such as 90d; empty: never" value={expiresIn} onChange={(event) => setExpiresIn(event.currentTarget.value)} error={errorAt('expires_in')} />
-            <TextInput label="Requests" description="Such as 100/1s; empty: the usual" value={rate} onChange={(event) => setRate(event.currentTarget.value)} error={errorAt('rate')} />
+            <TextInput
+              label="Expires after"
+              description="e.g. 90d; empty: never"
+              value={expiresIn}
+              onChange={(event) => setExpiresIn(event.currentTarget.value)}
+              error={errorAt('expires_in')}
+            />
+            <TextInput
+              label="Rate limit"
+              description="e.g. 100/1s; empty: the default"
+              value={rate}
+              onChange={(event) => setRate(event.currentTarget.value)}
+              error={errorAt('rate')}
+            />
           </Group>
           {create.error !== null && <ProblemNote error={create.error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
-            <Button onClick={() => create.mutate()} loading={create.isPending} disabled={!name.trim() || scopes.length === 0}>
+            <Button
+              onClick={() => create.mutate()}
+              loading={create.isPending}
+              disabled={!name.trim() || scopes.length === 0}
+            >
               Create key
             </Button>
           </Group>

@@ -1,43 +1,46 @@
 import { Paper, Table, Text, Title } from '@mantine/core';
 import type { Lease, Node } from '../../api/types';
-import { Moment } from '../../time/Moment';
+import { plural } from '../../parts/plural';
+import { Timestamp } from '../../time/Timestamp';
 
 interface Row {
-  what: string;
+  lease: string;
   holder: number | null;
   until: string | null;
 }
 
 const SEGMENT = 'segment/';
 
-/** Who holds what. Segments are told by number: one line per holder says more than sixty-four. */
+/** The holder of each lease. The segments of one holder share a row. */
 export function LeaseTable({ leases, nodes }: { leases: Lease[]; nodes: Node[] }) {
   const rows = [...singles(leases), ...segments(leases)];
-  const nameOf = (holder: number | null) => (holder === null ? 'nobody' : (nodes.find((node) => node.id === holder)?.name ?? `number ${holder}`));
+  const nameOf = (holder: number | null) =>
+    holder === null ? 'none' : (nodes.find((node) => node.id === holder)?.name ?? `node ${holder}`);
   return (
     <Paper withBorder p="lg">
       <Title order={2} size="h5" mb={4}>
         Leases
       </Title>
       <Text size="sm" c="dimmed" mb="sm">
-        One node leads and tidies up; schedules are shared out by segment. A lease that ends is taken over by another node.
+        The leader does the maintenance. Schedules are divided into segments. When a lease expires, another
+        node takes it.
       </Text>
       <Table.ScrollContainer minWidth={280}>
         <Table aria-label="Leases" horizontalSpacing="xs">
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Lease</Table.Th>
-              <Table.Th>Held by</Table.Th>
-              <Table.Th>Until</Table.Th>
+              <Table.Th>Holder</Table.Th>
+              <Table.Th>Expires</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
             {rows.map((row) => (
-              <Table.Tr key={row.what}>
-                <Table.Td>{row.what}</Table.Td>
+              <Table.Tr key={row.lease}>
+                <Table.Td>{row.lease}</Table.Td>
                 <Table.Td>{nameOf(row.holder)}</Table.Td>
                 <Table.Td>
-                  <Moment at={row.until} />
+                  <Timestamp at={row.until} />
                 </Table.Td>
               </Table.Tr>
             ))}
@@ -49,20 +52,25 @@ export function LeaseTable({ leases, nodes }: { leases: Lease[]; nodes: Node[] }
 }
 
 function singles(leases: Lease[]): Row[] {
-  return leases.filter((lease) => !lease.name.startsWith(SEGMENT)).map((lease) => ({ what: lease.name, holder: lease.holder, until: lease.expires_at }));
+  return leases
+    .filter((lease) => !lease.name.startsWith(SEGMENT))
+    .map((lease) => ({ lease: lease.name, holder: lease.holder, until: lease.expires_at }));
 }
 
 function segments(leases: Lease[]): Row[] {
-  const byHolder = Map.groupBy(leases.filter((lease) => lease.name.startsWith(SEGMENT)), (lease) => lease.holder);
+  const byHolder = Map.groupBy(
+    leases.filter((lease) => lease.name.startsWith(SEGMENT)),
+    (lease) => lease.holder,
+  );
   return [...byHolder].map(([holder, held]) => ({
-    what: `${held.length} segments: ${ranges(held.map((lease) => Number(lease.name.slice(SEGMENT.length))))}`,
+    lease: `${plural(held.length, 'segment')}: ${formatRanges(held.map((lease) => Number(lease.name.slice(SEGMENT.length))))}`,
     holder,
     until: held.map((lease) => lease.expires_at).toSorted()[0] ?? null,
   }));
 }
 
-/** 0, 1, 2, 5 becomes "0–2, 5". */
-function ranges(numbers: number[]): string {
+/** [0, 1, 2, 5] becomes "0–2, 5". */
+function formatRanges(numbers: number[]): string {
   const runs: Array<[first: number, last: number]> = [];
   for (const number of numbers.toSorted((a, b) => a - b)) {
     const run = runs.at(-1);

@@ -4,28 +4,36 @@ import { call } from '../../api/call';
 import type { Node } from '../../api/types';
 import { useRefresh } from '../../live/liveContext';
 import { EmptyState } from '../../parts/EmptyState';
-import { livingFirst } from '../../parts/livingFirst';
+import { aliveFirst } from '../../parts/aliveFirst';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { StateBadge } from '../../parts/StateBadge';
-import { Moment } from '../../time/Moment';
+import { Timestamp } from '../../time/Timestamp';
 import { LeaseTable } from './LeaseTable';
 
 export default function NodesPage() {
   const refresh = useRefresh(5_000);
-  const nodes = useQuery({ queryKey: ['nodes'], queryFn: ({ signal }) => call('GET /nodes', { signal }), refetchInterval: refresh });
-  const leases = useQuery({ queryKey: ['leases'], queryFn: ({ signal }) => call('GET /leases', { signal }), refetchInterval: refresh });
+  const nodes = useQuery({
+    queryKey: ['nodes'],
+    queryFn: ({ signal }) => call('GET /nodes', { signal }),
+    refetchInterval: refresh,
+  });
+  const leases = useQuery({
+    queryKey: ['leases'],
+    queryFn: ({ signal }) => call('GET /leases', { signal }),
+    refetchInterval: refresh,
+  });
   const leader = leases.data?.items.find((lease) => lease.name === 'leader')?.holder ?? null;
   const failed = nodes.error ?? leases.error;
   return (
     <>
-      <PageHeader title="Nodes" about="Processes that plan and work, and the leases by which they share it" />
+      <PageHeader title="Nodes" description="Processes that plan schedules and run jobs, and their leases" />
       <Stack gap="md">
         {failed !== null && <ProblemNote error={failed} onRetry={() => void nodes.refetch()} />}
         {nodes.data === undefined && failed === null && <Skeleton height={160} />}
         {nodes.data?.items.length === 0 && (
-          <EmptyState icon="node" title="No node is alive">
-            Jobs are kept, and wait for one: <code>duetime serve</code> starts it.
+          <EmptyState icon="node" title="No nodes are running">
+            Jobs wait until a node starts. Start one with <code>duetime serve</code>.
           </EmptyState>
         )}
         {nodes.data && nodes.data.items.length > 0 && (
@@ -36,16 +44,16 @@ export default function NodesPage() {
                   <Table.Tr>
                     <Table.Th>Node</Table.Th>
                     <Table.Th>State</Table.Th>
-                    <Table.Th>Does</Table.Th>
+                    <Table.Th>Roles</Table.Th>
                     <Table.Th ta="right">Running</Table.Th>
-                    <Table.Th>Since</Table.Th>
-                    <Table.Th>Lease until</Table.Th>
+                    <Table.Th>Started</Table.Th>
+                    <Table.Th>Lease expires</Table.Th>
                     <Table.Th>Version</Table.Th>
                   </Table.Tr>
                 </Table.Thead>
                 <Table.Tbody>
-                  {livingFirst(nodes.data.items).map((node) => (
-                    <NodeRow key={node.id} node={node} leads={node.id === leader} />
+                  {aliveFirst(nodes.data.items).map((node) => (
+                    <NodeRow key={node.id} node={node} isLeader={node.id === leader} />
                   ))}
                 </Table.Tbody>
               </Table>
@@ -58,7 +66,7 @@ export default function NodesPage() {
   );
 }
 
-function NodeRow({ node, leads }: { node: Node; leads: boolean }) {
+function NodeRow({ node, isLeader }: { node: Node; isLeader: boolean }) {
   return (
     <Table.Tr>
       <Table.Td>
@@ -66,14 +74,14 @@ function NodeRow({ node, leads }: { node: Node; leads: boolean }) {
           <Text size="sm" fw={550}>
             {node.name}
           </Text>
-          {leads && (
+          {isLeader && (
             <Badge size="sm" variant="light" tt="none" flex="none">
               leader
             </Badge>
           )}
         </Group>
         <Text size="xs" c="dimmed">
-          number {node.id}
+          node {node.id}
         </Text>
       </Table.Td>
       <Table.Td>
@@ -86,10 +94,10 @@ function NodeRow({ node, leads }: { node: Node; leads: boolean }) {
         {node.running}
       </Table.Td>
       <Table.Td>
-        <Moment at={node.started_at} show="both" />
+        <Timestamp at={node.started_at} show="both" />
       </Table.Td>
       <Table.Td>
-        <Moment at={node.lease_until} />
+        <Timestamp at={node.lease_until} />
       </Table.Td>
       <Table.Td>
         <Text size="sm">{node.version}</Text>

@@ -7,26 +7,33 @@ import { Card } from './Card';
 
 export function FailingList({ failing }: { failing: Stats['failing'] }) {
   return (
-    <Card title="Fails most" more={{ href: '/dead', label: 'Dead letters' }}>
+    <Card title="Most failures" more={{ href: '/dead', label: 'Dead letters' }}>
       {failing.length === 0 && (
         <Text size="sm" c="dimmed">
-          Nothing failed in this time.
+          No failures in this time range.
         </Text>
       )}
       <Stack gap="sm">
-        {failing.map((one) => (
-          <div key={one.target}>
+        {failing.map((failure) => (
+          <div key={failure.target}>
             <Group justify="space-between" wrap="nowrap">
-              <Anchor component={Link} href={`/jobs/${one.sample}`} size="sm" className="mono" truncate c="var(--mantine-color-text)">
-                {targetName(one.target)}
+              <Anchor
+                component={Link}
+                href={`/jobs/${failure.sample}`}
+                size="sm"
+                className="mono"
+                truncate
+                c="var(--mantine-color-text)"
+              >
+                {targetName(failure.target)}
               </Anchor>
               <Text size="sm" fw={600} className="tabular" c="var(--state-dead)">
-                {one.failed.toLocaleString('en')}
+                {failure.failed.toLocaleString('en')}
               </Text>
             </Group>
-            {one.last_error && (
+            {failure.last_error && (
               <Text size="xs" c="dimmed" truncate>
-                {errorLine(one.last_error)}
+                {errorLine(failure.last_error)}
               </Text>
             )}
           </div>

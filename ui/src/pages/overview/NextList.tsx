@@ -1,27 +1,33 @@
 import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import type { Stats } from '../../api/types';
-import { Moment } from '../../time/Moment';
+import { Timestamp } from '../../time/Timestamp';
 import { Card } from './Card';
 
-const SHOWN = 6;
+const MAX_FIRES = 6;
 
 export function NextList({ next }: { next: Stats['next'] }) {
   return (
     <Card title="Next fires" more={{ href: '/calendar', label: 'Calendar' }}>
       {next.length === 0 && (
         <Text size="sm" c="dimmed">
-          No schedule will fire.
+          No upcoming fires.
         </Text>
       )}
       <Stack gap={8}>
-        {next.slice(0, SHOWN).map((one) => (
-          <Group key={`${one.schedule_id} ${one.at}`} justify="space-between" wrap="nowrap" gap="sm">
-            <Anchor component={Link} href={`/schedules/${one.schedule_id}`} size="sm" truncate c="var(--mantine-color-text)">
-              {one.name}
+        {next.slice(0, MAX_FIRES).map((fire) => (
+          <Group key={`${fire.schedule_id} ${fire.at}`} justify="space-between" wrap="nowrap" gap="sm">
+            <Anchor
+              component={Link}
+              href={`/schedules/${fire.schedule_id}`}
+              size="sm"
+              truncate
+              c="var(--mantine-color-text)"
+            >
+              {fire.name}
             </Anchor>
             <Text size="sm" c="dimmed" component="div">
-              <Moment at={one.at} />
+              <Timestamp at={fire.at} />
             </Text>
           </Group>
         ))}

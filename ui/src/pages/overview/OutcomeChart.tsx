@@ -10,16 +10,31 @@ const OUTCOMES = [
   ['Cancelled', 'cancelled', 'var(--state-pending)'],
   ['Skipped', 'skipped', 'var(--state-skipped)'],
 ] as const;
-const STEP_WORDS = { '1m': 'minute', '5m': '5 minutes', '15m': '15 minutes' };
-const whole = (value: number): string => (Number.isInteger(value) ? value.toLocaleString('en') : '');
+const STEP_TEXTS = { '1m': 'minute', '5m': '5 minutes', '15m': '15 minutes' };
+const formatWhole = (value: number): string => (Number.isInteger(value) ? value.toLocaleString('en') : '');
 
-export function OutcomeChart({ series, step }: { series: Stats['series']; step: keyof typeof STEP_WORDS }) {
+export function OutcomeChart({ series, step }: { series: Stats['series']; step: keyof typeof STEP_TEXTS }) {
   const times = useMemo(() => series.map((point) => Date.parse(point.at) / 1_000), [series]);
-  const layers = useMemo(() => OUTCOMES.map(([label, name, colour]) => ({ label, colour, values: series.map((point) => point[name]) })), [series]);
+  const layers = useMemo(
+    () =>
+      OUTCOMES.map(([label, name, colour]) => ({
+        label,
+        colour,
+        values: series.map((point) => point[name]),
+      })),
+    [series],
+  );
   const total = series.reduce((sum, point) => sum + point.succeeded, 0);
   return (
-    <Card title={`Jobs per ${STEP_WORDS[step]}`}>
-      <LazyChart kind="bars" times={times} series={layers} format={whole} label={`Jobs by outcome; ${total.toLocaleString('en')} succeeded in all`} height={220} />
+    <Card title={`Jobs per ${STEP_TEXTS[step]}`}>
+      <LazyChart
+        kind="bars"
+        times={times}
+        series={layers}
+        format={formatWhole}
+        label={`Jobs by outcome; ${total.toLocaleString('en')} succeeded`}
+        height={220}
+      />
     </Card>
   );
 }

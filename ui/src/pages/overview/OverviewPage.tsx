@@ -4,9 +4,9 @@ import { call } from '../../api/call';
 import { useRefresh } from '../../live/liveContext';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
-import { useAddress } from '../../parts/useAddress';
+import { useUrlParams } from '../../parts/useUrlParams';
 import { FailingList } from './FailingList';
-import { FleetCard } from './FleetCard';
+import { SystemCards } from './SystemCards';
 import { LateList } from './LateList';
 import { LatenessChart } from './LatenessChart';
 import { NextList } from './NextList';
@@ -14,14 +14,18 @@ import { OutcomeChart } from './OutcomeChart';
 import { Tiles } from './Tiles';
 import { Welcome } from './Welcome';
 
-const NAMES = ['since'] as const;
+const PARAMS = ['since'] as const;
 const STEPS: Record<string, '1m' | '5m' | '15m'> = { '15m': '1m', '1h': '1m', '6h': '5m', '24h': '15m' };
-const USUAL = '1h';
+const DEFAULT_RANGE = '1h';
 
 export default function OverviewPage() {
-  const [address, change] = useAddress(NAMES);
-  const since = address.since && STEPS[address.since] ? address.since : USUAL;
-  const { data: stats, error, refetch } = useQuery({
+  const [params, change] = useUrlParams(PARAMS);
+  const since = params.since && STEPS[params.since] ? params.since : DEFAULT_RANGE;
+  const {
+    data: stats,
+    error,
+    refetch,
+  } = useQuery({
     queryKey: ['stats', since],
     queryFn: ({ signal }) => call('GET /stats', { query: { since, step: STEPS[since] ?? '1m' }, signal }),
     refetchInterval: useRefresh(5_000),
@@ -31,18 +35,18 @@ export default function OverviewPage() {
     <>
       <PageHeader
         title="Overview"
-        about="What runs, what waits, what went wrong"
+        description="Running, waiting and failed jobs"
         actions={
           <SegmentedControl
             value={since}
-            onChange={(next) => change({ since: next === USUAL ? '' : next })}
+            onChange={(next) => change({ since: next === DEFAULT_RANGE ? '' : next })}
             data={[
               { value: '15m', label: '15 min' },
               { value: '1h', label: '1 h' },
               { value: '6h', label: '6 h' },
               { value: '24h', label: '24 h' },
             ]}
-            aria-label="Time shown"
+            aria-label="Time range"
           />
         }
       />
@@ -70,7 +74,7 @@ export default function OverviewPage() {
               <NextList next={stats.next} />
             </Grid.Col>
             <Grid.Col span={12}>
-              <FleetCard leader={stats.leader} />
+              <SystemCards leader={stats.leader} />
             </Grid.Col>
           </Grid>
         </Stack>

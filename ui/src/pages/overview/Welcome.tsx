@@ -3,12 +3,14 @@ import { Link } from 'wouter';
 import type { Stats } from '../../api/types';
 import { Icon } from '../../parts/Icon';
 
-/** Where nothing has happened yet: how to begin. */
+/** First steps, shown while there are no jobs or schedules. */
 export function Welcome({ stats }: { stats: Stats }) {
-  const idle = stats.live.pending + stats.live.running + stats.live.dead === 0 && stats.series.every((point) => point.succeeded + point.failed === 0);
+  const idle =
+    stats.live.pending + stats.live.running + stats.live.dead === 0 &&
+    stats.series.every((point) => point.succeeded + point.failed === 0);
   if (!idle || stats.next.length > 0) return null;
   return (
-    <Alert icon={<Icon name="bolt" />} title="Nothing has run yet">
+    <Alert icon={<Icon name="bolt" />} title="No jobs yet">
       <Text size="sm">
         <Anchor component={Link} href="/schedules/new" inherit>
           Create a schedule
@@ -17,7 +19,7 @@ export function Welcome({ stats }: { stats: Stats }) {
         <Anchor component={Link} href="/jobs/new" inherit>
           submit a job
         </Anchor>
-        , or run <Code>duetime demo</Code> in a shell and watch this page come alive.
+        , or run <Code>duetime demo</Code> in a shell to add sample schedules.
       </Text>
     </Alert>
   );

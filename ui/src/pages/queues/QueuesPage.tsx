@@ -9,23 +9,30 @@ import { EmptyState } from '../../parts/EmptyState';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { StateBadge } from '../../parts/StateBadge';
-import { useMay } from '../../session/sessionContext';
-import { Moment } from '../../time/Moment';
+import { useHasScope } from '../../session/sessionContext';
+import { Timestamp } from '../../time/Timestamp';
 import { PauseDialog } from '../schedule/PauseDialog';
 import { useQueueActions } from './useQueueActions';
 
 export default function QueuesPage() {
-  const { data, error, refetch } = useQuery({ queryKey: ['queues'], queryFn: ({ signal }) => call('GET /queues', { signal }), refetchInterval: useRefresh(5_000) });
+  const { data, error, refetch } = useQuery({
+    queryKey: ['queues'],
+    queryFn: ({ signal }) => call('GET /queues', { signal }),
+    refetchInterval: useRefresh(5_000),
+  });
   const [pausing, setPausing] = useState<string | null>(null);
   const actions = useQueueActions();
   return (
     <>
-      <PageHeader title="Queues" about="Lanes that workers serve; one can be paused without touching its schedules" />
+      <PageHeader
+        title="Queues"
+        description="Workers take jobs from queues. Pausing a queue does not change its schedules."
+      />
       {error !== null && <ProblemNote error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <Skeleton height={160} />}
       {data?.items.length === 0 && (
         <EmptyState icon="queue" title="No queues yet">
-          A queue comes to be with the first job that names it. Without a name it is <code>default</code>.
+          A queue is created with its first job. Jobs without a queue use <code>default</code>.
         </EmptyState>
       )}
       {data && data.items.length > 0 && (
@@ -45,24 +52,45 @@ export default function QueuesPage() {
               </Table.Thead>
               <Table.Tbody>
                 {data.items.map((queue) => (
-                  <QueueRow key={queue.name} queue={queue} onPause={() => setPausing(queue.name)} onResume={() => actions.resume(queue.name)} />
+                  <QueueRow
+                    key={queue.name}
+                    queue={queue}
+                    onPause={() => setPausing(queue.name)}
+                    onResume={() => actions.resume(queue.name)}
+                  />
                 ))}
               </Table.Tbody>
             </Table>
           </Table.ScrollContainer>
         </Paper>
       )}
-      {pausing !== null && <PauseDialog title={`Pause the queue ${pausing}`} onClose={() => setPausing(null)} onPause={(note) => actions.pause(pausing, note)} />}
+      {pausing !== null && (
+        <PauseDialog
+          title={`Pause queue ${pausing}`}
+          onClose={() => setPausing(null)}
+          onPause={(note) => actions.pause(pausing, note)}
+        />
+      )}
     </>
   );
 }
 
+function limitsOf({ max_running: maxRunning, rate }: Queue): string {
+  return [maxRunning && `max ${maxRunning} running`, rate].filter(Boolean).join(', ') || 'none';
+}
+
 function QueueRow({ queue, onPause, onResume }: { queue: Queue; onPause: () => void; onResume: () => void }) {
-  const may = useMay('manage');
+  const canManage = useHasScope('manage');
   return (
     <Table.Tr>
       <Table.Td>
-        <Anchor component={Link} href={`/jobs?queue=${encodeURIComponent(queue.name)}`} fw={550} size="sm" c="var(--mantine-color-text)">
+        <Anchor
+          component={Link}
+          href={`/jobs?queue=${encodeURIComponent(queue.name)}`}
+          fw={550}
+          size="sm"
+          c="var(--mantine-color-text)"
+        >
           {queue.name}
         </Anchor>
       </Table.Td>
@@ -70,7 +98,8 @@ function QueueRow({ queue, onPause, onResume }: { queue: Queue; onPause: () => v
         <StateBadge state={queue.paused ? 'paused' : 'active'} />
         {queue.paused && (
           <Text size="xs" c="dimmed" component="div">
-            {queue.pause_note} since <Moment at={queue.paused_at} />
+            since <Timestamp at={queue.paused_at} />
+            {queue.pause_note && `: ${queue.pause_note}`}
           </Text>
         )}
       </Table.Td>
@@ -85,11 +114,17 @@ function QueueRow({ queue, onPause, onResume }: { queue: Queue; onPause: () => v
       </Table.Td>
       <Table.Td>
         <Text size="sm" c="dimmed">
-          {[queue.most && `${queue.most} at once`, queue.rate].filter(Boolean).join(', ') || 'none'}
+          {limitsOf(queue)}
         </Text>
       </Table.Td>
       <Table.Td ta="right">
-        <Button size="xs" variant="default" disabled={!may} onClick={queue.paused ? onResume : onPause} aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}>
+        <Button
+          size="xs"
+          variant="default"
+          disabled={!canManage}
+          onClick={queue.paused ? onResume : onPause}
+          aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}
+        >
           {queue.paused ? 'Resume' : 'Pause'}
         </Button>
       </Table.Td>

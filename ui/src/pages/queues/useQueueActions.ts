@@ -1,20 +1,15 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { call } from '../../api/call';
-import { complain, say } from '../../parts/toasts';
+import { useAction } from '../../parts/useAction';
 
 export function useQueueActions() {
-  const client = useQueryClient();
-  const act = async (work: () => Promise<unknown>, told: string) => {
-    try {
-      await work();
-      say(told);
-    } catch (error) {
-      complain(error);
-    }
-    await client.invalidateQueries();
-  };
+  const act = useAction();
   return {
-    pause: (name: string, note: string) => void act(() => call('POST /queues/{name}/pause', { path: { name }, body: note ? { note } : {} }), `The queue ${name} is paused`),
-    resume: (name: string) => void act(() => call('POST /queues/{name}/resume', { path: { name } }), `The queue ${name} goes on`),
+    pause: (name: string, note: string) =>
+      act(
+        () => call('POST /queues/{name}/pause', { path: { name }, body: note ? { note } : {} }),
+        `Queue ${name} paused`,
+      ),
+    resume: (name: string) =>
+      act(() => call('POST /queues/{name}/resume', { path: { name } }), `Queue ${name} resumed`),
   };
 }

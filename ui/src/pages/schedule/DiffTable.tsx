@@ -2,13 +2,19 @@ import { Table, Text } from '@mantine/core';
 import type { Plan } from '../../api/types';
 import classes from './DiffTable.module.css';
 
-const shown = (value: unknown): string => (value == null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value, null, 1));
+const format = (value: unknown): string =>
+  value == null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value, null, 1);
 
 export function DiffTable({ diff }: { diff: Plan['diff'] }) {
-  if (diff.length === 0) return <Text size="sm" c="dimmed">Nothing differs.</Text>;
+  if (diff.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        No changes.
+      </Text>
+    );
   return (
     <Table.ScrollContainer minWidth={480}>
-      <Table withTableBorder className={classes.root} aria-label="What differs">
+      <Table withTableBorder className={classes.root} aria-label="Changes">
         <Table.Thead>
           <Table.Tr>
             <Table.Th w={130}>Field</Table.Th>
@@ -17,11 +23,11 @@ export function DiffTable({ diff }: { diff: Plan['diff'] }) {
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {diff.map((one) => (
-            <Table.Tr key={one.field}>
-              <Table.Td>{one.field}</Table.Td>
-              <Table.Td className={classes.before}>{shown(one.before)}</Table.Td>
-              <Table.Td className={classes.after}>{shown(one.after)}</Table.Td>
+          {diff.map((change) => (
+            <Table.Tr key={change.field}>
+              <Table.Td>{change.field}</Table.Td>
+              <Table.Td className={classes.before}>{format(change.before)}</Table.Td>
+              <Table.Td className={classes.after}>{format(change.after)}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

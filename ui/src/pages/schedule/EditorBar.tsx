@@ -1,6 +1,6 @@
 import { Button, Group, SegmentedControl } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { complain } from '../../parts/toasts';
+import { showError } from '../../parts/toasts';
 import classes from './EditorBar.module.css';
 import { bodyOf, draftOfBody, type ScheduleDraft } from './scheduleDraft';
 
@@ -12,11 +12,11 @@ interface EditorBarProps {
   children: ReactNode;
 }
 
-/** Always in view: nobody has to look for how to save. */
+/** The buttons of the editor, always in view. */
 export function EditorBar({ draft, onChange, touched, onDiscard, children }: EditorBarProps) {
   const toForm = () => {
     const { body, problem } = bodyOf(draft);
-    if (problem !== null) complain(new Error(problem));
+    if (problem !== null) showError(new Error(problem));
     else onChange({ ...draftOfBody(body), version: draft.version, base: draft.base });
   };
   return (
@@ -24,7 +24,9 @@ export function EditorBar({ draft, onChange, touched, onDiscard, children }: Edi
       <SegmentedControl
         size="xs"
         value={draft.json === null ? 'form' : 'json'}
-        onChange={(mode) => (mode === 'json' ? onChange({ json: JSON.stringify(bodyOf(draft).body, null, 2) }) : toForm())}
+        onChange={(mode) =>
+          mode === 'json' ? onChange({ json: JSON.stringify(bodyOf(draft).body, null, 2) }) : toForm()
+        }
         data={[
           { value: 'form', label: 'Form' },
           { value: 'json', label: 'JSON' },

@@ -17,11 +17,11 @@ interface EditorFormProps {
   draft: ScheduleDraft;
   onChange: (next: Partial<ScheduleDraft>) => void;
   errorAt: FieldErrors;
-  /** A schedule keeps its name. */
+  /** Only a new schedule can be named. */
   isNew: boolean;
 }
 
-/** The definition as a form or as JSON, beside what it means. */
+/** The definition as a form or as JSON, next to a preview of its fires. */
 export function EditorForm({ draft, onChange, errorAt, isNew }: EditorFormProps) {
   const { body, problem } = bodyOf(draft);
   const viewer = useViewerZone();
@@ -31,20 +31,50 @@ export function EditorForm({ draft, onChange, errorAt, isNew }: EditorFormProps)
     <div className={classes.root}>
       <Stack gap="md" miw={0}>
         {draft.json !== null ? (
-          <Section title="Definition" about="What the API takes. The form shows the same.">
+          <Section
+            title="Definition"
+            description="The request body of the API. It has the same content as the form."
+          >
             <JsonInput label="JSON" value={draft.json} onChange={(json) => onChange({ json })} rows={20} />
           </Section>
         ) : (
           <>
             {isNew && (
-              <Section title="Name" about="Unique; how it is found and spoken of.">
-                <TextInput aria-label="Name" placeholder="nightly-report" value={draft.name} onChange={(event) => onChange({ name: event.currentTarget.value })} error={errorAt('name')} required data-autofocus />
+              <Section title="Name" description="A unique name.">
+                <TextInput
+                  aria-label="Name"
+                  placeholder="nightly-report"
+                  value={draft.name}
+                  onChange={(event) => onChange({ name: event.currentTarget.value })}
+                  error={errorAt('name')}
+                  required
+                  data-autofocus
+                />
               </Section>
             )}
-            <WhenFields draft={draft} onChange={onChange} error={whenError ?? errorAt('when')} errorAt={errorAt} />
-            <TargetFields draft={draft} onChange={onChange} payload={readJson(draft.payload).value} errorAt={errorAt} />
-            <Section title="Payload" about={draft.kind === 'task' ? "The task's arguments, by name." : 'What is sent with the call.'}>
-              <JsonInput label="Payload (JSON)" value={draft.payload} onChange={(payload) => onChange({ payload })} error={errorAt('payload') ?? null} rows={4} />
+            <WhenFields
+              draft={draft}
+              onChange={onChange}
+              error={whenError ?? errorAt('when')}
+              errorAt={errorAt}
+            />
+            <TargetFields
+              draft={draft}
+              onChange={onChange}
+              payload={readJson(draft.payload).value}
+              errorAt={errorAt}
+            />
+            <Section
+              title="Payload"
+              description={draft.kind === 'task' ? "The task's arguments by name." : 'Sent with the call.'}
+            >
+              <JsonInput
+                label="Payload (JSON)"
+                value={draft.payload}
+                onChange={(payload) => onChange({ payload })}
+                error={errorAt('payload') ?? null}
+                rows={4}
+              />
             </Section>
             <PolicyFields draft={draft} onChange={onChange} errorAt={errorAt} />
             <RunFields draft={draft} onChange={onChange} errorAt={errorAt} />
@@ -52,7 +82,11 @@ export function EditorForm({ draft, onChange, errorAt, isNew }: EditorFormProps)
         )}
       </Stack>
       <div>
-        <PreviewPanel preview={preview.data} error={preview.error} zone={draft.whenKind === 'every' ? viewer : draft.tz} />
+        <PreviewPanel
+          preview={preview.data}
+          error={preview.error}
+          zone={draft.whenKind === 'every' ? viewer : draft.tz}
+        />
       </div>
     </div>
   );

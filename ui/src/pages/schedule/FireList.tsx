@@ -5,23 +5,31 @@ import { clockTime, day, relative, zoneName } from '../../time/format';
 import { useViewerZone } from '../../time/viewerZone';
 import classes from './FireList.module.css';
 
-/** Fires in the schedule's zone, and in the viewer's where that is another. */
+/** Fires in the time zone of the schedule, and in the viewer's if it differs. */
 export function FireList({ fires, zone }: { fires: Preview['fires']; zone: string }) {
   const viewer = useViewerZone();
   const now = useNow();
-  if (fires.length === 0) return <Text size="sm" c="dimmed">It fires no more.</Text>;
+  if (fires.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        No upcoming fires.
+      </Text>
+    );
   return (
     <ol className={classes.root}>
       {fires.map(({ at, note }) => {
-        const moment = Date.parse(at);
-        const mine = clockTime(moment, viewer) === clockTime(moment, zone) ? '' : `${clockTime(moment, viewer, false)} ${zoneName(moment, viewer)}`;
+        const instant = Date.parse(at);
+        const viewerTime =
+          clockTime(instant, viewer) === clockTime(instant, zone)
+            ? ''
+            : `${clockTime(instant, viewer, false)} ${zoneName(instant, viewer)}`;
         return (
           <li key={at} className={classes.fire}>
-            <span>{day(moment, zone, now)}</span>
+            <span>{day(instant, zone, now)}</span>
             <span className={classes.time}>
-              {clockTime(moment, zone)} <span className={classes.soft}>{zoneName(moment, zone)}</span>
+              {clockTime(instant, zone)} <span className={classes.soft}>{zoneName(instant, zone)}</span>
             </span>
-            <span className={classes.soft}>{mine || relative(moment, now)}</span>
+            <span className={classes.soft}>{viewerTime || relative(instant, now)}</span>
             {note && <span className={classes.note}>{note}</span>}
           </li>
         );

@@ -7,8 +7,8 @@ import { fieldErrors } from '../../forms/fieldErrors';
 import { useDraft } from '../../forms/useDraft';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
-import { say } from '../../parts/toasts';
-import { useMay } from '../../session/sessionContext';
+import { showSuccess } from '../../parts/toasts';
+import { useHasScope } from '../../session/sessionContext';
 import { EditorBar } from './EditorBar';
 import { EditorForm } from './EditorForm';
 import { bodyOf, emptySchedule } from './scheduleDraft';
@@ -17,14 +17,14 @@ export default function NewSchedulePage() {
   const { draft, change, discard, touched } = useDraft('schedule', emptySchedule);
   const [, navigate] = useLocation();
   const client = useQueryClient();
-  const may = useMay('manage');
+  const canManage = useHasScope('manage');
   const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
   const { body, problem } = bodyOf(draft);
   const create = useMutation({
     mutationFn: () => call('POST /schedules', { body, idempotencyKey }),
     onSuccess: (schedule) => {
       discard();
-      say(`${schedule.name} is created`);
+      showSuccess(`${schedule.name} created`);
       void client.invalidateQueries({ queryKey: ['schedules'] });
       navigate(`/schedules/${schedule.id}`);
     },
@@ -32,11 +32,22 @@ export default function NewSchedulePage() {
   });
   return (
     <>
-      <PageHeader title="New schedule" about={<Anchor component={Link} href="/schedules" size="sm">Schedules</Anchor>} />
-      {create.error !== null && <ProblemNote error={create.error} title="It was not created" />}
+      <PageHeader
+        title="New schedule"
+        description={
+          <Anchor component={Link} href="/schedules" size="sm">
+            Schedules
+          </Anchor>
+        }
+      />
+      {create.error !== null && <ProblemNote error={create.error} title="Could not create the schedule" />}
       <EditorForm draft={draft} onChange={change} errorAt={fieldErrors(create.error)} isNew />
       <EditorBar draft={draft} onChange={change} touched={touched} onDiscard={() => discard()}>
-        <Button onClick={() => create.mutate()} loading={create.isPending} disabled={!may || problem !== null || !body.name}>
+        <Button
+          onClick={() => create.mutate()}
+          loading={create.isPending}
+          disabled={!canManage || problem !== null || !body.name}
+        >
           Create schedule
         </Button>
       </EditorBar>

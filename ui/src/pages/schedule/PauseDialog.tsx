@@ -7,7 +7,7 @@ interface PauseDialogProps {
   onPause: (note: string) => void;
 }
 
-/** A pause without a reason puzzles whoever comes next. */
+/** Asks for the reason of a pause, so that others can see it. */
 export function PauseDialog({ title, onClose, onPause }: PauseDialogProps) {
   const [note, setNote] = useState('');
   const submit = (event: SubmitEvent) => {
@@ -19,8 +19,15 @@ export function PauseDialog({ title, onClose, onPause }: PauseDialogProps) {
     <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': 'Close' }}>
       <form onSubmit={submit}>
         <Stack>
-          <Text size="sm">Nothing starts until it is resumed. What runs already goes on.</Text>
-          <TextInput label="Why" description="Shown to whoever wonders" placeholder="database moves house" value={note} onChange={(event) => setNote(event.currentTarget.value)} data-autofocus />
+          <Text size="sm">No jobs start until you resume. Running jobs continue.</Text>
+          <TextInput
+            label="Reason"
+            description="Shown to other users"
+            placeholder="e.g. database migration"
+            value={note}
+            onChange={(event) => setNote(event.currentTarget.value)}
+            data-autofocus
+          />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel

@@ -18,12 +18,18 @@ interface PlanDialogProps {
 
 const HORIZON = '7d';
 
-/** What the edit will change, before it is made. */
+/** Previews the effect of an edit before it is saved. */
 export function PlanDialog({ schedule, version, patch, onClose, onSaved, onFailed }: PlanDialogProps) {
   const path = { schedule_id: schedule.id };
   const plan = useQuery({
     queryKey: ['plan', schedule.id, patch],
-    queryFn: ({ signal }) => call('POST /schedules/{schedule_id}/plan', { path, query: { horizon: HORIZON, count: 20 }, body: patch, signal }),
+    queryFn: ({ signal }) =>
+      call('POST /schedules/{schedule_id}/plan', {
+        path,
+        query: { horizon: HORIZON, count: 20 },
+        body: patch,
+        signal,
+      }),
     retry: false,
   });
   const save = useMutation({
@@ -32,16 +38,27 @@ export function PlanDialog({ schedule, version, patch, onClose, onSaved, onFaile
     onError: onFailed,
   });
   return (
-    <Modal opened onClose={onClose} title={`What changes in ${schedule.name}`} size="xl" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={`Changes to ${schedule.name}`}
+      size="xl"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
       <Stack>
-        {plan.error !== null && <ProblemNote error={plan.error} title="It could not be saved so" />}
+        {plan.error !== null && <ProblemNote error={plan.error} title="Could not save these changes" />}
         {plan.isPending && <Skeleton height={200} />}
         {plan.data && <PlanView plan={plan.data} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Back to editing
           </Button>
-          <Button onClick={() => save.mutate()} loading={save.isPending} disabled={plan.data === undefined} data-autofocus>
+          <Button
+            onClick={() => save.mutate()}
+            loading={save.isPending}
+            disabled={plan.data === undefined}
+            data-autofocus
+          >
             Save
           </Button>
         </Group>
@@ -56,7 +73,7 @@ function PlanView({ plan }: { plan: Plan }) {
       <DiffTable diff={plan.diff} />
       {plan.words.before !== plan.words.after && (
         <Text size="sm">
-          It fired {plan.words.before}; it will fire <strong>{plan.words.after}</strong>.
+          Before: {plan.words.before}. After: <strong>{plan.words.after}</strong>.
         </Text>
       )}
       {plan.warnings.map((warning) => (

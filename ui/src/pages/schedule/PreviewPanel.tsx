@@ -11,13 +11,13 @@ interface PreviewPanelProps {
   zone: string;
 }
 
-/** The expression in words, and its next fires, as one types. */
+/** The schedule in words and its next fires, updated while typing. */
 export function PreviewPanel({ preview, error, zone }: PreviewPanelProps) {
   return (
     <Paper withBorder p="lg" className={classes.root} component="section" aria-label="Next fires">
       <Stack gap="sm" aria-live="polite">
         {error != null ? (
-          <ProblemNote error={error} title="It cannot fire so" />
+          <ProblemNote error={error} title="This schedule is invalid" />
         ) : preview === undefined ? (
           <Skeleton height={180} />
         ) : (

@@ -8,15 +8,20 @@ import { CopyId } from '../../parts/CopyText';
 import { errorLine } from '../../parts/errorLine';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { JobStateBadge } from '../../parts/StateBadge';
-import { Lasted } from '../../time/Lasted';
-import { Moment } from '../../time/Moment';
+import { Elapsed } from '../../time/Elapsed';
+import { Timestamp } from '../../time/Timestamp';
 
-const SHOWN = 15;
+const MAX_JOBS = 15;
 
 export function RecentJobs({ schedule }: { schedule: Schedule }) {
   const { data, error } = useQuery({
     queryKey: ['schedule-runs', schedule.name, 'list'],
-    queryFn: ({ signal }) => call('GET /schedules/{schedule_id}/jobs', { path: { schedule_id: schedule.id }, query: { limit: SHOWN }, signal }),
+    queryFn: ({ signal }) =>
+      call('GET /schedules/{schedule_id}/jobs', {
+        path: { schedule_id: schedule.id },
+        query: { limit: MAX_JOBS },
+        signal,
+      }),
     refetchInterval: useRefresh(5_000),
   });
   return (
@@ -26,13 +31,13 @@ export function RecentJobs({ schedule }: { schedule: Schedule }) {
           Jobs
         </Title>
         <Anchor component={Link} href={`/jobs?schedule=${encodeURIComponent(schedule.name)}`} size="sm">
-          All its jobs
+          All jobs of this schedule
         </Anchor>
       </Group>
       {error !== null && <ProblemNote error={error} />}
       {data?.items.length === 0 && (
         <Text size="sm" c="dimmed">
-          None yet. The first appears here shortly before it is due.
+          No jobs yet. The first one appears shortly before it is due.
         </Text>
       )}
       <Table horizontalSpacing={0} aria-label={`Jobs of ${schedule.name}`}>
@@ -44,7 +49,7 @@ export function RecentJobs({ schedule }: { schedule: Schedule }) {
               </Table.Td>
               <Table.Td>
                 <Anchor component={Link} href={`/jobs/${job.id}`} size="sm" c="var(--mantine-color-text)">
-                  <Moment at={job.fire_time} />
+                  <Timestamp at={job.fire_time} />
                 </Anchor>
                 {job.error && (
                   <Text size="xs" c="dimmed" lineClamp={1}>
@@ -53,7 +58,7 @@ export function RecentJobs({ schedule }: { schedule: Schedule }) {
                 )}
               </Table.Td>
               <Table.Td w={80} ta="right">
-                <Lasted from={job.started_at} to={job.finished_at} />
+                <Elapsed from={job.started_at} to={job.finished_at} />
               </Table.Td>
               <Table.Td w={110} ta="right" visibleFrom="xs">
                 <CopyId id={job.id} />

@@ -8,24 +8,34 @@ import { JsonBlock } from '../../parts/JsonBlock';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { StateBadge } from '../../parts/StateBadge';
-import { useAddress } from '../../parts/useAddress';
-import { stateOf } from '../schedules/shown';
+import { useUrlParams } from '../../parts/useUrlParams';
+import { stateOf } from '../schedules/scheduleFields';
 import { ScheduleActions } from './ScheduleActions';
 import { ScheduleEditor } from './ScheduleEditor';
 import { ScheduleSummary } from './ScheduleSummary';
 import { VersionList } from './VersionList';
 
-const NAMES = ['tab'] as const;
-const FIRST = 'summary';
+const PARAMS = ['tab'] as const;
+const DEFAULT_TAB = 'summary';
 
 export default function SchedulePage({ params }: { params: { id: string } }) {
-  const [{ tab = FIRST }, change] = useAddress(NAMES);
-  const { data: schedule, error, refetch } = useQuery({
+  const [{ tab = DEFAULT_TAB }, change] = useUrlParams(PARAMS);
+  const {
+    data: schedule,
+    error,
+    refetch,
+  } = useQuery({
     queryKey: ['schedule', params.id],
-    queryFn: ({ signal }) => call('GET /schedules/{schedule_id}', { path: { schedule_id: params.id }, signal }),
+    queryFn: ({ signal }) =>
+      call('GET /schedules/{schedule_id}', { path: { schedule_id: params.id }, signal }),
     refetchInterval: useRefresh(15_000),
   });
-  if (schedule === undefined) return error === null ? <Skeleton height={320} /> : <ProblemNote error={error} onRetry={() => void refetch()} title="The schedule cannot be shown" />;
+  if (schedule === undefined)
+    return error === null ? (
+      <Skeleton height={320} />
+    ) : (
+      <ProblemNote error={error} onRetry={() => void refetch()} title="Could not load the schedule" />
+    );
   return (
     <>
       <PageHeader
@@ -35,7 +45,7 @@ export default function SchedulePage({ params }: { params: { id: string } }) {
             <StateBadge state={stateOf(schedule)} />
           </Group>
         }
-        about={
+        description={
           <Group gap="sm">
             <Anchor component={Link} href="/schedules" size="sm">
               Schedules
@@ -46,14 +56,18 @@ export default function SchedulePage({ params }: { params: { id: string } }) {
         }
         actions={<ScheduleActions schedule={schedule} />}
       />
-      <Tabs value={tab} onChange={(next) => change({ tab: next === FIRST ? '' : (next ?? '') })} keepMounted={false}>
+      <Tabs
+        value={tab}
+        onChange={(next) => change({ tab: next === DEFAULT_TAB ? '' : (next ?? '') })}
+        keepMounted={false}
+      >
         <Tabs.List mb="md">
-          <Tabs.Tab value={FIRST}>Summary</Tabs.Tab>
+          <Tabs.Tab value={DEFAULT_TAB}>Summary</Tabs.Tab>
           <Tabs.Tab value="edit">Edit</Tabs.Tab>
           <Tabs.Tab value="versions">Versions</Tabs.Tab>
           <Tabs.Tab value="json">JSON</Tabs.Tab>
         </Tabs.List>
-        <Tabs.Panel value={FIRST}>
+        <Tabs.Panel value={DEFAULT_TAB}>
           <ScheduleSummary schedule={schedule} />
         </Tabs.Panel>
         <Tabs.Panel value="edit">

@@ -9,22 +9,35 @@ import { LabelList } from '../../parts/LabelList';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { TargetText } from '../../parts/TargetText';
 import { WhyNote } from '../../parts/WhyNote';
-import { Moment } from '../../time/Moment';
+import { Timestamp } from '../../time/Timestamp';
 import { useViewerZone } from '../../time/viewerZone';
-import { expressionOf, zoneOf } from '../schedules/shown';
+import { expressionOf, zoneOf } from '../schedules/scheduleFields';
 import { FireList } from './FireList';
 import { RecentJobs } from './RecentJobs';
 
-const FIRES = 10;
+const MAX_FIRES = 10;
 
 export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
   const path = { schedule_id: schedule.id };
   const refresh = useRefresh(15_000);
   const viewer = useViewerZone();
-  const why = useQuery({ queryKey: ['schedule-why', schedule.id], queryFn: ({ signal }) => call('GET /schedules/{schedule_id}/why', { path, signal }), refetchInterval: refresh });
+  const why = useQuery({
+    queryKey: ['schedule-why', schedule.id],
+    queryFn: ({ signal }) => call('GET /schedules/{schedule_id}/why', { path, signal }),
+    refetchInterval: refresh,
+  });
   const preview = useQuery({
     queryKey: ['schedule', schedule.id, 'fires', schedule.version],
-    queryFn: ({ signal }) => call('POST /preview', { body: { when: schedule.when as never, count: FIRES, ...(schedule.start_at && { start_at: schedule.start_at }), ...(schedule.end_at && { end_at: schedule.end_at }) }, signal }),
+    queryFn: ({ signal }) =>
+      call('POST /preview', {
+        body: {
+          when: schedule.when as never,
+          count: MAX_FIRES,
+          ...(schedule.start_at && { start_at: schedule.start_at }),
+          ...(schedule.end_at && { end_at: schedule.end_at }),
+        },
+        signal,
+      }),
     refetchInterval: refresh,
   });
   return (
@@ -54,7 +67,11 @@ export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
                 {preview.data?.words ?? schedule.description}
               </Text>
               {preview.error !== null && <ProblemNote error={preview.error} />}
-              {schedule.paused ? <Text size="sm">It is paused and fires no more until resumed.</Text> : preview.data && <FireList fires={preview.data.fires} zone={zoneOf(schedule) ?? viewer} />}
+              {schedule.paused ? (
+                <Text size="sm">The schedule is paused.</Text>
+              ) : (
+                preview.data && <FireList fires={preview.data.fires} zone={zoneOf(schedule) ?? viewer} />
+              )}
             </Paper>
             <Paper withBorder p="lg">
               <Facts facts={factsOf(schedule)} />
@@ -69,18 +86,24 @@ export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
 function factsOf(schedule: Schedule): Array<[string, React.ReactNode]> {
   const missed = schedule.missed as { policy?: string; within?: string };
   return [
-    ['Runs', <TargetText key="target" target={schedule.target} whole />],
-    ['Written', <code key="when">{expressionOf(schedule.when)}</code>],
+    ['Target', <TargetText key="target" target={schedule.target} wrap />],
+    ['Expression', <code key="when">{expressionOf(schedule.when)}</code>],
     ['Queue', `${schedule.queue}, priority ${schedule.priority}`],
-    ['Overlap', schedule.overlap.replace('_', ' ')],
+    ['Overlap', schedule.overlap.replaceAll('_', ' ')],
     ['Missed fires', [missed.policy, missed.within && `within ${missed.within}`].filter(Boolean).join(' ')],
     ['Delivery', schedule.delivery.replaceAll('_', ' ')],
-    ['Time limit', schedule.timeout ?? 'none'],
+    ['Timeout', schedule.timeout ?? 'none'],
     ['Jitter', schedule.jitter],
-    ['Runs so far', `${schedule.runs.toLocaleString('en')}${schedule.max_runs ? ` of ${schedule.max_runs.toLocaleString('en')}` : ''}`],
-    ['Last fire', <Moment key="last" at={schedule.last_fire_time} show="both" />],
-    ['Owner', schedule.owner ?? 'nobody'],
-    ['Labels', Object.keys(schedule.labels).length ? <LabelList key="labels" labels={schedule.labels} /> : 'none'],
-    ['Changed', <Moment key="changed" at={schedule.updated_at} />],
+    [
+      'Runs so far',
+      `${schedule.runs.toLocaleString('en')}${schedule.max_runs ? ` of ${schedule.max_runs.toLocaleString('en')}` : ''}`,
+    ],
+    ['Last fire', <Timestamp key="last" at={schedule.last_fire_time} show="both" />],
+    ['Owner', schedule.owner ?? 'none'],
+    [
+      'Labels',
+      Object.keys(schedule.labels).length ? <LabelList key="labels" labels={schedule.labels} /> : 'none',
+    ],
+    ['Updated', <Timestamp key="changed" at={schedule.updated_at} />],
   ];
 }

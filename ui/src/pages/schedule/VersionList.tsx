@@ -6,27 +6,37 @@ import type { Schedule, Version } from '../../api/types';
 import { ConfirmDialog } from '../../parts/ConfirmDialog';
 import { Icon } from '../../parts/Icon';
 import { ProblemNote } from '../../parts/ProblemNote';
-import { say } from '../../parts/toasts';
+import { showSuccess } from '../../parts/toasts';
 import { usePages } from '../../parts/usePages';
-import { useMay } from '../../session/sessionContext';
-import { Moment } from '../../time/Moment';
+import { useHasScope } from '../../session/sessionContext';
+import { Timestamp } from '../../time/Timestamp';
 import { DiffTable } from './DiffTable';
 
-/** Who changed what and when; any of them can be had back. */
+/** The history of a schedule: who changed what, and when. Any version can be restored. */
 export function VersionList({ schedule }: { schedule: Schedule }) {
   const path = { schedule_id: schedule.id };
   const client = useQueryClient();
-  const may = useMay('manage');
-  const [wanted, setWanted] = useState<Version | null>(null);
+  const canManage = useHasScope('manage');
+  const [restoring, setRestoring] = useState<Version | null>(null);
   const list = usePages<Version>({
     key: ['versions', schedule.id],
-    fetch: (cursor, signal) => call('GET /schedules/{schedule_id}/versions', { path, query: { limit: 50, ...(cursor && { cursor }) }, signal }),
+    fetch: (cursor, signal) =>
+      call('GET /schedules/{schedule_id}/versions', {
+        path,
+        query: { limit: 50, ...(cursor && { cursor }) },
+        signal,
+      }),
     refresh: false,
   });
   const restore = useMutation({
-    mutationFn: (version: Version) => call('POST /schedules/{schedule_id}/restore', { path, body: { version: version.version }, ifMatch: schedule.version }),
+    mutationFn: (version: Version) =>
+      call('POST /schedules/{schedule_id}/restore', {
+        path,
+        body: { version: version.version },
+        ifMatch: schedule.version,
+      }),
     onSuccess: (_, version) => {
-      say(`Version ${version.version} is restored`);
+      showSuccess(`Version ${version.version} restored`);
       void client.invalidateQueries();
     },
   });
@@ -34,17 +44,21 @@ export function VersionList({ schedule }: { schedule: Schedule }) {
   return (
     <Stack>
       {list.error !== null && <ProblemNote error={list.error} />}
-      {restore.error !== null && <ProblemNote error={restore.error} title="It was not restored" />}
+      {restore.error !== null && <ProblemNote error={restore.error} title="Could not restore the version" />}
       <Accordion variant="separated" multiple>
         {list.rows.map((version) => (
           <Accordion.Item key={version.version} value={String(version.version)}>
             <Accordion.Control>
               <Group gap="sm">
                 <Text fw={600}>Version {version.version}</Text>
-                {version.version === schedule.version && <Badge variant="light" tt="none">current</Badge>}
-                <Text size="sm">{version.change}</Text>
+                {version.version === schedule.version && (
+                  <Badge variant="light" tt="none">
+                    current
+                  </Badge>
+                )}
+                <Text size="sm">{version.change === 'replaced' ? 'edited' : version.change}</Text>
                 <Text size="sm" c="dimmed">
-                  <Moment at={version.at} /> by {version.author ?? 'this machine'}
+                  <Timestamp at={version.at} /> {version.author && `by ${version.author}`}
                 </Text>
               </Group>
             </Accordion.Control>
@@ -52,7 +66,14 @@ export function VersionList({ schedule }: { schedule: Schedule }) {
               <Stack>
                 <DiffTable diff={version.diff} />
                 {version.version !== schedule.version && (
-                  <Button variant="default" leftSection={<Icon name="history" />} disabled={!may} loading={restore.isPending} onClick={() => setWanted(version)} w="fit-content">
+                  <Button
+                    variant="default"
+                    leftSection={<Icon name="history" />}
+                    disabled={!canManage}
+                    loading={restore.isPending}
+                    onClick={() => setRestoring(version)}
+                    w="fit-content"
+                  >
                     Restore version {version.version}
                   </Button>
                 )}
@@ -66,9 +87,16 @@ export function VersionList({ schedule }: { schedule: Schedule }) {
           Earlier versions
         </Button>
       )}
-      {wanted !== null && (
-        <ConfirmDialog title={`Restore version ${wanted.version}`} verb="Restore" danger={false} onClose={() => setWanted(null)} onConfirm={() => restore.mutate(wanted)}>
-          The schedule becomes what it was then, as a new version; the versions between stay in the list.
+      {restoring !== null && (
+        <ConfirmDialog
+          title={`Restore version ${restoring.version}`}
+          verb="Restore"
+          danger={false}
+          onClose={() => setRestoring(null)}
+          onConfirm={() => restore.mutate(restoring)}
+        >
+          This creates a new version with the content of version {restoring.version}. The versions in between
+          stay in the list.
         </ConfirmDialog>
       )}
     </Stack>

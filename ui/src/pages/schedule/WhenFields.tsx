@@ -15,7 +15,7 @@ const KINDS = [
   { value: 'cron', label: 'Cron' },
   { value: 'every', label: 'Interval' },
   { value: 'at', label: 'Once' },
-  { value: 'rrule', label: 'Rule' },
+  { value: 'rrule', label: 'RRULE' },
 ];
 const EXAMPLES: ReadonlyArray<[text: string, cron: string]> = [
   ['Every 5 minutes', '*/5 * * * *'],
@@ -28,12 +28,18 @@ const EXAMPLES: ReadonlyArray<[text: string, cron: string]> = [
 export function WhenFields({ draft, onChange, error, errorAt }: WhenFieldsProps) {
   return (
     <Section title="When it fires">
-      <SegmentedControl value={draft.whenKind} onChange={(kind) => onChange({ whenKind: kind as WhenKind })} data={KINDS} aria-label="Kind of schedule" w="fit-content" />
+      <SegmentedControl
+        value={draft.whenKind}
+        onChange={(kind) => onChange({ whenKind: kind as WhenKind })}
+        data={KINDS}
+        aria-label="Schedule type"
+        w="fit-content"
+      />
       <Expression draft={draft} onChange={onChange} error={error} />
       {draft.whenKind !== 'every' && (
         <Select
           label="Time zone"
-          description="The schedule follows the clocks there, with their changes in spring and autumn"
+          description="Fires follow the local time there, including daylight saving changes"
           data={ZONES}
           value={draft.tz}
           onChange={(tz) => onChange({ tz: tz ?? 'UTC' })}
@@ -54,7 +60,15 @@ function Expression({ draft, onChange, error }: Omit<WhenFieldsProps, 'errorAt'>
     case 'cron':
       return (
         <div>
-          <TextInput label="Cron expression" description="Minute, hour, day, month, weekday; with seconds first if there are six" value={draft.cron} onChange={(event) => onChange({ cron: event.currentTarget.value })} error={error} styles={mono} required />
+          <TextInput
+            label="Cron expression"
+            description="Minute, hour, day, month, weekday. With six fields, the first is seconds"
+            value={draft.cron}
+            onChange={(event) => onChange({ cron: event.currentTarget.value })}
+            error={error}
+            styles={mono}
+            required
+          />
           <Group gap={6} mt={8}>
             {EXAMPLES.map(([text, cron]) => (
               <Button key={cron} size="compact-xs" variant="default" onClick={() => onChange({ cron })}>
@@ -65,10 +79,44 @@ function Expression({ draft, onChange, error }: Omit<WhenFieldsProps, 'errorAt'>
         </div>
       );
     case 'every':
-      return <TextInput label="Interval" description="Such as 30s, 15m, 1h30m; it never drifts" value={draft.every} onChange={(event) => onChange({ every: event.currentTarget.value })} error={error} maw={240} required />;
+      return (
+        <TextInput
+          label="Interval"
+          description="e.g. 30s, 15m, 1h30m; without drift"
+          value={draft.every}
+          onChange={(event) => onChange({ every: event.currentTarget.value })}
+          error={error}
+          maw={240}
+          required
+        />
+      );
     case 'at':
-      return <TextInput type="datetime-local" step={1} label="Date and time" description={`As clocks show it in ${draft.tz}`} value={draft.at} onChange={(event) => onChange({ at: event.currentTarget.value })} error={error} maw={280} required />;
+      return (
+        <TextInput
+          type="datetime-local"
+          step={1}
+          label="Date and time"
+          description={`Local time in ${draft.tz}`}
+          value={draft.at}
+          onChange={(event) => onChange({ at: event.currentTarget.value })}
+          error={error}
+          maw={280}
+          required
+        />
+      );
     case 'rrule':
-      return <Textarea label="Recurrence rule" description="RFC 5545, as calendars write it" value={draft.rrule} onChange={(event) => onChange({ rrule: event.currentTarget.value })} error={error} styles={mono} autosize minRows={2} required />;
+      return (
+        <Textarea
+          label="Recurrence rule"
+          description="An iCalendar rule (RFC 5545)"
+          value={draft.rrule}
+          onChange={(event) => onChange({ rrule: event.currentTarget.value })}
+          error={error}
+          styles={mono}
+          autosize
+          minRows={2}
+          required
+        />
+      );
   }
 }

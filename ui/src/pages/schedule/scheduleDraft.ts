@@ -1,4 +1,5 @@
 import type { NewSchedule, Schedule, SchedulePatch } from '../../api/types';
+import { DEFAULTS } from '../../api/schema';
 import { EMPTY_RUN, draftOfRun, runOptionsOf, type RunDraft } from '../../forms/runDraft';
 import { EMPTY_TARGET, draftOfTarget, targetOf, type TargetDraft } from '../../forms/targetDraft';
 import { readJson, showJson } from '../../parts/json';
@@ -18,9 +19,9 @@ export interface ScheduleDraft extends WhenDraft, TargetDraft, RunDraft {
   startAt: string;
   endAt: string;
   maxRuns: string;
-  /** The whole definition as JSON, while it is edited so; null in the form. */
+  /** The whole definition as JSON text; null while the form is used. */
   json: string | null;
-  /** The version it began from, and what that said: what the user changed is what differs from it. */
+  /** The version being edited and its content. The user's changes are the differences from it. */
   version: number | null;
   base: NewSchedule | null;
 }
@@ -31,11 +32,11 @@ export const EMPTY_SCHEDULE: ScheduleDraft = {
   ...EMPTY_RUN,
   name: '',
   payload: '',
-  overlap: 'skip',
-  missed: 'latest',
+  overlap: DEFAULTS.NewScheduleIn.overlap,
+  missed: DEFAULTS.MissedIn.policy,
   missedWithin: '',
   missedMax: '',
-  jitter: '0s',
+  jitter: DEFAULTS.NewScheduleIn.jitter,
   startAt: '',
   endAt: '',
   maxRuns: '',
@@ -46,11 +47,14 @@ export const EMPTY_SCHEDULE: ScheduleDraft = {
 
 export const emptySchedule = (): ScheduleDraft => EMPTY_SCHEDULE;
 
-/** The body to send; what cannot be read yet is told by the problem. */
+/** The request body, and a problem if the JSON is invalid. */
 export function bodyOf(draft: ScheduleDraft): { body: NewSchedule; problem: string | null } {
   if (draft.json !== null) {
     const { value, problem } = readJson(draft.json);
-    return { body: (value ?? {}) as NewSchedule, problem: problem ?? (value === undefined ? 'Write the definition' : null) };
+    return {
+      body: (value ?? {}) as NewSchedule,
+      problem: problem ?? (value === undefined ? 'The definition is empty' : null),
+    };
   }
   const payload = readJson(draft.payload);
   const startAt = isoOf(draft.startAt, draft.tz);
@@ -67,7 +71,7 @@ export function bodyOf(draft: ScheduleDraft): { body: NewSchedule; problem: stri
       ...(draft.missedWithin.trim() && { within: draft.missedWithin.trim() }),
       ...(draft.missed === 'all' && draft.missedMax && { max: Number(draft.missedMax) }),
     },
-    jitter: draft.jitter.trim() || '0s',
+    jitter: draft.jitter.trim() || EMPTY_SCHEDULE.jitter,
     ...(startAt && { start_at: startAt }),
     ...(endAt && { end_at: endAt }),
     ...(draft.maxRuns && { max_runs: Number(draft.maxRuns) }),
@@ -76,28 +80,29 @@ export function bodyOf(draft: ScheduleDraft): { body: NewSchedule; problem: stri
 }
 
 export function draftOfSchedule(schedule: Schedule): ScheduleDraft {
-  const draft = draftOfBody({ ...present(schedule), name: schedule.name } as NewSchedule);
+  const draft = draftOfBody({ ...withoutNulls(schedule), name: schedule.name } as NewSchedule);
   return { ...draft, version: schedule.version, base: bodyOf(draft).body };
 }
 
-/** What is null in an answer is left out in a request. */
-const present = (schedule: Schedule): object => Object.fromEntries(Object.entries(schedule).filter(([, value]) => value !== null));
+/** Without null fields: a request leaves them out. */
+const withoutNulls = (schedule: Schedule): object =>
+  Object.fromEntries(Object.entries(schedule).filter(([, value]) => value !== null));
 
-/** The form for a definition as the API takes it; what that leaves out has the value it would get. */
+/** The form for a request body. Missing fields get their default values. */
 export function draftOfBody(body: NewSchedule): ScheduleDraft {
   const when = draftOfWhen(body.when as Record<string, string>);
   const missed = body.missed ?? {};
   return {
     ...when,
     ...draftOfTarget(body.target),
-    ...draftOfRun({ queue: 'default', priority: 5, timeout: null, delivery: 'at_least_once', retry: null, owner: null, labels: {}, ...body }),
+    ...draftOfRun(body),
     name: body.name,
     payload: showJson(body.payload),
-    overlap: body.overlap ?? 'allow',
-    missed: missed.policy ?? 'latest',
+    overlap: body.overlap ?? EMPTY_SCHEDULE.overlap,
+    missed: missed.policy ?? EMPTY_SCHEDULE.missed,
     missedWithin: missed.within ?? '',
     missedMax: missed.max === undefined ? '' : String(missed.max),
-    jitter: body.jitter ?? '0s',
+    jitter: body.jitter ?? EMPTY_SCHEDULE.jitter,
     startAt: localOf(body.start_at ?? null, when.tz),
     endAt: localOf(body.end_at ?? null, when.tz),
     maxRuns: body.max_runs === undefined ? '' : String(body.max_runs),
@@ -107,15 +112,23 @@ export function draftOfBody(body: NewSchedule): ScheduleDraft {
   };
 }
 
-const ABSENT: Partial<Record<keyof SchedulePatch, unknown>> = { labels: {}, jitter: '0s', payload: null, queue: 'default', priority: 5, delivery: 'at_least_once', overlap: 'allow' };
+/** The values that reset a field; all other fields are reset by null. */
+const RESET_VALUES: Partial<Record<keyof SchedulePatch, unknown>> = { ...DEFAULTS.NewScheduleIn, labels: {} };
 
-/** Only what the user changed: what others changed meanwhile elsewhere stays. */
+/** Only the fields that the user changed, so that changes by others are kept. */
 export function patchOf(draft: ScheduleDraft): { patch: SchedulePatch; problem: string | null } {
   const { body, problem } = bodyOf(draft);
   const before = (draft.base ?? {}) as Record<string, unknown>;
   const after = body as Record<string, unknown>;
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => name !== 'name');
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (name) => name !== 'name',
+  );
   const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
-  const patch = Object.fromEntries(changed.map((name) => [name, name in after ? after[name] : (ABSENT[name as keyof SchedulePatch] ?? null)]));
+  const patch = Object.fromEntries(
+    changed.map((name) => [
+      name,
+      name in after ? after[name] : (RESET_VALUES[name as keyof SchedulePatch] ?? null),
+    ]),
+  );
   return { patch: patch as SchedulePatch, problem };
 }

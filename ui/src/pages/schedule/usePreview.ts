@@ -3,23 +3,23 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { call } from '../../api/call';
 import type { NewSchedule } from '../../api/types';
 
-const PAUSE = 200;
-const SHOWN = 10;
+const DEBOUNCE = 200;
+const MAX_FIRES = 10;
 
-/** What the expression means and when it fires next, asked while it is typed. */
-export function usePreview(body: NewSchedule, readable: boolean) {
-  const asked = {
+/** The schedule in words and its next fires, fetched while typing. */
+export function usePreview(body: NewSchedule, enabled: boolean) {
+  const request = {
     when: body.when,
-    count: SHOWN,
+    count: MAX_FIRES,
     ...(body.start_at && { start_at: body.start_at }),
     ...(body.end_at && { end_at: body.end_at }),
   };
-  const [settled] = useDebouncedValue(JSON.stringify(asked), PAUSE);
+  const [debounced] = useDebouncedValue(JSON.stringify(request), DEBOUNCE);
   return useQuery({
-    queryKey: ['preview', settled],
-    queryFn: ({ signal }) => call('POST /preview', { body: JSON.parse(settled) as typeof asked, signal }),
+    queryKey: ['preview', debounced],
+    queryFn: ({ signal }) => call('POST /preview', { body: JSON.parse(debounced) as typeof request, signal }),
     placeholderData: keepPreviousData,
-    enabled: readable,
+    enabled,
     retry: false,
     staleTime: 10_000,
   });

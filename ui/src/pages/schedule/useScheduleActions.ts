@@ -1,32 +1,29 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { useLocation } from 'wouter';
 import { call, newIdempotencyKey } from '../../api/call';
 import type { Schedule } from '../../api/types';
-import { complain, say } from '../../parts/toasts';
+import { useAction } from '../../parts/useAction';
 
-/** What can be done to a schedule, each told by a note when it is done or refused. */
 export function useScheduleActions(schedule: Schedule) {
-  const client = useQueryClient();
+  const act = useAction();
   const [, navigate] = useLocation();
   const path = { schedule_id: schedule.id };
-  const act = async (work: () => Promise<unknown>, told: string) => {
-    try {
-      await work();
-      say(told);
-      await client.invalidateQueries();
-    } catch (error) {
-      complain(error);
-    }
-  };
   return {
-    pause: (note: string) => void act(() => call('POST /schedules/{schedule_id}/pause', { path, body: note ? { note } : {} }), `${schedule.name} is paused`),
-    resume: () => void act(() => call('POST /schedules/{schedule_id}/resume', { path }), `${schedule.name} fires again`),
+    pause: (note: string) =>
+      act(
+        () => call('POST /schedules/{schedule_id}/pause', { path, body: note ? { note } : {} }),
+        `${schedule.name} paused`,
+      ),
+    resume: () =>
+      act(() => call('POST /schedules/{schedule_id}/resume', { path }), `${schedule.name} resumed`),
     trigger: () =>
-      void act(() => call('POST /schedules/{schedule_id}/trigger', { path, idempotencyKey: newIdempotencyKey() }), `A job of ${schedule.name} is on its way`),
+      act(
+        () => call('POST /schedules/{schedule_id}/trigger', { path, idempotencyKey: newIdempotencyKey() }),
+        `Created a job of ${schedule.name}`,
+      ),
     remove: () =>
-      void act(async () => {
+      act(async () => {
         await call('DELETE /schedules/{schedule_id}', { path, ifMatch: schedule.version });
         navigate('/schedules');
-      }, `${schedule.name} is deleted`),
+      }, `${schedule.name} deleted`),
   };
 }

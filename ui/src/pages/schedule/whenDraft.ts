@@ -4,7 +4,10 @@ import { instantOf, localInput } from '../../time/format';
 
 export type WhenKind = 'cron' | 'every' | 'at' | 'rrule';
 
-/** When it fires, while it is being written. Every kind keeps its text. */
+/**
+ * The `when` of a schedule while it is edited. It keeps the text of every type, so that switching loses
+ * nothing.
+ */
 export interface WhenDraft {
   whenKind: WhenKind;
   cron: string;
@@ -14,7 +17,14 @@ export interface WhenDraft {
   tz: string;
 }
 
-export const EMPTY_WHEN: WhenDraft = { whenKind: 'cron', cron: '0 9 * * MON-FRI', every: '5m', at: '', rrule: 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0', tz: BROWSER_ZONE };
+export const EMPTY_WHEN: WhenDraft = {
+  whenKind: 'cron',
+  cron: '0 9 * * MON-FRI',
+  every: '5m',
+  at: '',
+  rrule: 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0',
+  tz: BROWSER_ZONE,
+};
 
 export function whenOf(draft: WhenDraft): When {
   switch (draft.whenKind) {
@@ -31,11 +41,13 @@ export function whenOf(draft: WhenDraft): When {
 
 export function draftOfWhen(when: Record<string, string>): WhenDraft {
   const tz = when['tz'] ?? BROWSER_ZONE;
-  const known = { ...EMPTY_WHEN, tz };
-  if (when['cron'] !== undefined) return { ...known, whenKind: 'cron', cron: when['cron'], tz: when['tz'] ?? 'UTC' };
-  if (when['every'] !== undefined) return { ...known, whenKind: 'every', every: when['every'] };
-  if (when['rrule'] !== undefined) return { ...known, whenKind: 'rrule', rrule: when['rrule'], tz: when['tz'] ?? 'UTC' };
-  return { ...known, whenKind: 'at', at: localOf(when['at'] ?? null, tz) };
+  const base = { ...EMPTY_WHEN, tz };
+  if (when['cron'] !== undefined)
+    return { ...base, whenKind: 'cron', cron: when['cron'], tz: when['tz'] ?? 'UTC' };
+  if (when['every'] !== undefined) return { ...base, whenKind: 'every', every: when['every'] };
+  if (when['rrule'] !== undefined)
+    return { ...base, whenKind: 'rrule', rrule: when['rrule'], tz: when['tz'] ?? 'UTC' };
+  return { ...base, whenKind: 'at', at: localOf(when['at'] ?? null, tz) };
 }
 
 export function isoOf(local: string, zone: string): string | null {
@@ -43,4 +55,5 @@ export function isoOf(local: string, zone: string): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
-export const localOf = (iso: string | null, zone: string): string => (iso ? localInput(Date.parse(iso), zone) : '');
+export const localOf = (iso: string | null, zone: string): string =>
+  iso ? localInput(Date.parse(iso), zone) : '';

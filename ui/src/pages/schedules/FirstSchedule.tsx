@@ -13,8 +13,8 @@ export function FirstSchedule() {
         </Button>
       }
     >
-      A schedule says when something runs again and again: a task of your program, or a call to an address. Every fire becomes a job that you can
-      watch here. From a shell, <Code>duetime demo</Code> adds a lively set of examples.
+      A schedule runs a task of your program, or calls a URL, at the times you choose. Every fire becomes a
+      job. To add sample schedules, run <Code>duetime demo</Code> in a shell.
     </EmptyState>
   );
 }

@@ -4,7 +4,9 @@ import { cells } from '../../parts/cells';
 import { LabelList } from '../../parts/LabelList';
 
 export function NameCell({ schedule }: { schedule: Schedule }) {
-  const about = [schedule.owner, schedule.queue === 'default' ? null : schedule.queue].filter(Boolean).join(' · ');
+  const about = [schedule.owner, schedule.queue === 'default' ? null : schedule.queue]
+    .filter(Boolean)
+    .join(' · ');
   return (
     <>
       <Link href={`/schedules/${schedule.id}`} className={cells.link}>

@@ -10,18 +10,41 @@ import { bulkFilterOf, type ScheduleFilters } from './filters';
 type Name = ScheduleBulk['action'];
 
 const ACTIONS: Record<Name, BulkAction> = {
-  pause: { verb: 'Pause', done: 'paused', note: 'They fire no more until resumed; jobs not yet started are withdrawn.' },
-  resume: { verb: 'Resume', done: 'resumed', note: 'They fire again from now on.' },
-  trigger: { verb: 'Run', done: 'run', note: 'Each gets one job now, beside its ordinary fires.' },
-  remove: { verb: 'Delete', done: 'deleted', danger: true, note: 'They are gone for good, with their jobs not yet started. Past jobs stay.' },
+  pause: {
+    verb: 'Pause',
+    done: 'paused',
+    note: 'They stop firing until you resume them. Their pending jobs are removed.',
+  },
+  resume: { verb: 'Resume', done: 'resumed', note: 'They start firing again.' },
+  trigger: {
+    verb: 'Run now',
+    done: 'started',
+    note: 'Each one creates a job now, in addition to its normal fires.',
+  },
+  remove: {
+    verb: 'Delete',
+    done: 'deleted',
+    danger: true,
+    note: 'They are deleted permanently, with their pending jobs. Past jobs are kept.',
+  },
 };
 
-export function ScheduleBulkActions({ selection, filters }: { selection: Selection; filters: ScheduleFilters }) {
+export function ScheduleBulkActions({
+  selection,
+  filters,
+}: {
+  selection: Selection;
+  filters: ScheduleFilters;
+}) {
   const [action, setAction] = useState<Name | null>(null);
   const step = useCallback(
     (options: { dry_run?: boolean; cursor?: string }) =>
       call('POST /schedules/bulk', {
-        body: { action: action ?? 'pause', ...(selection.all ? { filter: bulkFilterOf(filters) } : { ids: selection.ids }), ...options },
+        body: {
+          action: action ?? 'pause',
+          ...(selection.all ? { filter: bulkFilterOf(filters) } : { ids: selection.ids }),
+          ...options,
+        },
       }),
     [action, selection.all, selection.ids, filters],
   );
@@ -31,14 +54,20 @@ export function ScheduleBulkActions({ selection, filters }: { selection: Selecti
   };
   return (
     <>
-      <BulkBar selection={selection} what="schedules">
+      <BulkBar selection={selection} noun="schedule">
         {(Object.keys(ACTIONS) as Name[]).map((name) => (
-          <Button key={name} variant="default" size="xs" {...(ACTIONS[name].danger && { c: 'var(--state-dead)' })} onClick={() => setAction(name)}>
+          <Button
+            key={name}
+            variant="default"
+            size="xs"
+            {...(ACTIONS[name].danger && { c: 'var(--state-dead)' })}
+            onClick={() => setAction(name)}
+          >
             {ACTIONS[name].verb}
           </Button>
         ))}
       </BulkBar>
-      {action !== null && <BulkDialog action={ACTIONS[action]} what="schedules" step={step} onClose={close} />}
+      {action !== null && <BulkDialog action={ACTIONS[action]} noun="schedule" step={step} onClose={close} />}
     </>
   );
 }

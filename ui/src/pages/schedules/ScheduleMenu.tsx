@@ -3,15 +3,21 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Schedule } from '../../api/types';
 import { Icon } from '../../parts/Icon';
-import { useMay } from '../../session/sessionContext';
+import { useHasScope } from '../../session/sessionContext';
 import { useScheduleActions } from '../schedule/useScheduleActions';
 import classes from './ScheduleMenu.module.css';
 
-/** The menu itself comes to be when it is opened: a table has one button per row. */
+/** The menu is rendered only when it is opened, because a table has one per row. */
 export function ScheduleMenu({ schedule }: { schedule: Schedule }) {
   const [opened, setOpened] = useState(false);
   const button = (
-    <button type="button" className={classes.button} aria-label={`Actions for ${schedule.name}`} aria-haspopup="menu" onClick={() => setOpened(true)}>
+    <button
+      type="button"
+      className={classes.button}
+      aria-label={`Actions for ${schedule.name}`}
+      aria-haspopup="menu"
+      onClick={() => setOpened(true)}
+    >
       <Icon name="more" />
     </button>
   );
@@ -27,21 +33,33 @@ export function ScheduleMenu({ schedule }: { schedule: Schedule }) {
 }
 
 function Entries({ schedule }: { schedule: Schedule }) {
-  const may = useMay('manage');
+  const canManage = useHasScope('manage');
   const actions = useScheduleActions(schedule);
   return (
     <>
-      <Menu.Item leftSection={<Icon name="bolt" />} disabled={!may} onClick={actions.trigger}>
+      <Menu.Item leftSection={<Icon name="bolt" />} disabled={!canManage} onClick={actions.trigger}>
         Run now
       </Menu.Item>
-      <Menu.Item leftSection={<Icon name={schedule.paused ? 'play' : 'pause'} />} disabled={!may} onClick={() => (schedule.paused ? actions.resume() : actions.pause(''))}>
+      <Menu.Item
+        leftSection={<Icon name={schedule.paused ? 'play' : 'pause'} />}
+        disabled={!canManage}
+        onClick={() => (schedule.paused ? actions.resume() : actions.pause(''))}
+      >
         {schedule.paused ? 'Resume' : 'Pause'}
       </Menu.Item>
-      <Menu.Item leftSection={<Icon name="edit" />} component={Link} href={`/schedules/${schedule.id}?tab=edit`}>
+      <Menu.Item
+        leftSection={<Icon name="edit" />}
+        component={Link}
+        href={`/schedules/${schedule.id}?tab=edit`}
+      >
         Edit
       </Menu.Item>
-      <Menu.Item leftSection={<Icon name="job" />} component={Link} href={`/jobs?schedule=${encodeURIComponent(schedule.name)}`}>
-        Its jobs
+      <Menu.Item
+        leftSection={<Icon name="job" />}
+        component={Link}
+        href={`/jobs?schedule=${encodeURIComponent(schedule.name)}`}
+      >
+        Jobs
       </Menu.Item>
     </>
   );

@@ -7,11 +7,11 @@ import { EmptyState } from '../../parts/EmptyState';
 import { Icon } from '../../parts/Icon';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
-import { useAddress } from '../../parts/useAddress';
+import { useUrlParams } from '../../parts/useUrlParams';
 import { usePages } from '../../parts/usePages';
 import { useSelection } from '../../parts/useSelection';
 import { VirtualTable } from '../../parts/VirtualTable';
-import { useMay } from '../../session/sessionContext';
+import { useHasScope } from '../../session/sessionContext';
 import { COLUMNS } from './columns';
 import { FILTERS, queryOf, type ScheduleFilters } from './filters';
 import { FirstSchedule } from './FirstSchedule';
@@ -19,11 +19,11 @@ import { ScheduleBulkActions } from './ScheduleBulkActions';
 import { ScheduleFilterBar } from './ScheduleFilterBar';
 import { useScheduleCount } from './useScheduleCount';
 
-const A_PAGE = 200;
+const PAGE_SIZE = 200;
 
 export default function SchedulesPage() {
-  const [filters, change] = useAddress(FILTERS);
-  const mayManage = useMay('manage');
+  const [filters, change] = useUrlParams(FILTERS);
+  const canManage = useHasScope('manage');
   const list = useSchedules(filters);
   const selection = useSelection(filters);
   const count = useScheduleCount(filters);
@@ -36,9 +36,17 @@ export default function SchedulesPage() {
     <>
       <PageHeader
         title="Schedules"
-        about={count === null ? 'What runs again and again' : `${count} ${filtered ? 'match' : 'in all'}`}
+        description={
+          count === null ? 'Recurring and planned jobs' : `${count} ${filtered ? 'matching' : 'total'}`
+        }
         actions={
-          <Button component={Link} href="/schedules/new" leftSection={<Icon name="plus" />} disabled={!mayManage} aria-disabled={!mayManage}>
+          <Button
+            component={Link}
+            href="/schedules/new"
+            leftSection={<Icon name="plus" />}
+            disabled={!canManage}
+            aria-disabled={!canManage}
+          >
             New schedule
           </Button>
         }
@@ -46,7 +54,13 @@ export default function SchedulesPage() {
       <ScheduleFilterBar filters={filters} onChange={change} />
       {list.error !== null && <ProblemNote error={list.error} onRetry={() => void list.refetch()} />}
       {list.isSuccess && list.rows.length === 0 ? (
-        filtered ? <EmptyState icon="search" title="No schedule matches">Take a filter away, or search for another part of the name.</EmptyState> : <FirstSchedule />
+        filtered ? (
+          <EmptyState icon="search" title="No matching schedules">
+            Remove a filter, or search for another part of the name.
+          </EmptyState>
+        ) : (
+          <FirstSchedule />
+        )
       ) : (
         <VirtualTable
           label="Schedules"
@@ -55,7 +69,7 @@ export default function SchedulesPage() {
           rowId={(row) => row.id}
           rowName={(row) => row.name}
           href={(row) => `/schedules/${row.id}`}
-          {...(mayManage && { selection })}
+          {...(canManage && { selection })}
           onEnd={more}
           more={hasNextPage || list.isPending}
         />
@@ -68,7 +82,11 @@ export default function SchedulesPage() {
 function useSchedules(filters: ScheduleFilters) {
   return usePages({
     key: ['schedules', filters],
-    fetch: (cursor, signal) => call('GET /schedules', { query: { ...queryOf(filters), limit: A_PAGE, ...(cursor && { cursor }) }, signal }),
+    fetch: (cursor, signal) =>
+      call('GET /schedules', {
+        query: { ...queryOf(filters), limit: PAGE_SIZE, ...(cursor && { cursor }) },
+        signal,
+      }),
     refresh: useRefresh(30_000),
   });
 }

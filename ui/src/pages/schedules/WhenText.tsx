@@ -1,6 +1,6 @@
 import type { Schedule } from '../../api/types';
 import { cells } from '../../parts/cells';
-import { expressionOf } from './shown';
+import { expressionOf } from './scheduleFields';
 
 export function WhenText({ schedule }: { schedule: Schedule }) {
   return (

@@ -1,5 +1,5 @@
 import type { ScheduleBulk } from '../../api/types';
-import type { Filters } from '../../parts/useAddress';
+import type { Filters } from '../../parts/useUrlParams';
 
 export const FILTERS = ['text', 'paused', 'owner', 'label', 'target', 'queue'] as const;
 export type ScheduleFilters = Filters<(typeof FILTERS)[number]>;

@@ -1,16 +1,22 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { call } from '../../api/call';
 import { useRefresh } from '../../live/liveContext';
-import { useMay } from '../../session/sessionContext';
+import { useHasScope } from '../../session/sessionContext';
 import { bulkFilterOf, type ScheduleFilters } from './filters';
 
-/** How many there are. Asked as a dry run, which only those may who could act on them. */
+/**
+ * The number of matching schedules. It comes from a dry run of a bulk action, so it needs the scope manage.
+ */
 export function useScheduleCount(filters: ScheduleFilters): string | null {
-  const may = useMay('manage');
+  const canManage = useHasScope('manage');
   const { data } = useQuery({
     queryKey: ['schedules', 'count', filters],
-    queryFn: ({ signal }) => call('POST /schedules/bulk', { body: { action: 'trigger', filter: bulkFilterOf(filters), dry_run: true }, signal }),
-    enabled: may,
+    queryFn: ({ signal }) =>
+      call('POST /schedules/bulk', {
+        body: { action: 'trigger', filter: bulkFilterOf(filters), dry_run: true },
+        signal,
+      }),
+    enabled: canManage,
     refetchInterval: useRefresh(30_000),
     placeholderData: keepPreviousData,
   });

@@ -1,17 +1,16 @@
--- Nodes, and the leases that last as long as their holder's.
+-- Nodes, the leases that last as long as their holder's, and the jobs they run.
 
 -- name: join
 INSERT INTO nodes (name, roles, version, started_at, lease_until) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id;
 
--- name: note_lock
--- The node holds its lock in the file with this inode.
+-- name: record_lock_file
 UPDATE nodes SET lock_file = ?2 WHERE id = ?1;
 
 -- name: beat
 UPDATE nodes SET lease_until = ?2 WHERE id = ?1 AND dead = 0;
 
--- name: spare_leases
--- For a time in which nobody could renew them.
+-- name: extend_leases
+-- By the time in which no node could renew its lease.
 UPDATE nodes SET lease_until = lease_until + ?1 WHERE dead = 0;
 
 -- name: cancels_of
@@ -31,16 +30,18 @@ SELECT id, lease_until, lock_file FROM nodes WHERE dead = 0 ORDER BY id;
 SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead, (SELECT count(*) FROM jobs AS j WHERE j.node = n.id)
 FROM nodes AS n WHERE NOT (?1 AND n.dead) ORDER BY n.id;
 
--- name: orphans
-SELECT j.id, j.attempt, {j.claimed}, j.gate
+-- name: jobs_of_dead_nodes
+SELECT j.id, j.attempt, {j.claimed}, j.limit_key, j.permit
 FROM nodes AS n CROSS JOIN jobs AS j WHERE n.dead = 1 AND j.node = n.id LIMIT ?1;
 
--- name: held
-SELECT id, attempt, {claimed}, gate
-FROM jobs WHERE node = ?1;
+-- name: jobs_of_node
+SELECT id, attempt, {claimed}, limit_key, permit FROM jobs WHERE node = ?1 LIMIT ?2;
+
+-- name: jobs_past_deadline
+SELECT id, attempt, {claimed}, limit_key, permit FROM jobs INDEXED BY jobs_external WHERE node = 0 AND due_at <= ?1 ORDER BY due_at LIMIT ?2;
 
 -- name: is_alive
-SELECT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND dead = 0);
+SELECT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND dead = 0 AND lease_until > ?2);
 
 -- name: take_leases
 -- Rows: name, holder, 1.
@@ -52,10 +53,8 @@ WHERE holder IS NULL OR NOT EXISTS (SELECT 1 FROM nodes AS n WHERE n.id = holder
 SELECT name FROM leases WHERE holder = ?1;
 
 -- name: drop_leases
-UPDATE leases SET holder = NULL WHERE holder = ?1 AND name IN (SELECT value FROM json_each(?2));
-
--- name: drop_all_leases
-UPDATE leases SET holder = NULL WHERE holder = ?1;
+-- Parameters: holder, JSON list of those it keeps.
+UPDATE leases SET holder = NULL WHERE holder = ?1 AND name NOT IN (SELECT value FROM json_each(?2));
 
 -- name: leases
 SELECT l.name, l.holder, l.token, n.lease_until FROM leases AS l LEFT JOIN nodes AS n ON n.id = l.holder ORDER BY l.name;

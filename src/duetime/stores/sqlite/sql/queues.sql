@@ -1,32 +1,35 @@
--- Queues, and what their operator says about them.
+-- Queues and their settings.
 
 -- name: add_queue
 INSERT INTO queues (name) VALUES (?1) ON CONFLICT (name) DO NOTHING;
 
--- name: queue_names
-SELECT name FROM queues;
-
 -- name: queues
-SELECT name, paused, pause_note, paused_at, most, rate_count, rate_period FROM queues ORDER BY name;
+SELECT name, paused, pause_note, paused_at, max_running, rate_count, rate_period FROM queues ORDER BY name;
+
+-- name: count_jobs
+-- By queue: pending, due, running. Read from indexes alone. Parameter: now.
+SELECT queue, sum(pending), sum(due), sum(running) FROM (
+  SELECT queue, count(*) AS pending, sum(due_at <= ?1) AS due, 0 AS running FROM jobs INDEXED BY jobs_due
+  WHERE state = 'pending' AND limit_key IS NULL AND overlap IS NULL GROUP BY queue
+  UNION ALL
+  SELECT queue, count(*), sum(due_at <= ?1), 0 FROM jobs INDEXED BY jobs_restricted
+  WHERE state = 'pending' AND waits_for IS NULL AND (limit_key IS NOT NULL OR overlap IS NOT NULL) GROUP BY queue
+  UNION ALL
+  SELECT queue, count(*), sum(due_at <= ?1), 0 FROM jobs INDEXED BY jobs_waiting WHERE waits_for IS NOT NULL GROUP BY queue
+  UNION ALL
+  SELECT queue, 0, 0, count(*) FROM jobs INDEXED BY jobs_node WHERE node IS NOT NULL GROUP BY queue
+) GROUP BY queue;
 
 -- name: set_queue
-INSERT INTO queues (name, paused, pause_note, paused_at, most, rate_count, rate_period) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, pause_note = excluded.pause_note, paused_at = excluded.paused_at,
-  most = excluded.most, rate_count = excluded.rate_count, rate_period = excluded.rate_period;
+INSERT INTO queues (name, paused, pause_note, paused_at, max_running, rate_count, rate_period) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (name) DO UPDATE SET paused = ?2, pause_note = ?3, paused_at = ?4, max_running = ?5, rate_count = ?6, rate_period = ?7;
 
--- name: ruled_queues
-SELECT name, paused, most, rate_count, rate_period, spent_until FROM queues INDEXED BY queues_ruled
-WHERE paused = 1 OR most IS NOT NULL OR rate_count IS NOT NULL;
-
--- name: running_in_queue
--- Up to a number. By way of the index of nodes: those that run are few among the live. Parameters: queue, number.
-SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_node WHERE node IS NOT NULL AND queue = ?1 LIMIT ?2);
+-- name: restricted_queues
+-- With the number of running jobs where that is limited. Running jobs are few among the live, so the index of nodes finds them.
+SELECT q.name, q.paused, q.pause_note, q.paused_at, q.max_running, q.rate_count, q.rate_period, q.spent_until,
+  CASE WHEN q.max_running IS NULL THEN 0 ELSE
+    (SELECT count(*) FROM jobs AS j INDEXED BY jobs_node WHERE j.node IS NOT NULL AND j.queue = q.name) END
+FROM queues AS q INDEXED BY queues_restricted WHERE q.paused = 1 OR q.max_running IS NOT NULL OR q.rate_count IS NOT NULL;
 
 -- name: spend_queue
 UPDATE queues SET spent_until = ?2 WHERE name = ?1;
-
--- name: limited_queues_of
--- Lanes of jobs that run under these attempts, in queues with a limit. Rows: id, attempt.
-WITH ended (id, attempt) AS (VALUES /* rows */ (?, ?))
-SELECT DISTINCT j.queue, j.priority FROM ended AS e CROSS JOIN jobs AS j CROSS JOIN queues AS q
-WHERE j.id = e.id AND j.attempt = e.attempt AND j.state = 'running' AND q.name = j.queue AND q.most IS NOT NULL;

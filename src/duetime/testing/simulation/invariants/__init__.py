@@ -1,1 +1,2 @@
-"""What must hold, checked against records of its own after every transaction of the store; numbers (I1, I7 ...) name the promises."""
+"""The invariants of the simulation. They keep their own records and check them after every transaction of the
+store."""

@@ -1,4 +1,4 @@
-"""Attempts, failures, losses, dead letters (I9): what an ending must lead to, restated from the promises."""
+"""The counts and the state that each ending must lead to: a second implementation of the documented rules."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from duetime.model.codec import decode
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Delivery, JobDraft, State
 from duetime.model.settle import Settlement
-from duetime.testing.simulation.invariants.verdict import Verdict
+from duetime.testing.simulation.invariants.verdict import Invariant, Verdict
 from duetime.testing.simulation.tasks import KINDS
 
-LOSSES_OF_POISON = 3
-LONGEST_DELAY: Micros = SECOND  # tasks.RETRY.max_delay
+MAX_LOSSES = 3
+MAX_RETRY_DELAY: Micros = SECOND  # tasks.RETRY.max_delay
 
 Counts = tuple[int, int]  # failures, losses
 
@@ -21,24 +21,49 @@ def delivery_of(draft: JobDraft) -> Delivery:
     return Delivery(own.get("delivery", KINDS[draft.target].policies.delivery))
 
 
-def most_failures(draft: JobDraft) -> int:
+def max_failures(draft: JobDraft) -> int:
     own = {} if draft.policies is None else decode(draft.policies)
-    return int(own["retry"]["max_attempts"]) if "retry" in own else KINDS[draft.target].policies.retry.max_attempts
+    return (
+        int(own["retry"]["max_attempts"])
+        if "retry" in own
+        else KINDS[draft.target].policies.retry.max_attempts
+    )
 
 
-def check_settlement(verdict: Verdict, draft: JobDraft, before: Counts, cancel_requested: bool, blamed: bool, decision: Settlement) -> None:
-    """`blamed`: should its worker have died, this job may have been the reason."""
+def check_settlement(
+    verdict: Verdict,
+    draft: JobDraft,
+    before: Counts,
+    cancel_requested: bool,
+    blamed: bool,
+    decision: Settlement,
+) -> None:
+    """`blamed`: if the worker died, this job may have caused it."""
     counts = _counts_after(before, decision.ending, blamed)
     verdict.require(
-        decision.failures == counts[0], "I9", f"job {decision.id} had {before[0]} failures, {decision.ending}: now {decision.failures}"
+        decision.failures == counts[0],
+        Invariant.ACCOUNTING,
+        f"job {decision.id} had {before[0]} failures, {decision.ending}: now {decision.failures}",
     )
     if decision.ending is Ending.LOST:
-        verdict.require(decision.losses == counts[1], "I9", f"job {decision.id} had {before[1]} losses, now {decision.losses}")
+        verdict.require(
+            decision.losses == counts[1],
+            Invariant.ACCOUNTING,
+            f"job {decision.id} had {before[1]} losses, now {decision.losses}",
+        )
     allowed = _states_after(draft, counts, cancel_requested, decision)
-    verdict.require(decision.state in allowed, "I9", f"job {decision.id} {decision.ending} ({counts}) and became {decision.state}")
+    verdict.require(
+        decision.state in allowed,
+        Invariant.ACCOUNTING,
+        f"job {decision.id} {decision.ending} ({counts}) and became {decision.state}",
+    )
     if decision.state is State.PENDING and decision.ending in (Ending.FAILED, Ending.TIMED_OUT):
         wait = decision.due_at - decision.finished_at
-        verdict.require(0 <= wait <= LONGEST_DELAY, "I9", f"job {decision.id} is tried again after {wait} microseconds")
+        verdict.require(
+            0 <= wait <= MAX_RETRY_DELAY,
+            Invariant.ACCOUNTING,
+            f"job {decision.id} is tried again after {wait} microseconds",
+        )
 
 
 def _counts_after(before: Counts, ending: Ending, blamed: bool) -> Counts:
@@ -51,7 +76,9 @@ def _counts_after(before: Counts, ending: Ending, blamed: bool) -> Counts:
     return before
 
 
-def _states_after(draft: JobDraft, counts: Counts, cancel_requested: bool, decision: Settlement) -> set[State]:
+def _states_after(
+    draft: JobDraft, counts: Counts, cancel_requested: bool, decision: Settlement
+) -> set[State]:
     ending, once = decision.ending, delivery_of(draft) is Delivery.AT_MOST_ONCE
     match ending:
         case Ending.SUCCEEDED:
@@ -62,6 +89,6 @@ def _states_after(draft: JobDraft, counts: Counts, cancel_requested: bool, decis
             return {State.PENDING, State.CANCELLED} if cancel_requested else {State.PENDING}
         case Ending.RELEASED if not once or decision.started_at is None:
             return {State.PENDING, State.CANCELLED} if cancel_requested else {State.PENDING}
-    spent = counts[0] >= most_failures(draft) if ending is not Ending.LOST else counts[1] >= LOSSES_OF_POISON
+    spent = counts[0] >= max_failures(draft) if ending is not Ending.LOST else counts[1] >= MAX_LOSSES
     ordinary = State.DEAD if spent or once else State.PENDING
     return {ordinary, State.CANCELLED} if cancel_requested else {ordinary}

@@ -1,4 +1,4 @@
-"""Who is alive and holds which lease (I7), and whether every death has a cause (I12)."""
+"""Which nodes are alive and hold which leases, and whether every lost lease has a cause."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import Beat, NodeDraft, NodeId
-from duetime.testing.simulation.invariants.verdict import Verdict
-from duetime.testing.simulation.processes import Host
+from duetime.testing.simulation.hosts import Host
+from duetime.testing.simulation.invariants.verdict import Invariant, Verdict
 
-LINGERING = 2 * SECOND  # how long after a disturbance a late heartbeat is still its consequence
+AFTERMATH = 2 * SECOND  # so long after a disturbance it still explains a late heartbeat
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class Member:
     lease_until: Micros
     ttl: Micros
     dead: bool = False
-    wronged: bool = False  # declared dead by a fault, while it lived
+    wronged: bool = False  # declared dead by a fault while it was alive
 
 
 class NodeInvariants:
@@ -28,16 +28,22 @@ class NodeInvariants:
         self._holders: dict[str, NodeId] = {}
         self.members: dict[NodeId, Member] = {}
 
-    # -- what the store did -------------------------------------------------------------------------------------------
+    # -- changes by the store --------------------------------------------------------------------------------
     def joined(self, node: NodeId, draft: NodeDraft, ttl: Micros, host: Host | None, now: Micros) -> None:
-        self._verdict.require(node not in self.members, "I7", f"node id {node} was given out twice")
+        self._verdict.require(
+            node not in self.members, Invariant.LEASES, f"node id {node} was given out twice"
+        )
         self.members[node] = Member(host, now + ttl, ttl)
         if host is not None:
             host.node = node
 
     def beaten(self, node: NodeId, ttl: Micros, beat: Beat, now: Micros) -> None:
         member = self.members[node]
-        self._verdict.require(beat.alive is not member.dead, "I7", f"beat of node {node} answered alive={beat.alive}, dead={member.dead}")
+        self._verdict.require(
+            beat.alive is not member.dead,
+            Invariant.LEASES,
+            f"beat of node {node} answered alive={beat.alive}, dead={member.dead}",
+        )
         if beat.alive:
             member.lease_until, member.ttl = now + ttl, ttl
 
@@ -47,34 +53,42 @@ class NodeInvariants:
         member.dead = True
         self._holders = {name: holder for name, holder in self._holders.items() if holder != node}
 
-    def buried(self, nodes: Sequence[NodeId], now: Micros) -> None:
+    def expired(self, nodes: Sequence[NodeId], now: Micros) -> None:
         for node in nodes:
             member = self.members[node]
-            self._verdict.require(not member.dead, "I7", f"node {node} was declared dead twice")
-            self._verdict.require(member.lease_until <= now, "I7", f"node {node} was declared dead before its lease ended")
-            self._verdict.require(_explained(member), "I12", f"node {node} lost its lease although nothing happened to it")
+            self._verdict.require(not member.dead, Invariant.LEASES, f"node {node} was declared dead twice")
+            self._verdict.require(
+                member.lease_until <= now,
+                Invariant.LEASES,
+                f"node {node} was declared dead before its lease ended",
+            )
+            self._verdict.require(
+                _explained(member), Invariant.JUSTIFIED_EXPIRY, f"node {node} lost its lease without a fault"
+            )
             member.dead = True
 
-    def took(self, node: NodeId, names: Sequence[str]) -> None:
+    def held(self, node: NodeId, names: Sequence[str]) -> None:
+        """The node took these leases or kept them, and dropped its others."""
+        self._holders = {
+            name: holder for name, holder in self._holders.items() if holder != node or name in names
+        }
         for name in names:
             holder = self._holders.get(name)
             free = holder is None or holder == node or self.members[holder].dead
-            self._verdict.require(free, "I7", f"lease {name} went to node {node} while node {holder} holds it")
+            self._verdict.require(
+                free, Invariant.LEASES, f"lease {name} went to node {node} while node {holder} holds it"
+            )
             self._holders[name] = node
 
-    def dropped(self, node: NodeId, names: Sequence[str]) -> None:
-        for name in names:
-            if self._holders.get(name) == node:
-                del self._holders[name]
-
-    # -- questions ----------------------------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------------
     def may_hold(self, node: NodeId, now: Micros) -> bool:
         """Whether the store may give this node a job now."""
         member = self.members.get(node)
         return member is not None and not member.dead and member.lease_until > now
 
     def may_start(self, node: NodeId, now: Micros) -> bool:
-        """Whether a node that minds its own lease could start a job now: one declared dead by mistake cannot know it yet."""
+        """Whether a node that respects its own lease may start a job now. A node wrongly declared dead cannot
+        know it yet."""
         member = self.members[node]
         return member.lease_until > now and (not member.dead or member.wronged)
 
@@ -90,4 +104,4 @@ class NodeInvariants:
 
 def _explained(member: Member) -> bool:
     host = member.host
-    return host is None or host.gone or host.disturbed_at >= member.lease_until - member.ttl - LINGERING
+    return host is None or host.gone or host.disturbed_at >= member.lease_until - member.ttl - AFTERMATH

@@ -1,4 +1,4 @@
-"""When a schedule must fire, worked out by plain arithmetic that shares nothing with the engine's own search."""
+"""When a schedule must fire, by simple arithmetic that shares no code with the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_fire(when: When, moment: Micros) -> bool:
             return moment % SECOND == 0 and (moment % MINUTE // SECOND) % _step(expression) == 0
         case At(moment=instant):
             return moment == (instant - EPOCH) // _MICROSECOND
-    raise TypeError(f"the oracle knows nothing of {when!r}")
+    raise TypeError(f"the oracle does not support {when!r}")
 
 
 def fires(when: When, start: Micros, end: Micros) -> Iterator[Micros]:
@@ -35,12 +35,12 @@ def fires(when: When, start: Micros, end: Micros) -> Iterator[Micros]:
 
 
 def first_after(when: When, moment: Micros) -> Micros | None:
-    """The next fire within a day, which is far beyond every simulated horizon."""
+    """The next fire within a day, which is longer than any run."""
     return next(fires(when, moment + 1, moment + 86_400 * SECOND), None)
 
 
 def _grain(when: When) -> Micros:
-    """Every fire is a multiple of this after the phase; zero: a single instant."""
+    """The distance between possible fires; zero for a single instant."""
     match when:
         case Every(interval=interval):
             return interval // _MICROSECOND
@@ -59,7 +59,7 @@ def _instant(when: When) -> Micros:
 
 
 def _step(expression: str) -> int:
-    """Of the seconds field, which is "*" or "*/n" here; all other fields are "*"."""
+    """The step of the seconds field, which is "*" or "*/n" here; all other fields are "*"."""
     seconds, _, rest = expression.partition(" ")
     if rest.replace(" ", "") != "*****":
         raise ValueError(f"the oracle reads only a seconds field, not {expression!r}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from duetime.frameworks.django.passing import Passing
+from duetime.frameworks.django.passthrough import PassThrough
 
 
-class Command(Passing):
+class Command(PassThrough):
     help = "Duetime's commands on the project's App: serve, job, schedule, queue ..."

@@ -1,10 +1,10 @@
-"""`manage.py duetime_migrate`: for a store of its own; the project's database is seen to by `manage.py migrate`."""
+"""`manage.py duetime_migrate`: for a separate store. `manage.py migrate` migrates the project's database."""
 
 from __future__ import annotations
 
-from duetime.frameworks.django.passing import Passing
+from duetime.frameworks.django.passthrough import PassThrough
 
 
-class Command(Passing):
+class Command(PassThrough):
     help = "Create the store's schema, or bring it to this version."
     words = ("migrate",)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from duetime.frameworks.django.passing import Passing
+from duetime.frameworks.django.passthrough import PassThrough
 
 
-class Command(Passing):
+class Command(PassThrough):
     help = "Run the project's jobs until SIGTERM or Ctrl-C."
     words = ("worker",)

@@ -1,0 +1,230 @@
+"""Maps agent schedules to schedules and back. Every schedule can be shown; values without a counterpart are
+shown as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from duetime.api.body import parse
+from duetime.api.compat.agent_schemas import AgentScheduleIn, AgentSchedulePatchIn, RetryPolicyIn
+from duetime.api.models.jobs import RetryIn
+from duetime.api.models.schedules import NewScheduleIn, SchedulePatchIn
+from duetime.api.problems import ApiProblem
+from duetime.errors import Conflict, InvalidInput
+from duetime.model import duration
+from duetime.model.job import Job, State
+from duetime.model.retry import Retry
+from duetime.model.schedule import Schedule
+from duetime.model.schedule_json import iso
+from duetime.model.schedule_json import target as target_json
+from duetime.model.views.fields import decoded
+from duetime.model.when import Cron, Every, to_json
+
+AGENT_HEADER = "X-Agent-Id"  # the header in which the id is stored and sent
+TITLE = "title"  # the label with the original name, if it is not the name of the schedule
+MILLISECOND = 1_000
+UNCHANGED = RetryPolicyIn()
+STATUSES = {
+    State.PENDING: "PENDING",
+    State.QUEUED: "PENDING",
+    State.RUNNING: "RUNNING",
+    State.SUCCEEDED: "SUCCESS",
+    State.DEAD: "FAILED",
+    State.CANCELLED: "CANCELLED",
+    State.SKIPPED: "SKIPPED",
+}
+FIELDS = {
+    "when": "cronExpression",
+    "target.url": "agentUrl",
+    "target.method": "httpMethod",
+    f"target.headers.{AGENT_HEADER}": "agentId",
+    "target.headers": "headers",
+    "retry.max_attempts": "retryPolicy.maxAttempts",
+    "retry.multiplier": "retryPolicy.backoffMultiplier",
+    "retry.first_delay": "retryPolicy.initialDelayMs",
+    "retry.max_delay": "retryPolicy.maxDelayMs",
+}
+
+
+@contextmanager
+def original_fields() -> Iterator[None]:
+    """Errors name the fields that the caller sent."""
+    try:
+        yield
+    except InvalidInput as problem:
+        raise type(problem)(_field(problem.field), problem.reason) from None
+
+
+def _field(ours: str) -> str:
+    for name, theirs in FIELDS.items():
+        if ours == name or ours.startswith(f"{name}."):
+            return theirs + (ours[len(name) :] if theirs == "headers" else "")
+    return ours
+
+
+# -- requests ----------------------------------------------------------------------------------------------
+def new_schedule(body: AgentScheduleIn, name: str, default: Retry) -> NewScheduleIn:
+    return NewScheduleIn(
+        name=name,
+        when={"cron": body.cron_expression, "tz": "UTC"},
+        target={
+            "type": "http",
+            "url": body.agent_url,
+            "method": body.http_method,
+            "headers": _headers(body.headers, body.agent_id),
+        },
+        payload=body.payload,
+        retry=_retry(body.retry_policy, default),
+        labels={} if name == body.name else {TITLE: body.name},
+        paused=not body.enabled,
+    )
+
+
+def patch(body: AgentSchedulePatchIn, known: Schedule) -> SchedulePatchIn:
+    """Only the fields that differ: sending back an answer unchanged changes nothing."""
+    before = schedule(known)
+    given = {name for name in body.model_fields_set if getattr(body, name) != before[to_camel(name)]}
+    changes: dict[str, Any] = {}
+    if "cron_expression" in given:
+        zone = known.draft.when.tz if isinstance(known.draft.when, Cron) else "UTC"
+        changes["when"] = {"cron": body.cron_expression, "tz": zone}
+    if given & {"agent_id", "agent_url", "http_method", "headers"}:
+        changes["target"] = _target(body, given, known, before)
+    if "payload" in given:
+        changes["payload"] = body.payload
+    if "retry_policy" in given and (wanted := _retry(body.retry_policy, _stored_retry(known))) != _retry(
+        UNCHANGED, _stored_retry(known)
+    ):
+        changes["retry"] = wanted
+    if "name" in given:
+        changes["labels"] = _labels(known) | {TITLE: body.name}
+    if "enabled" in given:
+        changes["paused"] = not body.enabled
+    return SchedulePatchIn(**changes)
+
+
+def _target(
+    body: AgentSchedulePatchIn, given: set[str], known: Schedule, before: Mapping[str, Any]
+) -> dict[str, Any]:
+    kept = target_json(known.draft.target, known.draft.target_spec)
+    if kept["type"] != "http" and "agent_url" not in given:
+        raise Conflict(
+            "agentUrl: the schedule runs a task, not an agent: set agentUrl, too, to make it call an agent"
+        )
+    target = kept if kept["type"] == "http" else {"type": "http"}
+    if "agent_url" in given:
+        target["url"] = body.agent_url
+    if "http_method" in given:
+        target["method"] = body.http_method
+    headers = dict(body.headers if "headers" in given else before["headers"])
+    secret = {name: headers.pop(name) for name in target.pop("secret_headers", {}) if name in headers}
+    headers = _headers(headers, body.agent_id if "agent_id" in given else before["agentId"])
+    return target | {"headers": headers} | ({"secret_headers": secret} if secret else {})
+
+
+def _headers(headers: Mapping[str, str], agent_id: str) -> dict[str, str]:
+    if any(name.lower() == AGENT_HEADER.lower() for name in headers):
+        raise InvalidInput(f"headers.{AGENT_HEADER}", "is set from agentId: leave it out")
+    return {**headers, AGENT_HEADER: agent_id} if agent_id else dict(headers)
+
+
+def _retry(policy: RetryPolicyIn, default: Retry) -> RetryIn:
+    """Without jitter, because clients of this API expect exact delays."""
+    before, given = _policy(default), policy.model_fields_set
+    merged = {
+        name: getattr(policy, name) if name in given else before[to_camel(name)]
+        for name in RetryPolicyIn.model_fields
+    }
+    return RetryIn(
+        max_attempts=merged["max_attempts"],
+        multiplier=float(merged["backoff_multiplier"]),
+        first_delay=duration.show(merged["initial_delay_ms"] * MILLISECOND),
+        max_delay=duration.show(merged["max_delay_ms"] * MILLISECOND),
+        jitter=False,
+    )
+
+
+# -- answers -----------------------------------------------------------------------------------------------
+def schedule(one: Schedule) -> dict[str, Any]:
+    target = target_json(one.draft.target, one.draft.target_spec)
+    headers = dict(target.get("headers", {}))
+    agent_id = headers.pop(AGENT_HEADER, target.get("name", ""))
+    return {
+        "id": str(one.id),
+        "name": _labels(one).get(TITLE, one.draft.name),
+        "cronExpression": _cron(one),
+        "agentId": agent_id,
+        "agentUrl": _url(target),
+        "httpMethod": target.get("method", "POST"),
+        "headers": headers | target.get("secret_headers", {}),
+        "payload": decoded(one.draft.payload),
+        "retryPolicy": _policy(_stored_retry(one)),
+        "enabled": not one.paused,
+        "createdAt": iso(one.created_at),
+        "updatedAt": iso(one.updated_at),
+    }
+
+
+def execution(job: Job, schedule_id: str) -> dict[str, Any]:
+    waits_again = job.state is State.PENDING and job.failures > 0
+    return {
+        "id": str(job.id),
+        "scheduleId": schedule_id,
+        "fireTime": iso(job.fire_time),
+        "status": "RETRYING" if waits_again else STATUSES[job.state],
+        "attempts": job.attempt,
+        "startedAt": iso(job.started_at),
+        "completedAt": iso(job.finished_at),
+        "error": job.error,
+        "response": _response(decoded(job.result)),
+    }
+
+
+def _url(target: Mapping[str, Any]) -> str:
+    """Without the slash after a host alone."""
+    text: str = target.get("url", "") if target["type"] == "http" else f"task:{target['name']}"
+    return text.removesuffix("/") if text.count("/") == 3 else text
+
+
+def _cron(one: Schedule) -> str:
+    """The cron expression; `@every` for intervals, and JSON for other rules."""
+    match one.draft.when:
+        case Cron(expr=expression):
+            return expression
+        case Every(interval=interval):
+            return f"@every {duration.show(duration.parse(interval, 'every'))}"
+        case other:
+            return json.dumps(to_json(other))
+
+
+def _policy(retry: Retry) -> dict[str, Any]:
+    return {
+        "maxAttempts": retry.max_attempts,
+        "backoffMultiplier": retry.multiplier,
+        "initialDelayMs": duration.parse(retry.first_delay, "") // MILLISECOND,
+        "maxDelayMs": duration.parse(retry.max_delay, "") // MILLISECOND,
+    }
+
+
+def _stored_retry(one: Schedule) -> Retry:
+    own = (decoded(one.draft.policies) or {}).get("retry")
+    return Retry() if own is None else Retry.from_json(own)
+
+
+def _labels(one: Schedule) -> dict[str, str]:
+    return dict(decoded(one.draft.labels) or {})
+
+
+def _response(result: Any) -> Any:
+    """The response of the agent: JSON if possible, else text."""
+    if not isinstance(result, dict) or not {"status", "headers", "body"} <= result.keys():
+        return result
+    try:
+        return parse(result["body"].encode())
+    except ApiProblem:
+        return result["body"] or None

@@ -1,0 +1,53 @@
+"""The state of the fleet for /metrics, cached for all scrapers."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from duetime.app import App
+from duetime.app.ttl_cache import TtlCache
+from duetime.errors import DuetimeError
+from duetime.model.instant import SECOND, Micros
+from duetime.model.lease import Lease, Node
+from duetime.model.limit import Queue
+
+CACHE_TIME = 5 * SECOND
+STORE_TIMEOUT = 1.0  # seconds, when nothing is cached
+CACHED_TIMEOUT = 0.05  # seconds, when an older state can be shown
+MAX_AGE = 60 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class FleetState:
+    queues: list[Queue]
+    nodes: list[Node]
+    leases: list[Lease]
+    now: Micros
+
+
+class FleetGauges:
+    """Reads the store every few seconds, however many scrape, and falls back to the last state if the store
+    is slow."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._cache = TtlCache(app.clock, CACHE_TIME)
+        self._last: FleetState | None = None
+
+    async def read(self) -> FleetState | None:
+        known = self._last is not None and self._app.clock.now() - self._last.now < MAX_AGE
+        try:
+            async with asyncio.timeout(CACHED_TIMEOUT if known else STORE_TIMEOUT):
+                self._last = await self._cache.get("fleet", self._read_store)
+        except TimeoutError:
+            return self._last if known else None
+        except DuetimeError:
+            return None
+        return self._last
+
+    async def _read_store(self) -> FleetState:
+        store = self._app.store
+        return FleetState(
+            await store.queues(counted=True), await store.nodes(), await store.leases(), await self._app.now()
+        )

@@ -1,0 +1,79 @@
+"""Long polls: requests that the service holds until a job is final, the wait ends, the client disconnects, or
+the service stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+
+from starlette.requests import Request
+
+from duetime.clock import monotonic_micros
+from duetime.errors import InvalidInput, WaitTimeout
+from duetime.model import duration
+from duetime.model.instant import SECOND, Micros
+
+MAX_WAIT = 60 * SECOND
+MAX_PER_KEY = 200
+MAX_PER_PROCESS = 400  # leaves connections for other requests
+HELD = "held"  # in the state of a request: the time it was held, which does not count as its duration
+Identity = tuple[str, str | None]
+
+
+class LongPolls:
+    def __init__(self) -> None:
+        self._open: Counter[Identity] = Counter()
+        self._stopping = asyncio.Event()
+
+    def __len__(self) -> int:
+        return self._open.total()
+
+    def stop(self) -> None:
+        """Answer all held requests, and hold no more."""
+        self._stopping.set()
+
+    async def hold(self, until: Coroutine[Any, Any, object], request: Request, identity: Identity) -> None:
+        """Wait for `until`; if too many requests are held already, return immediately."""
+        if self._stopping.is_set() or self._open[identity] >= MAX_PER_KEY or len(self) >= MAX_PER_PROCESS:
+            until.close()
+            return
+        began = monotonic_micros()
+        self._open[identity] += 1
+        try:
+            with suppress(WaitTimeout):
+                await _first(until, disconnected(request.receive), self._stopping.wait())
+        finally:
+            self._open[identity] -= 1
+            if not self._open[identity]:
+                del self._open[identity]
+            setattr(request.state, HELD, monotonic_micros() - began)
+
+
+def parse_wait(wait: str) -> Micros:
+    micros = duration.parse(wait, "wait")
+    if micros > MAX_WAIT:
+        raise InvalidInput(
+            "wait", f"{wait} is longer than {duration.show(MAX_WAIT)}: repeat the request after its answer"
+        )
+    return micros
+
+
+async def disconnected(receive: Any) -> None:
+    """Return when the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _first(*ways: Coroutine[Any, Any, object]) -> None:
+    tasks = [asyncio.ensure_future(way) for way in ways]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

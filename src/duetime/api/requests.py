@@ -1,0 +1,233 @@
+"""From the models of requests to the values the app takes. Values that the schema cannot check are checked
+here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from duetime.api.auth import RequestContext
+from duetime.api.models.fields import whole
+from duetime.api.models.jobs import BatchJobIn, RetryIn
+from duetime.api.models.schedules import MissedIn, NewScheduleIn, SchedulePatchIn
+from duetime.api.problems import ApiProblem
+from duetime.app.schedules import MAX_EDITS
+from duetime.app.services import Services
+from duetime.engine.submit.build import NewJob
+from duetime.engine.submit.schedules import edited_draft, schedule_draft
+from duetime.engine.submit.submission import JobRequest
+from duetime.engine.submit.validate import check_name
+from duetime.errors import InvalidInput, InvalidPayload, VersionConflict
+from duetime.model import instant
+from duetime.model.edit_plan import ScheduleEdit
+from duetime.model.instant import Micros
+from duetime.model.retry import Retry
+from duetime.model.schedule import Missed, Schedule, ScheduleDraft
+from duetime.model.target import HTTP, SECRETS, SIGNING, HttpTarget
+from duetime.model.when import from_json
+
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
+JOB_FIELDS = (
+    "delay",
+    "priority",
+    "queue",
+    "unique_key",
+    "on_conflict",
+    "timeout",
+    "delivery",
+    "owner",
+    "labels",
+)
+SCHEDULE_FIELDS = (
+    "overlap",
+    "jitter",
+    "max_runs",
+    "queue",
+    "priority",
+    "timeout",
+    "delivery",
+    "owner",
+    "labels",
+)
+INSTANTS = ("start_at", "end_at")
+
+
+# -- jobs
+# -----
+def new_job(context: RequestContext, body: BatchJobIn) -> JobRequest:
+    given = body.model_fields_set
+    options: dict[str, Any] = {name: getattr(body, name) for name in JOB_FIELDS if name in given}
+    if "at" in given:
+        options["at"] = read_instant(body.at, "at")
+    if "retry" in given:
+        options["retry"] = read_retry(body.retry)
+    name, spec = read_target(context, body.target)
+    return JobRequest(
+        NewJob(name, body.payload, **options), spec, "payload" in given and body.payload is None
+    )
+
+
+def read_target(
+    context: RequestContext, value: dict[str, Any], before: bytes | None = None
+) -> tuple[str, bytes | None]:
+    """The name and the spec that a job stores; `before` is the spec that an edit replaces."""
+    match value.get("type"):
+        case "task":
+            return _task(value), None
+        case "http":
+            return HTTP, _http(context, value, before)
+        case _:
+            raise InvalidInput("target.type", 'must be "task" or "http"')
+
+
+def _task(value: dict[str, Any]) -> str:
+    for name in value:
+        if name not in ("type", "name"):
+            raise InvalidInput(f"target.{name}", "unknown field of a task: use type and name")
+    if not isinstance(value.get("name"), str):
+        raise InvalidInput("target.name", "is required: the name of the task")
+    return str(value["name"])
+
+
+def _http(context: RequestContext, value: dict[str, Any], before: bytes | None) -> bytes:
+    for name, member in value.items():
+        if member is None and name != SIGNING:
+            raise InvalidInput(f"target.{name}", "is null: set a value, or leave it out")
+    if isinstance(value.get("success"), list):
+        value = {**value, "success": [whole(code) for code in value["success"]]}
+    target = HttpTarget.from_json(value, "target")
+    if before is not None:
+        left_out = [name for name in SECRETS if name not in value]
+        target = target.keeping_secrets_of(HttpTarget.from_spec(before), left_out=left_out)
+    seal = context.state.seal
+    if target.hidden and seal is not None:
+        target = target.sealed(seal(context.caller.tenant))
+    return target.to_spec()
+
+
+# -- schedules ---------------------------------------------------------------------------------------------
+def expected_version(context: RequestContext) -> int | None:
+    """The version in If-Match; None if any version will do."""
+    text = context.auth.headers.get("if-match", "*").strip()
+    if text == "*":
+        return None
+    number = text[1:-1]
+    if text != f'"{number}"' or not (number.isascii() and number.isdigit()) or len(number) > 9:
+        raise ApiProblem(
+            422, "input_invalid", 'If-Match: send the ETag unchanged, like "3" with its quotes', "If-Match"
+        )
+    return int(number)
+
+
+async def new_schedule(
+    context: RequestContext, body: NewScheduleIn, view: Services | None = None
+) -> ScheduleDraft:
+    """`view`: that of a request with an idempotency key."""
+    view, given = view or context.view, body.model_fields_set
+    options: dict[str, Any] = {name: getattr(body, name) for name in SCHEDULE_FIELDS if name in given}
+    options |= {name: read_instant(getattr(body, name), name) for name in INSTANTS if name in given}
+    if "retry" in given:
+        options["retry"] = read_retry(body.retry)
+    if "missed" in given:
+        options["missed"] = read_missed(body.missed)
+    name, spec = read_target(context, body.target)
+    payload = options["payload"] = body.payload if "payload" in given else {}
+    if spec is None and not isinstance(payload, dict):
+        raise InvalidPayload("payload", "a task takes named arguments: send an object")
+    defaults = await view.context.defaults_for(name, spec)
+    when, now = from_json(body.when), await view.now()
+    draft = schedule_draft(
+        view.context.ids, context.caller.tenant, body.name, name, when, defaults, now, options
+    )
+    return replace(draft, target_spec=spec)
+
+
+async def edit_schedule(
+    context: RequestContext, reference: str, body: SchedulePatchIn, expected: int | None
+) -> Schedule:
+    for _ in range(MAX_EDITS):
+        known = await context.view.schedules.find(reference)
+        edit = await edit_of(
+            context, known, body
+        )  # first: an invalid edit is reported before a version conflict
+        if expected is not None and known.version != expected:
+            break
+        try:
+            return await context.view.schedules.apply_edit(known, edit, context.caller.author)
+        except VersionConflict:
+            if expected is not None:
+                raise
+    raise VersionConflict(
+        f"schedule {reference!r} has changed since you read it: read it again and repeat the edit"
+    )
+
+
+async def edit_of(context: RequestContext, known: Schedule, body: SchedulePatchIn) -> ScheduleEdit:
+    given = body.model_fields_set
+    if not given:
+        raise InvalidInput("body", "is empty: change at least one field")
+    changes: dict[str, Any] = {
+        name: getattr(body, name) for name in (*SCHEDULE_FIELDS, "payload") if name in given
+    }
+    changes |= {name: read_optional_instant(getattr(body, name), name) for name in INSTANTS if name in given}
+    if "when" in given:
+        changes["when"] = from_json(body.when)
+    if "target" in given:
+        changes["target"] = read_target(context, body.target, known.draft.target_spec)
+    if "retry" in given:
+        changes["retry"] = None if body.retry is None else read_retry(body.retry)
+    if "missed" in given:
+        changes["missed"] = None if body.missed is None else read_missed(body.missed)
+    draft = await edited_draft(known.draft, changes, context.view.context.defaults_for)
+    return ScheduleEdit(draft, body.paused if "paused" in given else None)
+
+
+# -- values ------------------------------------------------------------------------------------------------
+def read_instant(value: str, field: str) -> datetime:
+    """A timestamp of RFC 3339. Other formats that Python accepts, such as week numbers or bare dates, are
+    refused."""
+    try:
+        if not _TIMESTAMP.fullmatch(value):
+            raise ValueError(value)
+        return datetime.fromisoformat(value.upper())
+    except ValueError:
+        raise InvalidInput(
+            field, f"{value[:64]!r} is not a valid timestamp: use 2030-01-01T09:00:00Z"
+        ) from None
+
+
+def read_optional_instant(value: str | None, field: str) -> datetime | None:
+    return None if value is None else read_instant(value, field)
+
+
+def read_micros(value: str | None, field: str) -> Micros | None:
+    return None if value is None else instant.read(read_instant(value, field), field)
+
+
+def read_name(value: str | None, field: str) -> str | None:
+    return None if value is None else check_name(value, field)
+
+
+def read_target_name(value: str | None, field: str) -> str | None:
+    return value if value in (None, HTTP) else check_name(value, field)
+
+
+def read_label(value: str | None) -> tuple[str, str] | None:
+    key, _, text = (value or "").partition(":")
+    return None if value is None else (key, text)
+
+
+def read_retry(value: RetryIn) -> Retry:
+    jitter = value.jitter if "jitter" in value.model_fields_set else None
+    return Retry(
+        value.max_attempts, value.first_delay, float(value.multiplier), value.max_delay, jitter=jitter
+    )
+
+
+def read_missed(value: MissedIn) -> Missed:
+    given = value.model_fields_set
+    return Missed(
+        value.policy, value.within if "within" in given else None, value.max if "max" in given else None
+    )

@@ -1,0 +1,139 @@
+"""Backfill: jobs for the fires of a past range that have no job. Bounded, spread over time, and safe to
+repeat.
+
+The id of a backfilled job is derived from its schedule and fire time, but differs from that of the fire: the
+row of a skipped fire stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from uuid import UUID, uuid5
+
+from duetime.app.context import AppContext
+from duetime.app.listing import find_schedule, position
+from duetime.app.previews import fires_after
+from duetime.engine.submit.commands import scheduled_job
+from duetime.engine.submit.validate import check_count
+from duetime.errors import Conflict, InvalidInput
+from duetime.model import instant
+from duetime.model.codec import decode, encode
+from duetime.model.ids import fire_id
+from duetime.model.instant import Micros
+from duetime.model.job import JobFilter, State
+from duetime.model.limit import Rate, parse_rate
+from duetime.model.schedule import Schedule
+from duetime.store import Store
+
+MAX_FIRES = 1_000  # in one call; the answer says where the next one continues
+PAGE = 1_000
+NOT_RUN = frozenset({State.SKIPPED, State.CANCELLED})
+KIND = "backfill"
+MAX_TRIES = 20  # others may backfill the same schedule at the same time
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillReport:
+    jobs: tuple[UUID, ...]  # one for each fire that had none, oldest first
+    existing: int  # fires that have a job already
+    next_from: datetime | None  # where the next call goes on; None: the range is done
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    context: AppContext
+
+    async def __call__(
+        self,
+        reference: str,
+        start: datetime,
+        end: datetime | None = None,
+        *,
+        rate: str | None = None,
+        limit: int = MAX_FIRES,
+    ) -> BackfillReport:
+        """Create jobs for the fires of a past range that have no job, oldest first; from `start` until before
+        `end`, or until now. They are due immediately, or spread by `rate` ("10/1s"), also over several calls.
+        At most `limit` fires a call: continue at
+        `next_from`. Repeating a call creates no second job for a fire."""
+        store, commands = self.context.store, self.context.commands
+        schedule = await find_schedule(store, self.context.tenant, reference)
+        pace = None if rate is None else parse_rate(rate, "rate")
+        if check_count(limit, "limit") > MAX_FIRES:
+            raise InvalidInput(
+                "limit", f"{limit} must be at most {MAX_FIRES:,}: repeat the call from next_from"
+            )
+        now = await commands.now()
+        first, last = _range(start, end, now)
+        draft = schedule.draft
+        begin = first - 1 if draft.start_at is None else max(first, draft.start_at) - 1
+        bound = last - 1 if draft.end_at is None else min(last - 1, draft.end_at)
+        moments = list(islice(fires_after(draft.when, begin, None, bound), limit + 1))
+        rest = moments.pop() if len(moments) > limit else None
+        present = await _present(store, schedule, moments)
+        wanted = [moment for moment in moments if moment not in present]
+        jobs = await self._fill(schedule, wanted, pace, now) if wanted else ()
+        return BackfillReport(
+            jobs, len(moments) - len(wanted), None if rest is None else instant.to_datetime(rest)
+        )
+
+    async def _fill(
+        self, schedule: Schedule, moments: Sequence[Micros], pace: Rate | None, now: Micros
+    ) -> tuple[UUID, ...]:
+        begin = now if pace is None else await _reserve(self.context.store, schedule, len(moments), pace, now)
+        interval = 0 if pace is None else pace.interval
+        drafts = [
+            scheduled_job(schedule, _id(schedule, at), at, begin + number * interval)
+            for number, at in enumerate(moments)
+        ]
+        return tuple(await self.context.commands.submit_again(drafts))
+
+
+def _range(start: datetime, end: datetime | None, now: Micros) -> tuple[Micros, Micros]:
+    first, last = instant.read(start, "from"), now if end is None else instant.read(end, "to")
+    if last > now:
+        raise InvalidInput(
+            "to", "is in the future: the schedule itself plans future fires; leave it out for now"
+        )
+    if first >= last:
+        raise InvalidInput("from", "must be before `to`")
+    return first, last
+
+
+async def _reserve(store: Store, schedule: Schedule, count: int, pace: Rate, now: Micros) -> Micros:
+    """When the first of these jobs is due, so that all calls together keep the rate."""
+    tenant, key = schedule.draft.tenant, str(schedule.id)
+    for _ in range(MAX_TRIES):
+        known = await store.get_record(KIND, tenant, key)
+        begin = now if known is None else max(now, decode(known.value))
+        until = begin + count * pace.interval
+        if await store.put_record(
+            KIND, tenant, key, encode(until), 0 if known is None else known.version, until
+        ):
+            return begin
+    raise Conflict(
+        f"schedule {schedule.draft.name!r} is being backfilled by many callers: repeat the call later"
+    )
+
+
+async def _present(store: Store, schedule: Schedule, moments: Sequence[Micros]) -> set[Micros]:
+    """The fire times that have a job: it ran, runs or is pending, or an earlier backfill created it."""
+    if not moments:
+        return set()
+    draft = schedule.draft
+    wanted = JobFilter(draft.tenant, schedule=draft.name, fire_after=moments[0], fire_before=moments[-1] + 1)
+    present: set[Micros] = set()
+    before: tuple[Micros, UUID] | None = None
+    while found := await store.list_jobs(wanted, PAGE, before):
+        own = [job for job in found if job.schedule_id == schedule.id]
+        present.update(
+            job.fire_time for job in own if job.state not in NOT_RUN or job.id == _id(schedule, job.fire_time)
+        )
+        before = position(found[-1])
+    return present
+
+
+def _id(schedule: Schedule, moment: Micros) -> UUID:
+    return fire_id(uuid5(schedule.id, KIND), moment)

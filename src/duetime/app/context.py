@@ -1,0 +1,137 @@
+"""What the services of an app work with: the parts that all tenants share, and the tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from duetime.app.event_feed import EventFeed
+from duetime.app.stats import StatsReader
+from duetime.app.wait import JobWaiter
+from duetime.clock import Clock
+from duetime.engine.node.registry import TaskDefaultsCache
+from duetime.engine.submit.build import NO_DEFAULTS, Defaults
+from duetime.engine.submit.commands import Commands, Repeat
+from duetime.engine.submit.submission import Submission
+from duetime.engine.submit.validate import check_name
+from duetime.errors import NotOpen, TaskNotFound
+from duetime.model.ids import Ids
+from duetime.model.instant import Micros
+from duetime.observer import Observers
+from duetime.observers.observed_store import ObservedStore
+from duetime.observers.telemetry import ProcessTelemetry
+from duetime.store import Store
+from duetime.task import Task
+
+
+class Shared:
+    """One app on one store: its tasks, its connection and its caches."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        observers: Observers,
+        tasks: Mapping[str, Task[..., Any]],
+        is_open: Callable[[], bool],
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.observers = observers
+        self.tasks = tasks
+        self.is_open = is_open
+        self.commands = Commands(cast(Store, ObservedStore(store, observers)), clock, ids)
+        self.waiter = JobWaiter(store, clock)
+        self.event_feed = EventFeed(store, clock)
+        self.stats = StatsReader(store, clock)
+        self.task_defaults = TaskDefaultsCache(store, clock)
+        self.telemetry: ProcessTelemetry | None = None  # counts what this process does, if it is asked to
+
+    async def close(self) -> None:
+        self.waiter.close()
+        await self.event_feed.close()
+        self.stats.close()
+        await self.store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class AppContext:
+    """The view of one tenant. Store and commands can only be used while the app is open."""
+
+    shared: Shared
+    tenant: str
+    ids: Ids
+    all_commands: Commands
+    _submission: Submission = field(init=False)
+
+    def __post_init__(self) -> None:
+        published = self.shared.task_defaults.read
+        made = Submission(self.all_commands, self.ids, self.tenant, self._resolve_defaults, published)
+        object.__setattr__(self, "_submission", made)
+
+    def with_tenant(self, name: str) -> AppContext:
+        return replace(self, tenant=check_name(name, "tenant"))
+
+    def repeating(self, repeat: Repeat) -> AppContext:
+        """For one request that may be repeated."""
+        return replace(self, ids=repeat.ids, all_commands=self.all_commands.repeating(repeat))
+
+    @property
+    def store(self) -> Store:
+        self.require_open()
+        return self.shared.store
+
+    @property
+    def commands(self) -> Commands:
+        self.require_open()
+        return self.all_commands
+
+    @property
+    def submission(self) -> Submission:
+        self.require_open()
+        return self._submission
+
+    @property
+    def clock(self) -> Clock:
+        return self.shared.clock
+
+    async def now(self) -> Micros:
+        """The store's time."""
+        return await self.commands.now()
+
+    async def moment(self) -> Micros:
+        """The instant of new jobs and schedules: now, or the time of the first request if this one repeats
+        it."""
+        return await self.commands.moment()
+
+    def require_open(self) -> None:
+        if not self.shared.is_open():
+            raise NotOpen("the app is not open: use `async with app.running()`, or `await app.open()` first")
+
+    # -- tasks
+    def resolve(self, task: Task[..., Any] | str) -> tuple[str, Task[..., Any] | None]:
+        """The name of a task, and the task itself if this process knows it."""
+        if isinstance(task, Task):
+            return task.name, task
+        if not isinstance(task, str):
+            raise TaskNotFound(
+                f'{task!r} is not a task: decorate the function with @app.task("name") or give a task\'s name'
+            )
+        known = self.shared.tasks.get(task)
+        return (task, known) if known is not None else (check_name(task, "task"), None)
+
+    def _resolve_defaults(self, task: Task[..., Any] | str) -> tuple[str, Defaults | None]:
+        name, known = self.resolve(task)
+        return name, None if known is None else known.defaults
+
+    async def defaults_of(self, task: str) -> Defaults:
+        """The defaults of a task; of one that this process does not know, those that its workers have
+        published."""
+        known = self.shared.tasks.get(task)
+        return await self.shared.task_defaults.read(task) if known is None else known.defaults
+
+    async def defaults_for(self, target: str, spec: bytes | None) -> Defaults:
+        """The same for any target; only tasks have defaults."""
+        return NO_DEFAULTS if spec is not None else await self.defaults_of(self.resolve(target)[0])

@@ -1,0 +1,146 @@
+"""An app without nodes: its tasks, its store, and the services on it. Opened as often as it is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from duetime import stores
+from duetime.app.context import AppContext, Shared
+from duetime.app.discovery import groups_in, import_all
+from duetime.app.services import Services
+from duetime.engine.node.clock import NodeClock
+from duetime.engine.submit.validate import check_name
+from duetime.errors import ConfigError, Conflict
+from duetime.model.events import Event
+from duetime.model.ids import Ids
+from duetime.observer import Observer, Observers
+from duetime.observers.log import log_event
+from duetime.observers.telemetry import ProcessTelemetry
+from duetime.store import Migration, Store
+from duetime.task import AnyTask, Tasks
+
+FLUSH_TIMEOUT = 2.0  # seconds for writing the last counts and events before the store is closed
+
+
+class LoopLock:
+    """A lock for an object that is used on one event loop after another: each loop needs its own."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def here(self) -> asyncio.Lock:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._lock = loop, asyncio.Lock()
+        return self._lock
+
+
+class AsyncApp(Tasks, Services):
+    """Submits, reads and changes, and runs nothing."""
+
+    _is_app = True
+
+    def __init__(self, store: str | Store, tenant: str, observers: Observers) -> None:
+        Tasks.__init__(self)
+        self._given = observers
+        self._observers = Observers([log_event, self._count, observers])
+        self._tenant = check_name(tenant, "tenant")
+        self._clock = NodeClock()
+        self._ids = Ids()
+        self._opened = 0
+        self._lock = LoopLock()
+        self.use_store(store)
+
+    def use_store(self, store: str | Store) -> None:
+        """Keep the tasks and work on another store; only before the app is opened."""
+        if self._opened:
+            raise Conflict("the app is already open: choose its store before that")
+        made = stores.from_url(store) if isinstance(store, str) else _checked(store)
+        shared = Shared(made, self._clock, self._ids, self._observers, self.tasks, lambda: self._opened > 0)
+        Services.__init__(self, AppContext(shared, self._tenant, self._ids, shared.commands))
+
+    @property
+    def is_open(self) -> bool:
+        return self._opened > 0
+
+    @property
+    def clock(self) -> NodeClock:
+        """The store's time as this process knows it."""
+        return self._clock
+
+    async def open(self) -> None:
+        """Connect as a client: submits, reads, runs nothing."""
+        async with self._lock.here:
+            if self._opened == 0:
+                await self._connect()
+            self._opened += 1
+
+    async def close(self) -> None:
+        """Undo one `open`; the last one disconnects."""
+        async with self._lock.here:
+            self._opened = max(0, self._opened - 1)
+            if self._opened == 0:
+                await self._disconnect()
+
+    async def migrate(self) -> Migration:
+        """Create or upgrade the schema. Many processes may call it at the same time."""
+        return await self.store.migrate()
+
+    def discover(self, package: str) -> None:
+        """Import this module and, if it is a package, all its modules, so that their tasks are registered.
+        Groups of tasks in them are included."""
+        for group in groups_in(import_all(package)):
+            self.include(group)
+
+    def observe(self, observer: Observer) -> None:
+        """Call this function for every event in this process, too."""
+        self._given.add(observer)
+
+    def watch(self) -> ProcessTelemetry:
+        """Have this process count its work, keep the counts by the minute and write events for subscribers.
+        Every node does; a client that only submits need not."""
+        shared = self.context.shared
+        if shared.telemetry is None:
+            shared.telemetry = ProcessTelemetry(shared.store, self._clock, self._ids.new(0).hex[-12:])
+            shared.event_feed.on_renewed = shared.telemetry.event_log.listen_until
+            if self._opened:
+                shared.telemetry.open()
+        return shared.telemetry
+
+    # -- inside
+    async def _connect(self) -> None:
+        shared = self.context.shared
+        try:
+            await shared.store.open()
+            await self._clock.follow(shared.store.time)
+        except BaseException:
+            await shared.store.close()
+            raise
+        if shared.telemetry is not None:
+            shared.telemetry.open()
+
+    async def _disconnect(self) -> None:
+        shared = self.context.shared
+        if shared.telemetry is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FLUSH_TIMEOUT):
+                    await shared.telemetry.close()
+        await shared.close()
+
+    def _keep(self, task: AnyTask) -> None:
+        super()._keep(task)
+        task.belong_to(self)
+
+    def _count(self, event: Event) -> None:
+        telemetry = self.context.shared.telemetry
+        if telemetry is not None:
+            telemetry(event)
+
+
+def _checked(store: Store) -> Store:
+    if not hasattr(store, "capabilities"):
+        raise ConfigError(f"store: {store!r} is neither a URL nor a store: {stores.KNOWN}")
+    return store

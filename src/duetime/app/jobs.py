@@ -1,0 +1,172 @@
+"""Jobs: submitting, reading and changing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from duetime.app import reports
+from duetime.app.context import AppContext
+from duetime.app.listing import JobPage, JobQuery, page_of
+from duetime.engine.node.reaper import DEFAULT_POLICIES
+from duetime.engine.node.runtime_tuning import without_collecting
+from duetime.engine.submit.build import JOB_OPTIONS, Defaults, NewJob, fire_time_of, refuse_rule
+from duetime.engine.submit.submission import JobRequest, SubmittedJob
+from duetime.engine.submit.validate import check_count, check_id, check_name, check_priority, check_state
+from duetime.handle import AttemptView, JobApi, JobHandle
+from duetime.invoker import Policies
+from duetime.model.duration import Duration
+from duetime.model.instant import Micros
+from duetime.model.job import CancelReply, Job, JobDraft, JobFilter
+from duetime.task import Task
+
+
+class AppJobs:
+    """Calling it lists jobs. Handles make their calls through `api`."""
+
+    def __init__(self, context: AppContext, api: JobApi) -> None:
+        self._context = context
+        self._api = api
+
+    # -- submitting
+    async def submit(
+        self, task: Task[..., Any] | str, arguments: dict[str, Any], connection: Any = None
+    ) -> JobHandle:
+        """Store one job. `arguments` are those of the task, and options."""
+        new, defaults = self._new(task, arguments)
+        _, job_id, conflict = await self._context.submission.submit(new, defaults, connection)
+        return JobHandle(self._api, job_id, None, conflict)
+
+    async def submit_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> list[JobHandle]:
+        """Store all of them or none, in bulk."""
+        return self.handles(await self._context.submission.submit_many(_list(jobs), connection))
+
+    async def submit_request(self, request: JobRequest) -> SubmittedJob:
+        """Store one job of any target."""
+        return await self._context.submission.submit(request)
+
+    async def submit_requests(self, requests: Sequence[JobRequest]) -> list[SubmittedJob]:
+        """Store jobs of any target, all or none."""
+        return await self._context.submission.submit_many(requests)
+
+    async def build(self, task: Task[..., Any] | str, arguments: dict[str, Any]) -> list[JobDraft]:
+        """As `submit`, for a transaction of the caller's: the row is not stored."""
+        draft, rule = await self._context.submission.build(*self._new(task, arguments))
+        refuse_rule(rule)
+        return [draft]
+
+    async def build_many(self, jobs: Iterable[NewJob]) -> list[JobDraft]:
+        return await self._context.submission.build_many(_list(jobs))
+
+    def handles(self, submitted: Sequence[SubmittedJob]) -> list[JobHandle]:
+        with without_collecting():
+            return [JobHandle(self._api, job_id, None, conflict) for _, job_id, conflict in submitted]
+
+    def _new(self, task: Task[..., Any] | str, arguments: dict[str, Any]) -> tuple[NewJob, Defaults | None]:
+        name, known = self._context.resolve(task)
+        options: dict[str, Any] = {}
+        if known is None or arguments.keys() != known.signature.names:
+            options = {option: arguments.pop(option) for option in JOB_OPTIONS if option in arguments}
+            if known is not None:
+                known.signature.check(arguments, JOB_OPTIONS)
+        return NewJob(name, arguments, **options), None if known is None else known.defaults
+
+    # -- reading
+    async def __call__(
+        self,
+        *,
+        state: str | None = None,
+        queue: str | None = None,
+        schedule: str | None = None,
+        limit: int = 100,
+    ) -> list[JobHandle]:
+        """The newest jobs that match, live and finished."""
+        states = None if state is None else frozenset({check_state(state)})
+        queue = None if queue is None else check_name(queue, "queue")
+        schedule = None if schedule is None else check_name(schedule, "schedule")
+        wanted = JobFilter(self._context.tenant, states=states, queue=queue, schedule=schedule)
+        return [
+            JobHandle(self._api, job.id, job)
+            for job in await self._context.store.list_jobs(wanted, check_count(limit, "limit"))
+        ]
+
+    async def page(self, query: JobQuery, limit: int, before: tuple[Micros, UUID] | None = None) -> JobPage:
+        """Newest fire time first; `before` is the `next` of the previous page. A page may be short without
+        being the last."""
+        return await page_of(
+            self._context.store, self._context.tenant, query, check_count(limit, "limit"), before
+        )
+
+    async def get(self, job_id: UUID | str) -> JobHandle:
+        job = await self.read(check_id(job_id))
+        return JobHandle(self._api, job.id, job)
+
+    async def read(self, job_id: UUID) -> Job:
+        """The row."""
+        return await self._context.commands.get_job(self._context.tenant, job_id)
+
+    async def attempts(self, job_id: UUID | str) -> list[AttemptView]:
+        """The attempts of a job that did not succeed, oldest first."""
+        job = await self.read(check_id(job_id))
+        return [AttemptView.of(attempt) for attempt in await self._context.store.list_attempts(job.id)]
+
+    async def wait(self, job_id: UUID, timeout: Duration | None = None) -> Job:
+        """The row once it is final."""
+        return await self._context.shared.waiter.wait_for(job_id, self.read, timeout)
+
+    # -- changing
+    async def cancel(self, job_id: UUID | str, reason: str = "cancelled by the caller") -> CancelReply:
+        """Cancel it before it starts, or ask its worker to stop it."""
+        return await self._context.commands.cancel_job(self._context.tenant, check_id(job_id), reason)
+
+    async def reschedule(
+        self,
+        job_id: UUID | str,
+        *,
+        at: datetime | None = None,
+        delay: Duration | None = None,
+        priority: int | None = None,
+    ) -> JobHandle:
+        """Change the due time or priority of a pending job."""
+        due_at = None if at is None and delay is None else fire_time_of(at, delay, await self._context.now())
+        wanted = None if priority is None else check_priority(priority)
+        await self._context.commands.reschedule_job(self._context.tenant, check_id(job_id), due_at, wanted)
+        return await self.get(job_id)
+
+    async def run(self, job_id: UUID | str) -> Job:
+        """Make a pending job due now."""
+        found = check_id(job_id)
+        await self._context.commands.reschedule_job(
+            self._context.tenant, found, await self._context.now(), None
+        )
+        return await self.read(found)
+
+    async def retry(self, job_id: UUID | str, payload: Any = None) -> JobHandle:
+        """Run a dead letter again as a new job linked to it, with its payload unless another one is given."""
+        context = self._context
+        new_id = await context.commands.retry_job(
+            context.tenant, check_id(job_id), payload, context.defaults_of
+        )
+        return JobHandle(self._api, new_id)
+
+    async def discard(self, job_id: UUID | str) -> None:
+        """Remove a dead letter from the list; its record stays."""
+        await self._context.commands.discard_job(self._context.tenant, check_id(job_id))
+
+    async def report(
+        self, job_id: UUID, report: reports.Report, policies: Policies = DEFAULT_POLICIES
+    ) -> Job:
+        """The result or heartbeat of an attempt that an external worker runs. `policies` are those of its
+        target."""
+        job = await self.read(job_id)
+        await self._context.now()  # samples the store's clock if the last sample is old
+        shared = self._context.shared
+        await reports.write(shared.store, shared.clock, job, report, shared.observers, policies)
+        return await self.read(job_id)
+
+
+def _list(jobs: Iterable[NewJob]) -> list[NewJob]:
+    with without_collecting():
+        return list(jobs)

@@ -1,0 +1,193 @@
+"""Schedules: declaring, reading and changing them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace as changed
+from typing import Any, TypeVar
+
+from duetime.app.context import AppContext
+from duetime.app.listing import find_schedule
+from duetime.engine.submit.commands import already_there, same_draft
+from duetime.engine.submit.schedules import check_schedule_options, declared, edited_draft, schedule_draft
+from duetime.engine.submit.validate import check_count, check_note
+from duetime.errors import InvalidInput, VersionConflict
+from duetime.handle import JobApi, JobHandle, ScheduleView
+from duetime.model.edit_plan import ScheduleEdit
+from duetime.model.schedule import Schedule, ScheduleDraft, ScheduleFilter
+from duetime.model.when import When
+from duetime.task import Task
+
+MAX_EDITS = 5  # how often a change without a version is repeated after edits by others
+Answer = TypeVar("Answer")
+
+
+class AppSchedules:
+    """Calling it lists schedules. Handles of triggered jobs make their calls through `api`."""
+
+    def __init__(self, context: AppContext, api: JobApi) -> None:
+        self._context = context
+        self._api = api
+
+    async def declare(
+        self,
+        /,
+        name: str,
+        task: Task[..., Any] | str,
+        when: When,
+        *,
+        replace: bool = False,
+        author: str | None = None,
+        **options: Any,
+    ) -> ScheduleView:
+        """Declare a recurring job. Declaring the same again changes nothing; a different one under the same
+        name needs replace=True.
+
+        Options: payload, missed, overlap, jitter, start_at, end_at, max_runs, queue, priority, timeout,
+        retry, delivery, owner, labels.
+        `author` is recorded in its versions.
+        """
+        context = self._context
+        task_name, known = context.resolve(task)
+        if known is not None:
+            check_schedule_options(options, known.signature.names)
+            known.signature.check(options.get("payload", {}))
+        commands = context.commands
+        defaults = await context.defaults_of(task_name) if known is None else known.defaults
+        draft = schedule_draft(
+            context.ids, context.tenant, name, task_name, when, defaults, await commands.now(), options
+        )
+        stored = await commands.put_schedule(
+            draft, replace, declared=lambda draft: declared(draft, options), author=author
+        )
+        return await self._view(stored)
+
+    # -- reading
+    async def __call__(self, *, limit: int = 100, after: str | None = None) -> list[ScheduleView]:
+        """By name; `after` is the last name of the previous page."""
+        found = await self.page(ScheduleFilter(self._context.tenant), limit, after)
+        now = await self._context.now()
+        return [ScheduleView.of(one, now) for one in found]
+
+    async def page(self, wanted: ScheduleFilter, limit: int, after: str | None = None) -> list[Schedule]:
+        """The rows that match, by name; `after` is the last name of the previous page."""
+        context = self._context
+        return await context.store.list_schedules(
+            changed(wanted, tenant=context.tenant), check_count(limit, "limit"), after
+        )
+
+    async def get(self, name: str) -> ScheduleView:
+        return await self._view(await self._context.commands.get_schedule(self._context.tenant, name))
+
+    async def find(self, reference: str) -> Schedule:
+        """The row, by id or by name."""
+        return await find_schedule(self._context.store, self._context.tenant, reference)
+
+    async def declared(self, draft: ScheduleDraft) -> Schedule | None:
+        """The schedule of this name if it is identical; ScheduleExists if it differs."""
+        known = await self._context.store.get_schedule(self._context.tenant, draft.name)
+        if known is not None and not same_draft(known.draft, draft):
+            raise already_there(draft)
+        return known
+
+    # -- changing
+    async def put(
+        self,
+        draft: ScheduleDraft,
+        expect_version: int | None = None,
+        *,
+        replace: bool = False,
+        author: str | None = None,
+    ) -> Schedule:
+        return await self._context.commands.put_schedule(draft, replace, expect_version, author=author)
+
+    async def edit(
+        self,
+        reference: str,
+        changes: Mapping[str, Any],
+        *,
+        version: int | None = None,
+        author: str | None = None,
+    ) -> Schedule:
+        """Change these fields of a schedule: the options of `schedule`, and `when`, `target` (a task) and
+        `paused`. None removes an optional value. With `version`, only if the schedule is still at that
+        version: VersionConflict otherwise."""
+
+        async def work(known: Schedule) -> Schedule:
+            return await self.apply_edit(known, await edit_of(self._context, known, changes), author)
+
+        return await self.at_version(reference, version, work)
+
+    async def at_version(
+        self, reference: str, version: int | None, work: Callable[[Schedule], Awaitable[Answer]]
+    ) -> Answer:
+        """Change a schedule as it is now; without a `version`, again if it was edited in between."""
+        for _ in range(MAX_EDITS):
+            known = await self.find(reference)
+            if version not in (None, known.version):
+                break
+            try:
+                return await work(known)
+            except VersionConflict:
+                if version is not None:
+                    raise
+        raise VersionConflict(
+            f"schedule {reference!r} has been changed in between: read it again and repeat the edit"
+        )
+
+    async def apply_edit(self, known: Schedule, edit: ScheduleEdit, author: str | None) -> Schedule:
+        commands, tenant, name = self._context.commands, self._context.tenant, known.draft.name
+        stored = await commands.put_schedule(edit.draft, True, known.version, author=author)
+        if edit.paused is None or edit.paused == stored.paused:
+            return stored
+        if edit.paused:
+            return await commands.pause_schedule(tenant, name, None, author)
+        return await commands.resume_schedule(tenant, name, author)
+
+    async def pause(self, name: str, note: str | None = None, *, author: str | None = None) -> ScheduleView:
+        """No more fires until it is resumed; planned fires that have not started are withdrawn. `note` says
+        why, `author` who."""
+        return await self._view(
+            await self._context.commands.pause_schedule(self._context.tenant, name, check_note(note), author)
+        )
+
+    async def resume(self, name: str, *, author: str | None = None) -> ScheduleView:
+        """Fire from now on; fires that fell into the pause are not made up for."""
+        return await self._view(
+            await self._context.commands.resume_schedule(self._context.tenant, name, author)
+        )
+
+    async def trigger(self, name: str) -> JobHandle:
+        """One job of this schedule now, in addition to its fires."""
+        return JobHandle(self._api, await self._context.commands.trigger_schedule(self._context.tenant, name))
+
+    async def remove(self, name: str, *, author: str | None = None) -> None:
+        """No more fires; a running job finishes, history stays."""
+        await self._context.commands.remove_schedule(self._context.tenant, name, author)
+
+    async def remove_version(
+        self, reference: str, *, expect_version: int | None = None, author: str | None = None
+    ) -> None:
+        """Remove it, by name or id; with `expect_version`, only if it is still at that version."""
+
+        async def work(known: Schedule) -> None:
+            await self._context.commands.remove_schedule(
+                self._context.tenant, known.draft.name, author, known.version
+            )
+
+        await self.at_version(reference, expect_version, work)
+
+    async def _view(self, schedule: Schedule) -> ScheduleView:
+        return ScheduleView.of(schedule, await self._context.now())
+
+
+async def edit_of(context: AppContext, known: Schedule, changes: Mapping[str, Any]) -> ScheduleEdit:
+    wanted = dict(changes)
+    if not wanted:
+        raise InvalidInput("changes", "nothing to change: give at least one field")
+    paused = wanted.pop("paused", None)
+    if paused is not None and not isinstance(paused, bool):
+        raise InvalidInput("paused", f"{paused!r} must be true or false")
+    if isinstance(wanted.get("target"), str | Task):
+        wanted["target"] = context.resolve(wanted["target"])[0], None
+    return ScheduleEdit(await edited_draft(known.draft, wanted, context.defaults_for), paused)

@@ -1,0 +1,131 @@
+"""Where a command does its work: on a store, through an app, or on a service over HTTP. Both offer the
+same calls and results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+import typer
+
+from duetime.app import App
+from duetime.cli.files import read_text
+from duetime.cli.invocation import settings_of
+from duetime.cli.loading import load_app
+from duetime.cli.store_backend import StoreBackend
+from duetime.config import Settings
+from duetime.errors import ConfigError
+from duetime.model.schedule import Schedule, ScheduleFilter
+from duetime.stores.sqlite.location import path_of
+
+if TYPE_CHECKING:
+    from duetime.remote import AsyncClient  # takes as long to import as a short command runs
+
+Backend: TypeAlias = "StoreBackend | AsyncClient"
+Place = TypeVar("Place")
+Answer = TypeVar("Answer")
+PAGE = 1_000
+RETRIES = 3  # of a request: a person waits at the terminal
+
+
+def with_backend(
+    context: typer.Context, work: Callable[[Backend], Awaitable[Answer]], *, creates: bool = False
+) -> Answer:
+    """Do the work on the service or the store that was named. Only commands that write something new may
+    create a SQLite file."""
+    return asyncio.run(_with(open_backend(settings_of(context), creates), work))
+
+
+def with_app(
+    context: typer.Context, work: Callable[[App], Awaitable[Answer]], *, creates: bool = False
+) -> Answer:
+    """As `with_backend`, for commands that need the store itself."""
+    return asyncio.run(_with(open_app(settings_of(context), creates), work))
+
+
+async def _with(
+    opening: AbstractAsyncContextManager[Place], work: Callable[[Place], Awaitable[Answer]]
+) -> Answer:
+    async with opening as place:
+        return await work(place)
+
+
+@asynccontextmanager
+async def open_backend(settings: Settings, creates: bool = False) -> AsyncIterator[Backend]:
+    if uses_server(settings):
+        from duetime.remote import AsyncClient
+
+        assert settings.server is not None
+        async with AsyncClient(settings.server, key_of(settings), retries=RETRIES) as client:
+            yield client
+    else:
+        async with open_app(settings, creates) as app:
+            yield StoreBackend(app)
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, creates: bool = False) -> AsyncIterator[App]:
+    app = find_app(settings)
+    if not creates:
+        require_file(settings)
+    try:
+        await app.open()
+        yield app
+    finally:
+        await app.close()
+
+
+async def all_schedules(app: App) -> AsyncIterator[Schedule]:
+    last: str | None = None
+    while page := await app.store.list_schedules(ScheduleFilter(app.tenant), PAGE, last):
+        for schedule in page:
+            yield schedule
+        last = page[-1].draft.name
+
+
+def find_app(settings: Settings) -> App:
+    """The user's app if one is named, else one without tasks; on the store that was named."""
+    if settings.sources.get("server") == "--server":
+        raise ConfigError("server: this command works on the store itself: use --store instead of --server")
+    if settings.app is None:
+        return App(settings.store)
+    app = load_app(settings.app)
+    if settings.given("store"):
+        app.use_store(settings.store)
+    return app
+
+
+def uses_server(settings: Settings) -> bool:
+    """Whether commands go to a service. A store or an app named on the command line wins over a server
+    named elsewhere."""
+    if settings.server is None:
+        return False
+    flags = [flag for flag in ("--store", "--app") if flag in settings.sources.values()]
+    if flags and settings.sources["server"] == "--server":
+        raise ConfigError(f"server: use either --server or {flags[0]}, not both")
+    return not flags
+
+
+def key_of(settings: Settings) -> str | None:
+    """The API key; a file keeps it out of the process list."""
+    if settings.key is not None or settings.key_file is None:
+        return settings.key
+    try:
+        return read_text(settings.key_file).strip() or None
+    except ValueError as problem:
+        raise ConfigError(f"key_file: {settings.key_file} cannot be read: {problem}") from None
+
+
+def require_file(settings: Settings) -> None:
+    """A SQLite file that is missing is an error: an empty list would hide a wrong folder or name."""
+    own = settings.app is not None and not settings.given("store")
+    if own or urlsplit(settings.store).scheme.lower() != "sqlite":
+        return
+    path = path_of(settings.store)
+    if not path.exists():
+        raise ConfigError(
+            f"store: there is no file {path}: name another with --store, or create it with `duetime migrate`"
+        )

@@ -1,0 +1,260 @@
+"""`duetime schedule plan|edit|versions|restore|backfill`: the effects of an edit, the edit itself, its
+history, and past fires."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from duetime.cli.backend import Backend, with_backend
+from duetime.cli.command import FlagGroup, command, standalone
+from duetime.cli.completion import complete_task
+from duetime.cli.flags import (
+    CronFlag,
+    EveryFlag,
+    JitterFlag,
+    JsonFlag,
+    LimitFlag,
+    MaxRunsFlag,
+    MethodFlag,
+    OnceFlag,
+    OverlapFlag,
+    OwnerFlag,
+    PayloadFlag,
+    PriorityFlag,
+    QueueFlag,
+    RruleFlag,
+    ScheduleArgument,
+    YesFlag,
+    ZoneFlag,
+)
+from duetime.cli.format import local, moment_text, plural, visible
+from duetime.cli.inputs import read_instant, read_payload, read_target, read_when
+from duetime.cli.invocation import value_option
+from duetime.cli.output import say, show, show_fields, show_list, show_table
+from duetime.cli.selection import ProgressLine
+from duetime.engine.submit.validate import check_overlap
+from duetime.model.views import Backfilled, Difference, PlanView, VersionView
+
+commands = standalone()
+
+MAX_FIRES_PER_CALL = 1_000
+
+
+def _changes(
+    cron: CronFlag = None,
+    tz: ZoneFlag = None,
+    every: EveryFlag = None,
+    at: OnceFlag = None,
+    rrule: RruleFlag = None,
+    target: Annotated[
+        str | None,
+        value_option("--target", "TASK|URL", "Another task, or a URL.", autocompletion=complete_task),
+    ] = None,
+    method: MethodFlag = None,
+    payload: PayloadFlag = None,
+    overlap: OverlapFlag = None,
+    jitter: JitterFlag = None,
+    max_runs: MaxRunsFlag = None,
+    queue: QueueFlag = None,
+    priority: PriorityFlag = None,
+    owner: OwnerFlag = None,
+) -> dict[str, Any]:
+    """Only what was given."""
+    values = {
+        "overlap": overlap,
+        "jitter": jitter,
+        "max_runs": max_runs,
+        "queue": queue,
+        "priority": priority,
+        "owner": owner,
+    }
+    changes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    if overlap is not None:
+        check_overlap(overlap)
+    if [cron, every, at, rrule, tz] != [None] * 5:
+        changes["when"] = read_when(cron, every, at, rrule, tz)
+    if target is not None or method is not None:
+        changes["target"] = read_target(target or "", method)
+    if payload is not None:
+        changes["payload"] = read_payload(payload)
+    if not changes:
+        raise typer.BadParameter("nothing to change: give at least one flag, such as --cron or --priority")
+    return changes
+
+
+Changes = Annotated[dict[str, Any], FlagGroup(_changes)]
+
+
+@command(
+    commands,
+    "plan",
+    'duetime schedule plan nightly --cron "0 3 * * *" --tz Europe/Berlin',
+    "duetime schedule plan pulse --every 1m --horizon 1h",
+)
+def plan(
+    context: typer.Context,
+    name: ScheduleArgument,
+    changes: Changes,
+    horizon: Annotated[
+        str | None, value_option("--horizon", "TIME", "How far to look ahead; a week by default.")
+    ] = None,
+    count: Annotated[
+        int, value_option("--count", "N", "How many fires of each kind to show.", min=1, max=1_000)
+    ] = 20,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what an edit would change: fires added, moved and withdrawn. Use `schedule edit` with the same
+    flags to apply it."""
+    show(
+        with_backend(
+            context, lambda backend: backend.plan_schedule(name, changes, horizon=horizon, count=count)
+        ),
+        as_json,
+        _show_plan,
+    )
+
+
+def _show_plan(found: PlanView) -> None:
+    fires, counts = found.fires, found.counts
+    for change in found.diff:
+        say(_difference(change))
+    if not found.diff:
+        say("nothing would change")
+    if found.words.before != found.words.after:
+        say(f"was: {found.words.before}\nnow: {found.words.after}")
+    names = ("kept", "added", "withdrawn", "moved")
+    say(f"fires: {', '.join(f'{getattr(counts, name):,} {name}' for name in names)}")
+    if found.jobs_withdrawn:
+        say(f"pending jobs withdrawn: {found.jobs_withdrawn:,}")
+    rows = [["added", moment_text(one), "-"] for one in fires.added] + [
+        ["withdrawn", moment_text(one), "-"] for one in fires.withdrawn
+    ]
+    rows += [["moved", moment_text(one["from"]), moment_text(one["to"])] for one in fires.moved]
+    if rows:
+        show_table(("FIRE", "AT", "MOVES TO"), rows, "")
+    for line in _notes(found):
+        say(f"note: {line}")
+
+
+def _notes(found: PlanView) -> Iterator[str]:
+    yield from found.warnings
+    if not found.complete:
+        yield "there are too many fires to compare all of them; use a shorter --horizon"
+
+
+def _difference(change: Difference) -> str:
+    before, after = (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in (change.before, change.after)
+    )
+    return f"{change.field}: {before} -> {after}"
+
+
+@command(
+    commands,
+    "edit",
+    'duetime schedule edit nightly --cron "0 3 * * *" --tz Europe/Berlin',
+    "duetime schedule edit pulse --priority 9",
+)
+def edit(context: typer.Context, name: ScheduleArgument, changes: Changes, as_json: JsonFlag = False) -> None:
+    """Change what the flags say and keep the rest. Use `schedule plan` with the same flags to see the
+    effects first."""
+    show_fields(with_backend(context, lambda backend: backend.edit_schedule(name, changes)), as_json)
+
+
+@command(
+    commands, "versions", "duetime schedule versions nightly", "duetime schedule versions nightly --json"
+)
+def versions(
+    context: typer.Context, name: ScheduleArgument, limit: LimitFlag = 20, as_json: JsonFlag = False
+) -> None:
+    """The changes of a schedule with time and author, newest first; also of a removed schedule."""
+    found = with_backend(context, lambda backend: backend.schedule_versions(name, limit=limit))
+    show_list(found, as_json, ("VERSION", "AT", "BY", "CHANGE", "WHAT"), _version_row, "no versions")
+
+
+def _version_row(one: VersionView) -> tuple[str, ...]:
+    return (
+        str(one.version),
+        moment_text(one.at),
+        one.author or "-",
+        one.change,
+        "; ".join(map(_difference, one.diff)) or "-",
+    )
+
+
+@command(commands, "restore", "duetime schedule restore nightly 3")
+def restore(
+    context: typer.Context,
+    name: ScheduleArgument,
+    version: Annotated[
+        int, typer.Argument(metavar="VERSION", help="The number that `schedule versions` shows.")
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Bring back an earlier version of a schedule, as a new version."""
+    show_fields(with_backend(context, lambda backend: backend.restore_schedule(name, version)), as_json)
+
+
+@command(
+    commands,
+    "backfill",
+    "duetime schedule backfill nightly --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",
+    "duetime schedule backfill nightly --from 2026-01-01T00:00:00Z --rate 10/1s --yes",
+)
+def backfill(
+    context: typer.Context,
+    name: ScheduleArgument,
+    start: Annotated[str, value_option("--from", "ISO", "Start of the range.")],
+    end: Annotated[
+        str | None, value_option("--to", "ISO", "End of the range, not included; now by default.")
+    ] = None,
+    rate: Annotated[
+        str | None, value_option("--rate", "N/TIME", "Make at most this many due per time: 10/1s.")
+    ] = None,
+    limit: Annotated[
+        int | None, value_option("--limit", "N", "At most this many fires, oldest first.", min=1)
+    ] = None,
+    yes: YesFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add jobs for the fires of a past range that have none. Running it again adds nothing twice."""
+    first, last = read_instant(start, "from"), read_instant(end, "to")
+    assert first is not None
+    if not yes:
+        until = "now" if last is None else local(last)
+        typer.confirm(
+            f"Add the missing jobs of {visible(name)} from {local(first)} to {until}?", abort=True, err=True
+        )
+    show(
+        with_backend(context, lambda backend: _backfill(backend, name, first, last, rate, limit)),
+        as_json,
+        _show_backfilled,
+    )
+
+
+def _show_backfilled(done: Backfilled) -> None:
+    say(f"{plural(done.added, 'job')} added; fires that had a job already: {done.existing:,}")
+    if done.next_from is not None:
+        say(f"more is left: continue with --from {done.next_from.isoformat()}")
+
+
+async def _backfill(
+    backend: Backend, name: str, first: datetime, last: datetime | None, rate: str | None, limit: int | None
+) -> Backfilled:
+    """Repeat the call, which handles a bounded number, until the end of the range or the limit."""
+    added = existing = 0
+    with ProgressLine("fire") as line:
+        while True:
+            left = None if limit is None else min(limit - added - existing, MAX_FIRES_PER_CALL)
+            part = await backend.backfill(name, first, last, rate=rate, limit=left)
+            added, existing = added + part.added, existing + part.existing
+            if part.next_from is None or (limit is not None and added + existing >= limit):
+                return Backfilled(added=added, existing=existing, next_from=part.next_from)
+            first = part.next_from
+            line.show(added + existing)

@@ -1,0 +1,251 @@
+"""`duetime serve` and `duetime worker`: run a node in the foreground."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from duetime.app import App
+from duetime.cli import logs
+from duetime.cli.backend import find_app
+from duetime.cli.banner import banner
+from duetime.cli.command import command, standalone
+from duetime.cli.files import key_ring
+from duetime.cli.flags import MigrateFlag, setting_flags
+from duetime.cli.output import say
+from duetime.cli.reload import run_reloading
+from duetime.config import Settings
+from duetime.engine.node.node import Node
+from duetime.engine.node.runtime_tuning import spare_the_collector
+from duetime.engine.node.signals import Signals
+from duetime.errors import ConfigError
+from duetime.invoker import Policies
+from duetime.invokers.http.lazy import LazyHttpHandler, is_installed, load
+from duetime.model.keyring import KeyRing
+from duetime.model.retry import Retry
+from duetime.model.target import HTTP
+
+if TYPE_CHECKING:
+    from duetime.api.service import Service  # the API is an extra: `pip install 'duetime[service]'`
+    from duetime.cli.listener import Listener
+
+commands = standalone()
+
+THREAD_TIMEOUT = 0.1  # seconds for each thread to end on its own
+NODE_SETTINGS = ("queues", "concurrency", "lease", "lookahead", "grace", "retention", "max_load")
+ServeFlags = Annotated[
+    Settings,
+    setting_flags(
+        "app", "roles", "host", "port", "auth", "public_url", "tls_cert", "tls_key", "proxies", "rate_limit",
+        "max_connections", "open_metrics", "allow", "allow_ports", "plain_http", "per_host", "retry_attempts",
+        "retry_delay", *NODE_SETTINGS, "log_level", "log_format",
+    ),
+]  # fmt: skip
+AppArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="MODULE:APP", help="Your App, or a module that holds one.", show_default=False),
+]
+WorkerFlags = Annotated[
+    Settings,
+    setting_flags(
+        "queues",
+        "concurrency",
+        "lease",
+        "grace",
+        "max_load",
+        "log_level",
+        "log_format",
+        app=AppArgument,
+        roles="worker",
+    ),
+]
+_logger = logging.getLogger("duetime")
+
+
+@command(
+    commands,
+    "serve",
+    "duetime serve --app tasks:app",
+    "duetime serve --app tasks:app --store postgresql://worker@db.example.org/duetime --queues billing,mail",
+    "duetime serve --port 9000",
+    "duetime serve --host 0.0.0.0 --auth keys --tls-cert server.pem --tls-key server.key",
+    "duetime serve --roles planner",
+)
+def serve(context: typer.Context, settings: ServeFlags, migrate: MigrateFlag = False) -> None:
+    """Answer the API, plan schedules and run jobs until SIGTERM or Ctrl-C. The first signal lets running
+    jobs finish within the grace time, the second one ends them."""
+    run_node(settings, migrate)
+
+
+@command(
+    commands,
+    "worker",
+    "duetime worker tasks:app",
+    "duetime worker shop.tasks --queues billing,mail --concurrency 20",
+    "duetime worker tasks:app --reload",
+)
+def worker(
+    context: typer.Context,
+    settings: WorkerFlags,
+    migrate: MigrateFlag = False,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Restart when source files change; for development.")
+    ] = False,
+) -> None:
+    """Run jobs until SIGTERM or Ctrl-C, like `duetime serve --roles worker`. Schedules need a planner,
+    such as `duetime serve`."""
+    if settings.app is None:
+        raise ConfigError("app: a worker needs the tasks of your program: duetime worker module:app")
+    if reload:
+        run_reloading(settings)
+    else:
+        run_node(settings, migrate)
+
+
+def run_node(settings: Settings, migrate: bool) -> None:
+    node_id = logs.configure(settings.log_level, settings.log_format)
+    for remark in settings.remarks:
+        _logger.info("%s", remark)
+    app = find_app(settings)
+    app.observe(node_id)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_run(app, settings, migrate))
+    _abandon_threads()
+
+
+async def _run(app: App, settings: Settings, migrate: bool) -> None:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(app.close)  # also after a failed start
+        listener = _listen(settings)
+        if listener is not None:
+            stack.callback(listener.close)
+            stack.enter_context(listener.certificate_renewal())
+        if migrate:
+            await app.migrate()
+        ring = key_ring(settings, app.store)
+        service = None if listener is None else listener.service(app, ring)  # slow, so before the node starts
+        signals = stack.enter_context(Signals())
+        node = await stack.enter_async_context(_node(app, settings, ring, listener))
+        if node is not None:
+            signals.on_second(node.interrupt)
+        address = None
+        if listener is not None and service is not None:
+            address = await stack.enter_async_context(listener.answering(service))
+        say(banner(app, settings, address, await _active_keys(app, settings)))
+        stack.callback(asyncio.create_task(_load_the_rest(service)).cancel)
+        await signals.wait(asyncio.Event() if node is None else node.ended)
+        running = 0 if node is None else node.running
+        _logger.info(
+            "stopping: %d running jobs have %s to finish; a second signal ends them now",
+            running,
+            settings.grace,
+        )
+
+
+async def _load_the_rest(service: Service | None) -> None:
+    """Load what only the first request or call needs, after everything else answers."""
+    if service is not None:
+        await asyncio.to_thread(service.prepare)
+    if is_installed():
+        await asyncio.to_thread(load)
+    spare_the_collector()
+
+
+async def _active_keys(app: App, settings: Settings) -> int:
+    """How many of the first keys are valid now."""
+    now = await app.now()
+    return (
+        sum(key.state(now) == "active" for key in await app.keys(limit=100, every_tenant=True))
+        if settings.keys
+        else 0
+    )
+
+
+def _listen(settings: Settings) -> Listener | None:
+    """Before anything else starts; None if this node has no API."""
+    if "api" not in settings.roles:
+        return None
+    try:
+        from duetime.cli.listener import Listener
+    except ModuleNotFoundError as problem:
+        if settings.given("roles"):
+            raise ConfigError(
+                f"roles: the API needs the package {problem.name!r}: pip install 'duetime[service]'"
+            ) from None
+        return None
+    return Listener(settings)
+
+
+@asynccontextmanager
+async def _node(
+    app: App, settings: Settings, ring: KeyRing, listener: Listener | None
+) -> AsyncIterator[Node | None]:
+    """The planner and worker. A process that only answers the API is not a node."""
+    options = node_options(settings)
+    if options["roles"]:
+        _add_http(app, settings, ring, settings.public_url or _own_address(settings, listener))
+        async with app.running(**options) as node:
+            yield node
+    else:
+        await app.open()
+        yield None
+
+
+def _own_address(settings: Settings, listener: Listener | None) -> str | None:
+    """In local mode, where HTTP targets are on this machine, too."""
+    return (
+        listener.address
+        if listener is not None and not settings.keys and listener.address.startswith("http")
+        else None
+    )
+
+
+def _add_http(app: App, settings: Settings, ring: KeyRing, report_url: str | None) -> None:
+    """HTTP targets, if their packages are installed. Targets that finish later report to `report_url`."""
+    egress, per_host = settings.egress(), settings.per_host or 0
+    policies = Policies(Retry(settings.retry_attempts, settings.retry_delay))
+    if is_installed():
+        app.use_target(
+            HTTP,
+            lambda now: LazyHttpHandler(
+                policies, lambda make: make(now, egress, ring, report_url, policies, per_host=per_host)
+            ),
+        )
+
+
+def node_options(settings: Settings) -> dict[str, Any]:
+    roles = tuple(role for role in settings.roles if role != "api")
+    return {"roles": roles, **{name: getattr(settings, name) for name in NODE_SETTINGS}}
+
+
+def _abandon_threads() -> None:
+    """A function that hangs cannot be stopped. Its job was given back, so the process exits without
+    waiting for it."""
+    others = [
+        thread
+        for thread in threading.enumerate()
+        if not thread.daemon and thread is not threading.main_thread()
+    ]
+    for thread in others:
+        thread.join(THREAD_TIMEOUT)
+    if any(thread.is_alive() for thread in others):
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    return uvloop.new_event_loop

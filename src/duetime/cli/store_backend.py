@@ -1,0 +1,321 @@
+"""The calls of the client, on a store: an app does the work, and its rows become the views that a service
+returns."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace as changed
+from datetime import datetime
+from getpass import getuser
+from typing import Any
+from uuid import UUID
+
+from duetime.app import App
+from duetime.app.bulk import Bulk
+from duetime.app.listing import JobQuery
+from duetime.app.previews import HORIZON
+from duetime.engine.submit.build import NO_DEFAULTS, NewJob
+from duetime.engine.submit.schedules import schedule_draft
+from duetime.engine.submit.submission import JobRequest
+from duetime.engine.submit.validate import check_id, check_name, check_state
+from duetime.model.duration import Duration
+from duetime.model.job import Job, JobFilter, State
+from duetime.model.schedule import Schedule, ScheduleFilter
+from duetime.model.target import HTTP, HttpTarget
+from duetime.model.views import (
+    Backfilled,
+    BulkResult,
+    DeadGroups,
+    EventView,
+    JobSummary,
+    JobView,
+    NodeView,
+    PlanView,
+    PreviewView,
+    QueueView,
+    ScheduleView,
+    Stats,
+    Submitted,
+    TaskView,
+    VersionView,
+    WhyView,
+)
+from duetime.model.when import When
+
+REASON = "cancelled from the command line"
+
+JobId = UUID | str
+Target = str | Mapping[str, Any]  # the name of a task, or an HTTP target
+Progress = Callable[[BulkResult], None]
+
+
+class StoreBackend:
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._author = user_name()
+
+    # -- jobs --------------------------------------------------------------------------------------
+    async def submit(self, target: Target, payload: Any, **options: Any) -> Submitted:
+        name, spec = _target(target)
+        new = NewJob(name, payload, **_given(options))
+        stored = await self._app.jobs.submit_request(JobRequest(new, spec, payload is None))
+        known = None if stored.conflict in (None, "replaced") else await self._app.read_job(stored.id)
+        return Submitted.of(stored.id, stored.draft, known, stored.conflict)
+
+    async def get_job(self, job_id: JobId) -> JobView:
+        return await self._job(await self._app.read_job(check_id(job_id)))
+
+    async def jobs(self, *, state: str | None = None, limit: int = 100, **filters: Any) -> list[JobSummary]:
+        return [JobSummary.of(row) for row in (await self._app.jobs.page(_query(state, filters), limit)).jobs]
+
+    async def cancel_job(self, job_id: JobId, reason: str | None = None) -> JobView:
+        await self._app.cancel_job(job_id, reason or REASON)
+        return await self.get_job(job_id)
+
+    async def reschedule_job(
+        self,
+        job_id: JobId,
+        *,
+        at: datetime | None = None,
+        delay: Duration | None = None,
+        priority: int | None = None,
+    ) -> JobView:
+        return await self._job(
+            (await self._app.reschedule_job(job_id, at=at, delay=delay, priority=priority)).record
+        )
+
+    async def run_job(self, job_id: JobId) -> JobView:
+        return await self._job(await self._app.jobs.run(job_id))
+
+    async def retry_job(self, job_id: JobId, payload: Any = None) -> JobView:
+        return await self.get_job((await self._app.retry_job(job_id, payload)).id)
+
+    async def discard_job(self, job_id: JobId) -> None:
+        await self._app.discard_job(job_id)
+
+    async def wait_for(self, job_id: JobId, timeout: Duration | None = None) -> JobView:
+        return await self._job(await self._app.wait_for(check_id(job_id), timeout))
+
+    async def why_job(self, job_id: JobId) -> WhyView:
+        return WhyView.of(await self._app.why.job(job_id))
+
+    async def dead_letters(
+        self, *, target: str | None = None, error: str | None = None, limit: int = 100
+    ) -> list[JobSummary]:
+        wanted = JobFilter(
+            self._app.tenant, frozenset({State.DEAD}), target=target, error=error, undisposed=True
+        )
+        return [JobSummary.of(row) for row in await self._app.store.list_jobs(wanted, limit)]
+
+    async def dead_groups(self) -> DeadGroups:
+        found = await self._app.dead.groups()
+        return DeadGroups.of(found.groups, found.complete)
+
+    async def bulk_jobs(
+        self,
+        action: str,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        state: str | None = None,
+        **filters: Any,
+    ) -> BulkResult:
+        query = _query(state, filters)
+        return await _in_parts(
+            lambda after: self._app.bulk.jobs(action, query, after=after, dry_run=dry_run), progress
+        )
+
+    # -- schedules ---------------------------------------------------------------------------------
+    async def schedule(
+        self, name: str, target: Target, when: When, *, replace: bool = False, payload: Any, **options: Any
+    ) -> ScheduleView:
+        app, (task, spec) = self._app, _target(target)
+        given = {**_given(options), "payload": payload}
+        if spec is None:
+            await app.schedule(name, task, when, replace=replace, author=self._author, **given)
+            return await self.get_schedule(name)
+        draft = schedule_draft(
+            app.context.ids, app.tenant, name, task, when, NO_DEFAULTS, await app.now(), given
+        )
+        return await self._schedule(
+            await app.schedules.put(changed(draft, target_spec=spec), replace=replace, author=self._author)
+        )
+
+    async def edit_schedule(
+        self, reference: str, changes: Mapping[str, Any], *, version: int | None = None
+    ) -> ScheduleView:
+        return await self._schedule(
+            await self._app.schedules.edit(reference, _changes(changes), version=version, author=self._author)
+        )
+
+    async def get_schedule(self, reference: str) -> ScheduleView:
+        return await self._schedule(await self._app.schedules.find(reference))
+
+    async def schedules(
+        self, *, limit: int = 100, after: str | None = None, **filters: Any
+    ) -> list[ScheduleView]:
+        rows = await self._app.schedules.page(ScheduleFilter(self._app.tenant, **filters), limit, after)
+        now = await self._app.now()
+        return [ScheduleView.of(row, now) for row in rows]
+
+    async def pause(self, reference: str, note: str | None = None) -> ScheduleView:
+        name = await self._name(reference)
+        await self._app.pause(name, note, author=self._author)
+        return await self.get_schedule(name)
+
+    async def resume(self, reference: str) -> ScheduleView:
+        name = await self._name(reference)
+        await self._app.resume(name, author=self._author)
+        return await self.get_schedule(name)
+
+    async def trigger(self, reference: str) -> JobView:
+        return await self.get_job((await self._app.trigger(await self._name(reference))).id)
+
+    async def remove(self, reference: str) -> None:
+        await self._app.schedules.remove_version(reference, author=self._author)
+
+    async def why_schedule(self, reference: str) -> WhyView:
+        return WhyView.of(await self._app.why.schedule(reference))
+
+    async def preview_schedule(
+        self, reference: str, *, count: int = 10, after: datetime | None = None
+    ) -> PreviewView:
+        return PreviewView.of(await self._app.previews.schedule(reference, count=count, after=after))
+
+    async def plan_schedule(
+        self,
+        reference: str,
+        changes: Mapping[str, Any],
+        *,
+        horizon: Duration | None = None,
+        count: int | None = None,
+    ) -> PlanView:
+        return PlanView.of(
+            await self._app.previews.edit(reference, _changes(changes), horizon=horizon or HORIZON), count
+        )
+
+    async def schedule_versions(self, reference: str, *, limit: int = 20) -> list[VersionView]:
+        return [VersionView.of(version) for version in await self._app.versions(reference, limit=limit)]
+
+    async def restore_schedule(self, reference: str, version: int) -> ScheduleView:
+        return await self._schedule(await self._app.versions.restore(reference, version, author=self._author))
+
+    async def backfill(
+        self,
+        reference: str,
+        start: datetime,
+        end: datetime | None = None,
+        *,
+        rate: str | None = None,
+        limit: int | None = None,
+    ) -> Backfilled:
+        return Backfilled.of(
+            await self._app.backfill(reference, start, end, rate=rate, **_given({"limit": limit}))
+        )
+
+    async def bulk_schedules(
+        self,
+        action: str,
+        *,
+        dry_run: bool = False,
+        note: str | None = None,
+        progress: Progress | None = None,
+        **filters: Any,
+    ) -> BulkResult:
+        wanted, author = ScheduleFilter(self._app.tenant, **filters), self._author
+        return await _in_parts(
+            lambda after: self._app.bulk.schedules(
+                action, wanted, after=after, dry_run=dry_run, note=note, author=author
+            ),
+            progress,
+        )
+
+    # -- the fleet ---------------------------------------------------------------------------------
+    async def queues(self) -> list[QueueView]:
+        return [QueueView.of(row, row.counts) for row in await self._app.queues.counted()]
+
+    async def pause_queue(self, name: str, note: str | None = None) -> QueueView:
+        await self._app.pause_queue(name, note)
+        return await self._queue(name)
+
+    async def resume_queue(self, name: str) -> QueueView:
+        await self._app.resume_queue(name)
+        return await self._queue(name)
+
+    async def limit_queue(
+        self, name: str, max_running: int | None = None, rate: str | None = None
+    ) -> QueueView:
+        await self._app.limit_queue(name, max_running, rate)
+        return await self._queue(name)
+
+    async def known_tasks(self) -> list[TaskView]:
+        return [TaskView(**task._asdict()) for task in await self._app.nodes.tasks()]
+
+    async def nodes(self) -> list[NodeView]:
+        now = await self._app.store.time()
+        return [NodeView.of(row, now) for row in await self._app.nodes()]
+
+    async def stats(self, since: Duration | None = None, step: Duration | None = None) -> Stats:
+        return Stats.of(await self._app.stats(**_given({"since": since, "step": step})))
+
+    async def events(
+        self, types: Sequence[str] | None = None, *, after: int | None = None
+    ) -> AsyncIterator[EventView]:
+        async for event in self._app.events(after=after, **_given({"types": types})):
+            yield EventView(id=event.id, kind=event.kind, data=event.data)
+
+    # -- rows as views -----------------------------------------------------------------------------
+    async def _job(self, row: Job) -> JobView:
+        return JobView.of(row, await self._app.store.list_attempts(row.id))
+
+    async def _schedule(self, row: Schedule) -> ScheduleView:
+        return ScheduleView.of(row, await self._app.now())
+
+    async def _name(self, reference: str) -> str:
+        return (await self._app.schedules.find(reference)).draft.name
+
+    async def _queue(self, name: str) -> QueueView:
+        return next(queue for queue in await self.queues() if queue.name == name)
+
+
+async def _in_parts(call: Callable[[Any], Awaitable[Bulk[Any]]], progress: Progress | None) -> BulkResult:
+    """Repeat the call, which handles a bounded number, until all is done."""
+    total, after = BulkResult(), None
+    while True:
+        part = await call(after)
+        total, after = (
+            total.followed_by(BulkResult.of(part, None if part.next is None else str(part.next))),
+            part.next,
+        )
+        if progress is not None:
+            progress(total)
+        if after is None:
+            return total
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _query(state: str | None, filters: Mapping[str, Any]) -> JobQuery:
+    return JobQuery(None if state is None else check_state(state), **filters)
+
+
+def _target(target: Target) -> tuple[str, bytes | None]:
+    """The name of the target in a job, and its stored form if it is an HTTP target."""
+    if isinstance(target, str):
+        return check_name(target, "task"), None
+    return HTTP, HttpTarget.from_json(dict(target), "target").to_spec()
+
+
+def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    target = changes.get("target")
+    return {**changes, "target": _target(target)} if isinstance(target, Mapping) else dict(changes)
+
+
+def user_name() -> str | None:
+    """The user at the terminal, as the author of changes."""
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return None

@@ -1,0 +1,1 @@
+"""Fetching: due jobs come from the store to the worker."""

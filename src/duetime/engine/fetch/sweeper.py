@@ -1,0 +1,120 @@
+"""The sweeper: looks at everything now and then. It finds rows below the claim cursors, jobs whose hint was
+lost, free permits and new queues.
+
+It has its own connection, so it also fetches an urgent job while a large claim of less urgent ones is under
+way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from duetime.clock import Clock
+from duetime.engine.fetch.claimer import BATCH, LEAD
+from duetime.engine.fetch.cursors import ALL_JOBS, ANY_QUEUE, ClaimCursors
+from duetime.engine.fetch.fetch import Fetch
+from duetime.engine.run.outbox import Outbox
+from duetime.model.hint import JobHint
+from duetime.model.instant import SECOND, Micros
+from duetime.model.limit import Queue
+from duetime.store import Lane
+
+MAX_CLOCK_AGE = 2 * SECOND
+MAX_URGENT = 16  # urgent jobs fetched together
+MAX_SWEPT = 100  # jobs claimed by one sweep
+MAX_SWEEP_INTERVAL = (
+    5 * SECOND
+)  # a sweep that took long because the store stalled must not delay the next one for minutes
+
+
+class Sweeper:
+    name = "sweeper"
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        clock: Clock,
+        cursors: ClaimCursors,
+        outbox: Outbox,
+        only: tuple[str, ...],
+        on_more: Callable[[], None],
+    ) -> None:
+        self._fetch = fetch
+        self._capacity = fetch.capacity
+        self._clock = clock
+        self._cursors = cursors
+        self._outbox = outbox
+        self._only = only  # the queues this node serves; empty for all
+        self._on_more = on_more  # there may be more to claim than the claimer knows
+        self._urgent: dict[tuple[str, int], Micros] = {}  # lane -> from where on to read it
+        self._next_sweep: Micros = 0
+
+    def hinted(self, hint: JobHint) -> bool:
+        """Whether to fetch this job past those that wait here already."""
+        if (
+            hint.queue == ANY_QUEUE
+            or not self._fetch.worker.passes(hint.priority)
+            or hint.due_at - LEAD > self._clock.now()
+        ):
+            return False
+        lane = (hint.queue, hint.priority)
+        self._urgent[lane] = min(hint.due_at, self._urgent.get(lane, hint.due_at))
+        return True
+
+    async def run_once(self) -> Micros:
+        began = self._clock.monotonic()
+        if self._urgent and began < self._next_sweep:
+            await self._fetch_urgent()
+        else:
+            self._next_sweep = began + await self._look_around()
+        return max(0, self._next_sweep - self._clock.monotonic())
+
+    async def _fetch_urgent(self) -> None:
+        lanes = [
+            Lane(queue, priority, low)
+            for (queue, priority), low in self._urgent.items()
+            if queue in self._cursors
+        ]
+        self._urgent.clear()
+        # Beyond the room: where many short tasks wait, these few start before them.
+        extra = MAX_URGENT if self._capacity.rate.soon() >= MAX_URGENT else 0
+        room = self._fetch.backpressure.allow(max(self._capacity.room, extra))
+        if lanes and room > 0 and self._capacity.trusted():
+            lanes.sort(key=lambda lane: -lane.priority)
+            await self._fetch.claim(
+                self._fetch.request(tuple(lanes), min(room, MAX_URGENT), LEAD, sweep=True, urgent=True)
+            )
+
+    async def _look_around(self) -> Micros:
+        """How long to wait for the next look."""
+        began = self._clock.monotonic()
+        self._urgent.clear()
+        found_new = self._learn(await self._fetch.store.queues())
+        room = self._fetch.backpressure.allow(min(BATCH, self._capacity.room))
+        if found_new or room <= 0:  # the claimer takes more jobs together, now or when there is room
+            self._cursors.hinted(ALL_JOBS)
+            self._on_more()
+        elif self._capacity.trusted():
+            await self._sweep(min(room, MAX_SWEPT))
+        if self._clock.sample_age > MAX_CLOCK_AGE:
+            await self._clock.follow(self._fetch.store.time)
+        return min(max(SECOND, 20 * (self._clock.monotonic() - began)), MAX_SWEEP_INTERVAL)
+
+    def _learn(self, queues: list[Queue]) -> bool:
+        """Whether some of these queues were unknown here."""
+        limited = frozenset(
+            queue.name for queue in queues if queue.max_running is not None or queue.rate is not None
+        )
+        self._cursors.limited = self._outbox.limited_queues = limited
+        unknown = [] if self._only else [queue.name for queue in queues if queue.name not in self._cursors]
+        self._cursors.add(unknown)
+        return bool(unknown)
+
+    async def _sweep(self, room: int) -> None:
+        """A few jobs: urgent ones wait behind this claim. If there are more, the next claim finds them."""
+        jobs, more = await self._fetch.claim(
+            self._fetch.request(self._cursors.from_start(), room, prefetch=0, sweep=True)
+        )
+        if len(jobs) >= room or more:
+            for job in jobs:
+                self._cursors.hinted(JobHint(job.queue, job.priority, job.due_at))
+            self._on_more()

@@ -1,0 +1,1 @@
+"""The node: one process in the fleet, its session, loops, heartbeat and clock."""

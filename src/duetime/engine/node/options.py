@@ -1,0 +1,65 @@
+"""The options of a node, checked before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from duetime.engine.submit.build import Defaults
+from duetime.errors import ConfigError
+from duetime.invoker import Handler
+from duetime.model import duration
+from duetime.model.instant import SECOND, Micros
+
+ROLES = ("planner", "worker")
+MIN_LEASE = SECOND // 2
+MAX_CONCURRENCY = 10_000
+MAX_LOAD = 100
+
+
+class HandlerRegistry(NamedTuple):
+    """What a node knows of its tasks, by name."""
+
+    handlers: Mapping[str, Handler]
+    retentions: Mapping[str, Micros] = MappingProxyType({})  # of tasks whose jobs are kept for a shorter time
+    defaults: Mapping[str, Defaults] = MappingProxyType({})  # for jobs that are submitted by name alone
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    name: str
+    version: str
+    roles: tuple[str, ...] = ROLES
+    queues: tuple[str, ...] = ()  # empty: all of them
+    concurrency: int = 100
+    lease: Micros = 15 * SECOND
+    lookahead: Micros = 10 * SECOND
+    grace: Micros = 25 * SECOND
+    retention: Micros = 30 * 86_400 * SECOND
+    max_load: float | None = None  # of this machine, per core, above which nothing new is claimed
+
+    def __post_init__(self) -> None:
+        unknown = [role for role in self.roles if role not in ROLES]
+        if unknown or not self.roles:
+            raise ConfigError(
+                f"roles: {', '.join(unknown) or 'none given'}: use one or more of {', '.join(ROLES)}"
+            )
+        if not 1 <= self.concurrency <= MAX_CONCURRENCY:
+            raise ConfigError(f"concurrency: {self.concurrency} must be from 1 to {MAX_CONCURRENCY:,}")
+        if self.lease < MIN_LEASE:
+            least = duration.show(MIN_LEASE)
+            raise ConfigError(
+                f"lease: {duration.show(self.lease)} is too short for heartbeats to be in time: "
+                f"use {least} or more"
+            )
+        if self.max_load is not None and not 0 < self.max_load <= MAX_LOAD:
+            raise ConfigError(
+                f"max_load: {self.max_load} must be above 0 and at most {MAX_LOAD}: "
+                "1 means that every core is busy"
+            )
+        if self.lookahead < SECOND:
+            raise ConfigError(
+                f"lookahead: {duration.show(self.lookahead)} is too short to plan ahead: use 1s or more"
+            )

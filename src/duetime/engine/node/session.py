@@ -1,0 +1,264 @@
+"""One session of a node under one node id: the loops of its roles, wired together. When the id is lost, a new
+session takes over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
+
+from duetime.clock import Clock
+from duetime.engine.fetch.backpressure import Backpressure
+from duetime.engine.fetch.claimer import Claimer
+from duetime.engine.fetch.cursors import ANY_QUEUE, ClaimCursors
+from duetime.engine.fetch.fetch import Fetch
+from duetime.engine.fetch.sweeper import Sweeper
+from duetime.engine.node.heartbeat import Heartbeat
+from duetime.engine.node.loop import Loop, LoopBody
+from duetime.engine.node.options import HandlerRegistry, NodeOptions
+from duetime.engine.node.reaper import Reaper
+from duetime.engine.node.registry import TaskDefaultsPublisher, TaskRegistryPublisher
+from duetime.engine.plan.leases import LeaseKeeper
+from duetime.engine.plan.planner import Planner
+from duetime.engine.plan.retention import Retention
+from duetime.engine.run.capacity import Capacity
+from duetime.engine.run.checkpoints import CheckpointWriter
+from duetime.engine.run.outbox import Outbox
+from duetime.engine.run.perform import Stop
+from duetime.engine.run.settler import Settler
+from duetime.engine.run.worker import Worker
+from duetime.invoker import Handler
+from duetime.model.events import JobsClaimed
+from duetime.model.hint import CancelHint, Hint, JobHint, ScheduleHint
+from duetime.model.instant import SECOND, Micros
+from duetime.model.job import Claimed
+from duetime.model.limit import TaskLimit
+from duetime.model.profile import NodeProfile
+from duetime.model.settle import Settlement
+from duetime.observer import Observers
+from duetime.store import AttemptUpdate, Store, Successors
+
+FLUSH_TIMEOUT = 5 * SECOND
+Unwritten = list[tuple[Settlement, Claimed]]
+
+
+class NodeSession:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        tasks: HandlerRegistry,
+        options: NodeOptions,
+        observers: Observers,
+        heartbeat: Heartbeat,
+        on_settled: Callable[[list[UUID]], None],
+        defaults: TaskDefaultsPublisher,
+        unwritten: Unwritten,
+    ) -> None:
+        """`unwritten`: settlements that an earlier session of this node could not write."""
+        self.node = heartbeat.node
+        self.heartbeat = heartbeat
+        self._store = store
+        self._clock = clock
+        self._options = options
+        self._grace = options.grace
+        self._observers = observers
+        self._loops: list[Loop] = []
+        self._tasks: dict[Loop, asyncio.Task[None]] = {}
+        self._planner: Loop | None = None
+        self._work: _Work | None = None
+        self._add(Reaper(store, clock, self.node, observers, tasks.handlers))
+        self._add(TaskRegistryPublisher(store, clock, self.node, _profile(tasks.handlers, options), defaults))
+        if "planner" in options.roles:
+            self._add_planner(tasks.retentions)
+        if "worker" in options.roles:
+            self._work = _Work(self, tasks.handlers, on_settled)
+            self._work.restore(unwritten)
+        self._unsubscribe = store.subscribe(self._hinted)
+
+    @property
+    def running(self) -> int:
+        return 0 if self._work is None else len(self._work.worker.running)
+
+    def start(self) -> None:
+        for loop in self._loops:
+            self._tasks[loop] = asyncio.create_task(loop.run(), name=f"duetime-{loop.body.name}")
+
+    def cancel(self, job_ids: Sequence[UUID]) -> None:
+        for job_id in job_ids:
+            if self._work is not None:
+                self._work.worker.stop(job_id, Stop.CANCEL)
+
+    def interrupt(self) -> None:
+        """The node stops: do not wait for running jobs. The worker closes first, so that this node does
+        not claim again what it releases."""
+        self._grace = 0
+        if self._work is not None:
+            self._work.worker.close(Stop.SHUTDOWN)
+            self._work.worker.interrupt(Stop.SHUTDOWN)
+
+    async def stop(self) -> None:
+        """Orderly: claim nothing more, finish or release, write every settlement."""
+        self._unsubscribe()
+        work = self._work
+        await self._end([loop for loop in self._loops if work is None or loop is not work.settling])
+        if work is not None:
+            work.worker.close(Stop.SHUTDOWN)
+            await work.worker.drain(self._grace)
+            await self._flush(work)
+            work.worker.dismiss()
+
+    async def abort(self) -> Unwritten:
+        """The node id is lost: stop everything that runs under it. Returns settlements that are not written
+        yet: the store still takes them for jobs that no other node has claimed."""
+        self._unsubscribe()
+        work = self._work
+        unwritten = [] if work is None else work.outbox.unwritten()
+        if work is not None:
+            work.worker.close(Stop.FENCED)
+            work.worker.interrupt(Stop.FENCED)
+        await self._end(self._loops)
+        if work is not None:
+            work.worker.dismiss()
+        return unwritten
+
+    # -- wiring
+    def _add(self, body: LoopBody) -> Loop:
+        loop = Loop(body, self._clock, self._observers)
+        self._loops.append(loop)
+        return loop
+
+    def _add_planner(self, retentions: Mapping[str, Micros]) -> None:
+        keeper = LeaseKeeper(self._store, self.node, self._wake_planner)
+        self._add(keeper)
+        self._add(
+            Retention(self._store, self._clock, lambda: keeper.leads, self._options.retention, retentions)
+        )
+        planner = Planner(
+            self._store, self._clock, lambda: keeper.segments, self._options.lookahead, self._observers
+        )
+        self._planner = self._add(planner)
+
+    def _hinted(self, hint: Hint) -> None:
+        match hint:
+            case JobHint() if self._work is not None:
+                self._work.hinted(hint)
+            case ScheduleHint(next_fire_time):
+                if next_fire_time < self._clock.now() + 2 * self._options.lookahead:
+                    self._wake_planner()
+            case CancelHint(node, job_id) if node == self.node:
+                self.cancel([job_id])
+            case _:
+                pass
+
+    def _wake_planner(self) -> None:
+        if self._planner is not None:
+            self._planner.wake()
+
+    # -- ending
+    async def _end(self, loops: list[Loop]) -> None:
+        for loop in loops:
+            loop.stop()
+        tasks = [self._tasks[loop] for loop in loops if loop in self._tasks]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=FLUSH_TIMEOUT / SECOND)
+            for task in late:
+                task.cancel()
+
+    async def _flush(self, work: _Work) -> None:
+        """What cannot be written in time is left to the reaper: the node leaves, and its jobs are lost
+        attempts."""
+        deadline = self._clock.monotonic() + FLUSH_TIMEOUT
+        work.settling.wake()  # once: a store that is away must not be asked in a busy loop
+        while len(work.outbox) and self._clock.monotonic() < deadline:
+            await self._clock.sleep(SECOND // 200)
+        await self._end([work.settling])
+
+
+class _Work:
+    """The loops of the worker role."""
+
+    def __init__(
+        self, session: NodeSession, handlers: Mapping[str, Handler], on_settled: Callable[[list[UUID]], None]
+    ) -> None:
+        store, clock, options, heartbeat = session._store, session._clock, session._options, session.heartbeat
+        self._queues = options.queues
+        self._store = store
+        self._on_settled = on_settled
+        self._cursors = cursors = ClaimCursors(self._queues or ("default",))
+        self.outbox = Outbox(self._wake_settler)
+        capacity = Capacity(options.concurrency, heartbeat.trusted, clock.monotonic)
+        checkpoints = CheckpointWriter(store, clock, session.node, heartbeat.trusted, self._fence)
+        observers, targets = session._observers, tuple(sorted(handlers))
+        self.worker = Worker(
+            handlers,
+            clock,
+            capacity,
+            self.outbox,
+            self._record_start,
+            checkpoints,
+            lambda jobs, lapse: observers(JobsClaimed(jobs, lapse)),
+            lambda: cursors.has_news,
+        )
+        fetch = Fetch(
+            store,
+            self.worker,
+            Backpressure(heartbeat.lag, clock.load, options.max_load),
+            session.node,
+            targets,
+        )
+        self._claimer = Claimer(fetch, clock, cursors, lambda: heartbeat.peers)
+        self._claiming = session._add(self._claimer)
+        self._sweeper = Sweeper(fetch, clock, cursors, self.outbox, self._queues, self._claiming.wake)
+        self._sweeping = session._add(self._sweeper)
+        settler = Settler(
+            store,
+            self.worker,
+            self.outbox,
+            observers,
+            self._settled,
+            lambda: Successors(session.node, 0, cursors.queues, targets),
+        )
+        self.settling = session._add(settler)
+
+    def restore(self, unwritten: Unwritten) -> None:
+        """Settlements of an earlier session count as held until they are written."""
+        self.worker.capacity.claimed(len(unwritten))
+        self.outbox.restore(unwritten)
+
+    def hinted(self, hint: JobHint) -> None:
+        if hint.queue != ANY_QUEUE and hint.queue not in self._cursors and not self._queues:
+            self._cursors.add([hint.queue])
+        if self._claimer.hinted(hint):
+            self._claiming.wake()
+        if self._sweeper.hinted(hint):
+            self._sweeping.wake()
+
+    def _wake_settler(self) -> None:
+        self.settling.wake()
+
+    def _fence(self, job_id: UUID, attempt: int) -> None:
+        self.worker.fence(job_id, attempt)
+
+    async def _record_start(self, job_id: UUID, attempt: int) -> bool:
+        return not await self._store.save_progress([AttemptUpdate(job_id, attempt, started=True)])
+
+    def _settled(self, job_ids: list[UUID]) -> None:
+        self._on_settled(job_ids)
+        if self._claimer.hungry:
+            self._claiming.wake()
+
+
+def _profile(handlers: Mapping[str, Handler], options: NodeOptions) -> NodeProfile:
+    known = handlers if "worker" in options.roles else {}
+    return NodeProfile(tuple(sorted(known)), options.queues, options.concurrency, limits_of(known))
+
+
+def limits_of(handlers: Mapping[str, Handler]) -> tuple[TaskLimit, ...]:
+    """Of every target, also those without: a limit that was removed from the code no longer holds."""
+    return tuple(
+        TaskLimit(target)
+        if handler.limit is None
+        else TaskLimit(target, handler.limit.max_running, handler.limit.parsed_rate)
+        for target, handler in sorted(handlers.items())
+    )

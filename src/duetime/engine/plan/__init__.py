@@ -1,0 +1,1 @@
+"""Planning: schedules become jobs, and the leases that share this work among planners."""

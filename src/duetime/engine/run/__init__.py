@@ -1,0 +1,1 @@
+"""Running: claimed jobs start on time, and their outcomes are settled."""

@@ -1,0 +1,116 @@
+"""How many more jobs this node takes. Claims reserve room; the worker reports jobs it has claimed; settling
+releases them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from duetime.errors import StoreError
+from duetime.model.instant import SECOND, Micros
+
+MAX_BACKLOG = 1_000
+AHEAD = SECOND // 10  # claim what starts within this time
+MAX_AHEAD = 4_000
+MIN_STARTS = 20  # worth a measurement
+
+
+class StartRate:
+    """How fast jobs start here. Measured only while jobs wait: the time one start takes, whatever limits it
+    (slots, processor, task)."""
+
+    def __init__(self) -> None:
+        self._since: Micros | None = None
+        self.starts = 0  # since the measurement began; counted by the worker
+        self._spent: Micros = 0  # by measurements too small to count alone, as on a node with few slots
+        self._counted = 0
+        self._per_start: float | None = None
+
+    def begin(self, now: Micros) -> None:
+        self._since, self.starts = now, 0
+
+    def end(self, now: Micros) -> None:
+        if self._since is None:
+            return
+        self._spent += now - self._since
+        self._counted += self.starts
+        self._since, self.starts = None, 0
+        if self._counted >= MIN_STARTS:
+            sample = max(self._spent, 1) / self._counted
+            self._per_start = sample if self._per_start is None else (self._per_start + sample) / 2
+            self._spent = self._counted = 0
+
+    def soon(self) -> int:
+        """Jobs that start within the next tenth of a second; none before there is a measurement."""
+        return 0 if self._per_start is None else min(int(AHEAD / self._per_start), MAX_AHEAD)
+
+
+class Capacity:
+    def __init__(self, slots: int, trusted: Callable[[], bool], monotonic: Callable[[], Micros]) -> None:
+        self.slots = slots
+        self.trusted = trusted  # whether the node's lease allows starts
+        self.rate = StartRate()
+        self.monotonic = monotonic
+        self._held = 0
+        self._reserved = 0  # given to claims whose reply is under way
+        self._closed = False
+        self._backlog = 1
+        self._sweeping = False
+        self.lost_reply_at: Micros | None = (
+            None  # the node may hold, or get, jobs that its worker does not know
+        )
+
+    @property
+    def room(self) -> int:
+        """The free slots, and what will start soon at the present rate."""
+        return 0 if self._closed else self.slots + self.rate.soon() - self._held - self._reserved
+
+    @property
+    def held(self) -> int:
+        """Jobs claimed by this node and not yet settled in the store."""
+        return self._held
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def backlogged(self) -> bool:
+        """The last claim came back full: more jobs are due than this node takes."""
+        return self._backlog > 1
+
+    @property
+    def expecting(self) -> bool:
+        return self._reserved > 0 or self.backlogged
+
+    @property
+    def sweeping(self) -> bool:
+        """A claim of the sweeper is under way."""
+        return self._sweeping
+
+    @contextmanager
+    def reserve(self, number: int, *, sweep: bool) -> Iterator[None]:
+        """While a claim for so many jobs is under way. If its reply is lost, it is unknown which jobs the
+        node holds."""
+        self._reserved += number
+        self._sweeping = self._sweeping or sweep
+        try:
+            yield
+        except StoreError:
+            self.lost_reply_at = self.monotonic()
+            raise
+        finally:
+            self._reserved -= number
+            self._sweeping = self._sweeping and not sweep
+
+    def claimed(self, number: int) -> None:
+        self._held += number
+
+    def release(self, number: int) -> None:
+        self._held -= number
+
+    def claim_was_full(self, full: bool) -> None:
+        self._backlog = min(2 * self._backlog, MAX_BACKLOG) if full else 1
+
+    def close(self) -> None:
+        self._closed = True

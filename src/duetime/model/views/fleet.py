@@ -1,0 +1,224 @@
+"""Queues, tasks, nodes, leases, keys, events and statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from duetime.model.apikey import PREFIX_LENGTH, ApiKey, Scope, listed
+from duetime.model.instant import Micros, to_datetime
+from duetime.model.lease import Lease, Node
+from duetime.model.limit import Queue, QueueCounts, show_rate
+from duetime.model.views.fields import about, copied, moment
+from duetime.model.views.jobs import JobSummary
+
+PREFIX: dict[str, Any] = {
+    **about("The public part of the key.", "k3v9q2m7xw"),
+    "json_schema_extra": {"pattern": f"^[0-9a-z]{{{PREFIX_LENGTH}}}$"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    name: str
+    paused: bool = False
+    pause_note: str | None = None
+    paused_at: datetime | None = None
+    max_running: int | None = None
+    rate: str | None = None
+    pending: int = 0
+    due: int = 0
+    running: int = 0
+
+    @staticmethod
+    def of(row: Queue, counts: QueueCounts | None) -> QueueView:
+        return QueueView(
+            name=row.name,
+            paused=row.paused,
+            pause_note=row.pause_note,
+            paused_at=moment(row.paused_at),
+            max_running=row.max_running,
+            rate=None if row.rate is None else show_rate(row.rate),
+            pending=0 if counts is None else counts.pending,
+            due=0 if counts is None else counts.due,
+            running=0 if counts is None else counts.running,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskView:
+    name: str
+    queue: str | None = field(
+        default=None, metadata=about("The queue of its jobs; null: its nodes have not published it yet.")
+    )
+    doc: str | None = field(default=None, metadata=about("The first line of its docstring."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    id: int
+    name: str
+    state: Literal["alive", "expired", "dead"]
+    roles: list[str]
+    version: str
+    running: int
+    started_at: datetime
+    lease_until: datetime
+
+    @staticmethod
+    def of(row: Node, now: Micros) -> NodeView:
+        return NodeView(
+            id=row.id,
+            name=row.name,
+            state="dead" if row.dead else "expired" if row.lease_until < now else "alive",
+            roles=list(row.roles),
+            version=row.version,
+            running=row.running,
+            started_at=to_datetime(row.started_at),
+            lease_until=to_datetime(row.lease_until),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseView:
+    name: str
+    holder: int | None = None
+    token: int
+    expires_at: datetime | None = None
+
+    @staticmethod
+    def of(row: Lease) -> LeaseView:
+        return copied(LeaseView, row, expires_at=moment(row.expires_at))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    """The caller, as the service sees it."""
+
+    tenant: str
+    scopes: list[Scope]
+    key: str | None = field(default=None, metadata=about("The prefix of the key; null in local mode."))
+    local: bool = field(
+        default=False,
+        metadata=about("No key is needed: the service accepts requests from this machine only."),
+    )
+    version: str
+    now: datetime
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyView:
+    prefix: str = field(metadata=PREFIX)
+    name: str
+    scopes: list[Scope] = field(default_factory=list)
+    tenant: str = "default"
+    created_at: datetime
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+    rate: str | None = None
+
+    @staticmethod
+    def of(row: ApiKey) -> KeyView:
+        return KeyView(**_key(row))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedKey(KeyView):
+    key: str = field(repr=False, metadata=about("Shown only once.", "dt_k3v9q2m7xw_..."))
+
+    @staticmethod
+    def with_text(row: ApiKey, text: str) -> CreatedKey:
+        return CreatedKey(**_key(row), key=text)
+
+
+def _key(row: ApiKey) -> dict[str, Any]:
+    """Everything except the digest."""
+    return {
+        "prefix": row.prefix,
+        "name": row.name,
+        "scopes": [Scope(name) for name in listed(row.scopes)],
+        "tenant": row.tenant,
+        "created_at": to_datetime(row.created_at),
+        "expires_at": moment(row.expires_at),
+        "last_used_at": moment(row.last_used_at),
+        "revoked_at": moment(row.revoked_at),
+        "rate": None if row.rate is None else show_rate(row.rate),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventView:
+    """`kind`: job, schedule, node or queue; many: a count of events that are not listed; reset: events were
+    lost."""
+
+    id: int | None
+    kind: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveCounts:
+    """Jobs now; a count stops at 100,000."""
+
+    pending: int = 0
+    due: int = 0
+    running: int = 0
+    dead: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsPoint:
+    """What ended in one step of the series. Times in milliseconds."""
+
+    at: datetime
+    succeeded: int = 0
+    failed: int = 0
+    retried: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    skipped: int = 0
+    lateness_p50_ms: float | None = None
+    lateness_p99_ms: float | None = None
+    duration_p50_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingTarget:
+    target: str
+    failed: int
+    last_error: str
+    sample: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextFire:
+    schedule_id: UUID
+    name: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    now: datetime
+    live: LiveCounts
+    series: list[StatsPoint] = field(default_factory=list)
+    failing: list[FailingTarget] = field(default_factory=list)
+    late: list[JobSummary] = field(default_factory=list, metadata=about("Due and not started, oldest first."))
+    next: list[NextFire] = field(default_factory=list)
+    leader: int | None = None
+
+    @staticmethod
+    def of(stats: Any) -> Stats:
+        return Stats(
+            now=stats.now,
+            live=copied(LiveCounts, stats.live),
+            series=[copied(StatsPoint, point) for point in stats.series],
+            failing=[copied(FailingTarget, one, sample=UUID(one.sample)) for one in stats.failing],
+            late=[JobSummary.of(row) for row in stats.late],
+            next=[copied(NextFire, fire) for fire in stats.next],
+            leader=stats.leader,
+        )

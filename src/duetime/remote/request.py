@@ -1,0 +1,202 @@
+"""Calls of a service, without input or output. A call is a generator: it yields requests and pauses, and
+receives replies.
+
+`run_call` stands between a call and a transport. It repeats requests that may be repeated, waits as long
+as the service asks for, and raises the errors that the service reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, urlencode
+
+from duetime.clock import noise
+from duetime.errors import DuetimeError, InvalidInput, InvalidPayload, ServiceError, ServiceUnreachable
+from duetime.model.codec import encode
+from duetime.model.ids import random_bytes
+from duetime.model.views import from_json
+from duetime.remote.problems import problem_of
+
+Answer = TypeVar("Answer")
+BUSY = frozenset({429, 502, 503, 504})
+GATEWAY_FAILED = (502, 504)  # the service may have received the request
+IN_PROGRESS = "idempotency_in_progress"
+FIRST_RETRY_DELAY, MAX_RETRY_DELAY = 0.1, 10.0  # seconds
+MAX_RETRY_AFTER = 60.0  # seconds; a service that asks for more is an error
+
+
+class Reply(NamedTuple):
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+
+
+DONE_BEFORE = Reply(0, {}, b"")  # in place of a reply: an earlier request, whose reply was lost, did the work
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRequest:
+    method: str
+    path: str  # below the version of the API
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    repeatable: bool = True  # may be sent again if it is unknown whether it arrived
+    # Error codes that, after a lost reply, mean that the first request did the work.
+    done: frozenset[str] = frozenset()
+    held: float = 0.0  # seconds the service may hold the request before it replies
+
+    def without_hold(self) -> ServiceRequest:
+        return replace(self, path=self.path.partition("?")[0], held=0.0)
+
+
+class Pause(NamedTuple):
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    retries: int = 4  # of one request
+
+
+Call = Generator[ServiceRequest | Pause, Reply, Answer]
+
+
+def request(
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    query: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+    repeatable: bool = True,
+    done: tuple[str, ...] = (),
+    held: float = 0.0,
+) -> ServiceRequest:
+    given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+    data = None if body is None else _encoded(body)
+    return ServiceRequest(
+        method,
+        f"{path}?{urlencode(given)}" if given else path,
+        data,
+        headers or {},
+        repeatable,
+        frozenset(done),
+        held,
+    )
+
+
+def read(kind: type[Answer], reply: Reply) -> Answer:
+    try:
+        return from_json(kind, reply.body)
+    except ValueError as problem:
+        if reply.headers.get("content-type", "").partition(";")[0].strip() == "text/html":
+            raise ServiceError(
+                "got HTML instead of JSON: use the base URL of the service, without /ui or another path"
+            ) from None
+        remedy = "check that it is a Duetime service of a similar version"
+        raise ServiceError(f"the reply cannot be read ({problem}): {remedy}") from None
+
+
+def path_part(value: object) -> str:
+    """A name or an id, quoted for a path."""
+    try:
+        text = str(value).encode()
+    except UnicodeEncodeError:
+        text = b""
+    if not text:
+        raise InvalidInput("name", f"{value!r} is not a name: use at least one printable character")
+    return quote(text, safe="")
+
+
+def run_call(call: Call[Answer], policy: RetryPolicy) -> Call[Answer]:
+    """The call for a transport. The transport throws ServiceUnreachable into it if no reply came."""
+    step = next(call)
+    while True:
+        try:
+            try:
+                reply = yield from _run_step(step, policy)
+            except DuetimeError as problem:
+                step = call.throw(problem)
+            else:
+                step = call.send(reply)
+        except StopIteration as done:
+            answer: Answer = done.value
+            return answer
+
+
+def _run_step(step: ServiceRequest | Pause, policy: RetryPolicy) -> Call[Reply]:
+    if isinstance(step, Pause):
+        return (yield step)
+    request = with_idempotency_key(step)
+    lost = False  # a request may have arrived although no reply came
+    for number in range(policy.retries + 1):
+        last = number == policy.retries
+        try:
+            reply = yield request
+        except ServiceUnreachable as problem:
+            lost = lost or problem.sent
+            if last or (problem.sent and not request.repeatable):
+                raise
+            yield Pause(backoff(number))
+            continue
+        if reply.status < 300:
+            return reply
+        problem_reported = problem_of(reply.status, reply.headers, reply.body)
+        if lost and problem_reported.code in request.done:
+            return DONE_BEFORE
+        delay = _retry_delay(reply, problem_reported, number)
+        if last or delay is None or (reply.status in GATEWAY_FAILED and not request.repeatable):
+            raise problem_reported
+        lost = lost or reply.status in GATEWAY_FAILED
+        yield Pause(delay)
+    raise AssertionError("the last try returns or raises")
+
+
+def with_idempotency_key(request: ServiceRequest) -> ServiceRequest:
+    """Every POST has its own key, so that the service executes it once, however often it is sent."""
+    if request.method != "POST" or "Idempotency-Key" in request.headers:
+        return request
+    return replace(request, headers={**request.headers, "Idempotency-Key": random_bytes(16).hex()})
+
+
+def backoff(number: int) -> float:
+    """Seconds before the next try: longer each time, and random, so that many clients do not return at the
+    same time."""
+    return float(min(FIRST_RETRY_DELAY * 2**number, MAX_RETRY_DELAY) * (0.5 + noise()))
+
+
+def _retry_delay(reply: Reply, problem: DuetimeError, number: int) -> float | None:
+    """None: another try cannot succeed."""
+    if reply.status not in BUSY and problem.code != IN_PROGRESS:
+        return None
+    retry_after = reply.headers.get("retry-after", "")
+    if not (retry_after.isascii() and retry_after.isdigit()):
+        return backoff(number)
+    return max(float(retry_after), backoff(number)) if float(retry_after) <= MAX_RETRY_AFTER else None
+
+
+def _encoded(body: Any) -> bytes:
+    try:
+        return encode(body)
+    except (TypeError, ValueError, RecursionError, OverflowError) as problem:
+        raise InvalidPayload(
+            _culprit(body), f"cannot be written as JSON ({problem}): use plain values, lists and objects"
+        ) from None
+
+
+def _culprit(body: Any) -> str:
+    """The field that cannot be encoded."""
+    for name, value in body.items() if isinstance(body, dict) else ():
+        try:
+            encode(value)
+        except (TypeError, ValueError, RecursionError, OverflowError):
+            return str(name)
+    return "body"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else encode(value).decode().strip('"')

@@ -1,0 +1,33 @@
+"""Runs many seeds, optionally in several processes, and merges their coverage."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from duetime.testing.simulation.coverage import Coverage
+from duetime.testing.simulation.runner import run_seed
+
+CHUNK = 25
+
+
+def sweep(seeds: Sequence[int], workers: int = 1) -> Coverage:
+    """Runs all seeds, also after a failure. Workers are new interpreters, so no state of the caller
+    influences a run."""
+    if workers == 1:
+        return _sweep(seeds)
+    total = Coverage()
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for part in pool.map(_sweep, [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)]):
+            total.merge(part)
+    return total
+
+
+def _sweep(seeds: Sequence[int]) -> Coverage:
+    coverage = Coverage()
+    for seed in seeds:
+        coverage.add(run_seed(seed))
+    gc.collect()
+    return coverage
