@@ -11,8 +11,7 @@ from typing import Any
 from typer.main import get_command
 
 from duetime import config_compat, errors
-from duetime.cli.failure import status_of
-from duetime.cli.program import COMMANDS, load_command, program
+from duetime.cli.program import COMMANDS, load_command, program, status_of
 from duetime.config import FILE, FILE_VARIABLE, TABLE, Setting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"

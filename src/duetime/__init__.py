@@ -46,11 +46,11 @@ from duetime.invoker import Context
 from duetime.invokers.isolation import Isolation
 from duetime.invokers.resources import Use
 from duetime.invokers.threads import Interrupted
-from duetime.model.directives import Cancel, RetryAfter, Snooze
 from duetime.model.job import Delivery, Overlap, State
 from duetime.model.limit import Limit, Queue
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed
+from duetime.model.settle import Cancel, RetryAfter, Snooze
 from duetime.model.unique import OnConflict, Unique
 from duetime.model.when import At, Cron, Every, RRule
 from duetime.task import Task, Tasks

@@ -19,9 +19,9 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from duetime import config_compat
 from duetime.errors import ConfigError, InvalidInput
 from duetime.model import duration
-from duetime.model.addresses import Egress, Network
 from duetime.model.limit import Rate, parse_rate
 from duetime.model.retry import MAX_ATTEMPTS
+from duetime.model.url import Egress, Network
 
 PREFIX = "DUETIME_"
 FILE = "duetime.toml"

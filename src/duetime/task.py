@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
-from duetime.engine.submit.build import JOB_OPTIONS, Defaults
-from duetime.engine.submit.keys import check_unique
+from duetime.engine.submit.build import JOB_OPTIONS, Defaults, check_unique
 from duetime.engine.submit.validate import (
     check_arguments,
     check_delivery,
@@ -22,10 +21,9 @@ from duetime.errors import DuplicateTask, InvalidInput, NotOpen
 from duetime.handle import JobHandle
 from duetime.invoker import Policies
 from duetime.invokers.isolation import Isolation, check_isolated
-from duetime.invokers.middleware import Hook, Hooks, Middleware
 from duetime.invokers.resources import Resource, check_resource
 from duetime.invokers.signature import Signature
-from duetime.invokers.versions import PayloadVersions, Upgrade
+from duetime.invokers.task import Hook, Hooks, Middleware, PayloadVersions, Upgrade
 from duetime.model import duration
 from duetime.model.codec import decode, encode
 from duetime.model.duration import Duration

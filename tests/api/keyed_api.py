@@ -12,8 +12,8 @@ import httpx2 as httpx
 import pytest
 
 import duetime as dt
-from duetime.api import authenticators, rate_limit
-from duetime.api.authenticators import KeyAuthenticator
+from duetime.api import auth, rate_limit
+from duetime.api.auth import KeyAuthenticator
 from duetime.api.service import build
 from duetime.config import Settings
 from tests.api.conftest import RING, Api
@@ -85,6 +85,6 @@ async def keyed_api() -> AsyncIterator[KeyedApi]:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     made = Time()
-    monkeypatch.setattr(authenticators, "monotonic_micros", made)
+    monkeypatch.setattr(auth, "monotonic_micros", made)
     monkeypatch.setattr(rate_limit, "monotonic_micros", made)
     return made

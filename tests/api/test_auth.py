@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.api.authenticators import CACHE_TIME, MAX_KNOWN, MAX_UNKNOWN, client_of
+from duetime.api.auth import CACHE_TIME, MAX_KNOWN, MAX_UNKNOWN, client_of
 from duetime.api.caller import AuthRequest
 from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
-from duetime.model.apikey import ApiKey, make_text, prefix_of, with_lesser
+from duetime.model.keyring import ApiKey, make_text, prefix_of, with_lesser
 from tests.api.conftest import TASK, refused
 from tests.api.keyed_api import KeyedApi, Time, from_address, keyed_api, open_keyed_api, time
 from tests.api.test_jobs import claimed

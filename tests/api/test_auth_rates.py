@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from duetime.api.caller import Caller
 from duetime.api.rate_limit import KeyRateLimit, RateBuckets, bucket_of
-from duetime.model.apikey import Scope
+from duetime.model.keyring import Scope
 from duetime.model.limit import Rate
 from tests.api.keyed_api import Time
 

@@ -10,8 +10,8 @@ import pytest
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Job, JobFilter
 from duetime.model.lease import NodeDraft
+from duetime.model.schedule import iso as shown_iso
 from duetime.model.schedule import plan_fires
-from duetime.model.schedule_json import iso as shown_iso
 from duetime.store import ClaimRequest, Lane
 from duetime.testing.conformance.drafts import put_schedule
 from tests.api.conftest import TASK, Api, refused

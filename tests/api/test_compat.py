@@ -16,7 +16,7 @@ from duetime.config import load
 from duetime.errors import StoreUnavailable
 from duetime.invokers.http.echo import EchoAgent
 from duetime.invokers.http.handler import HttpHandler
-from duetime.model.addresses import Egress
+from duetime.model.url import Egress
 from tests.api.conftest import RING, Api, client_of, refused
 from tests.api.documented_requests import (
     CREATE,

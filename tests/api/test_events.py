@@ -13,7 +13,7 @@ import duetime as dt
 from duetime.api import server, streams
 from duetime.api.caller import AuthRequest, Caller
 from duetime.api.problems import ApiProblem
-from duetime.model.apikey import Scope
+from duetime.model.keyring import Scope
 from duetime.observers import event_log
 from duetime.observers.event_log import LogEntry
 from tests.api.conftest import Api, refused

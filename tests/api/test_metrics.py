@@ -19,9 +19,9 @@ from duetime.api.caller import AuthRequest, Caller
 from duetime.api.service import build
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
-from duetime.model.apikey import Scope
 from duetime.model.histogram import Histogram
 from duetime.model.instant import SECOND
+from duetime.model.keyring import Scope
 from duetime.observers.counters import MAX_QUEUES, OTHER
 from duetime.observers.metrics import METRICS, MetricsPage
 from tests.api.conftest import Api, client_of, refused

@@ -15,7 +15,7 @@ import duetime as dt
 from duetime.api.caller import AuthRequest, Caller
 from duetime.api.service import build
 from duetime.config import Settings
-from duetime.model.apikey import Scope
+from duetime.model.keyring import Scope
 from tests.api.conftest import RING, Api, client_of
 from tests.api.keyed_api import KEYS, KeyedApi, keyed_api, open_keyed_api
 

@@ -20,7 +20,7 @@ from duetime.api.problems import ApiProblem
 from duetime.api.service import build
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
-from duetime.model.apikey import Scope
+from duetime.model.keyring import Scope
 from tests.api.conftest import TASK, Api, client_of, refused
 
 JOB = {"target": TASK}

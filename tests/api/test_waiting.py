@@ -14,9 +14,9 @@ from duetime.api.state import ServiceState
 from duetime.clock import monotonic_micros
 from duetime.config import Settings
 from duetime.invoker import Context, Policies
-from duetime.model.directives import HandOver
 from duetime.model.job import Delivery
 from duetime.model.limit import Limit
+from duetime.model.settle import HandOver
 from tests.api.conftest import RING, Api, client_of, refused
 from tests.api.keyed_api import KeyedApi, Time, keyed_api, time
 from tests.api.test_jobs import claimed

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 import duetime as dt
-from duetime.invokers.middleware import CallNext
+from duetime.invokers.task import CallNext
 
 
 @pytest.fixture

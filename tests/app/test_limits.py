@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.engine.submit.keys import limit_key
+from duetime.engine.submit.build import limit_key
 from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import duetime as dt
 from duetime.app.previews import SchedulePlan
-from duetime.engine.node.clock import NodeClock
+from duetime.engine.node.timer import NodeClock
 from duetime.errors import NeverFires
 from duetime.model.edit_plan import MAX_FIRES
 from duetime.model.ids import SEGMENTS

@@ -13,8 +13,8 @@ import pytest
 import duetime as dt
 from duetime import testing
 from duetime.errors import Fenced
-from duetime.model.attempt import Ending
-from duetime.model.directives import Cancel, RetryAfter, Snooze
+from duetime.model.job import Ending
+from duetime.model.settle import Cancel, RetryAfter, Snooze
 from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually, soon
 

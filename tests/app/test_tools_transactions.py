@@ -13,8 +13,8 @@ import pytest
 
 import duetime as dt
 from duetime.errors import Conflict
-from duetime.model.directives import Cancel, RetryAfter, Snooze
 from duetime.model.events import AttemptsSettled, SettlementsRefused
+from duetime.model.settle import Cancel, RetryAfter, Snooze
 from tests.app.conftest import MakeApp
 from tests.app.waiting import soon
 

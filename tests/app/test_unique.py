@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.engine.submit.keys import PLAIN_RULE, unique_key
+from duetime.engine.submit.build import PLAIN_RULE, unique_key
 from duetime.model.unique import Unique
 from tests.app.conftest import MakeApp
 from tests.app.waiting import soon

@@ -14,9 +14,8 @@ import pytest
 import duetime as dt
 from duetime.engine.node.registry import ALL_TENANTS, NODE
 from duetime.model import why, why_schedules
-from duetime.model.attempt import Ending
 from duetime.model.instant import SECOND, to_datetime
-from duetime.model.job import Claimed, State
+from duetime.model.job import Claimed, Ending, State
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.model.limit import TaskLimit, parse_rate
 from duetime.model.profile import NodeProfile

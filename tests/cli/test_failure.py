@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from duetime.cli.failure import status_of
+from duetime.cli.program import status_of
 from duetime.cli.store_backend import StoreBackend
 from duetime.errors import (
     ConfigError,

@@ -12,9 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from duetime.cli.format import local, record_fields, relative, visible, visible_lines
+from duetime.cli.format import (
+    local,
+    make_console,
+    record_fields,
+    relative,
+    show_record,
+    show_table,
+    visible,
+    visible_lines,
+)
 from duetime.cli.logs import JsonLines, TextLines
-from duetime.cli.output import make_console, show_record, show_table
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ID = "01935c2e-7b3a-7000-8000-000000000000"

@@ -17,13 +17,13 @@ from duetime.clock import Clock
 from duetime.engine.run.perform import Slot, perform
 from duetime.invokers.http.handler import HttpHandler
 from duetime.invokers.http.secrets import SecretBox
-from duetime.model.addresses import Egress
 from duetime.model.codec import decode
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed
 from duetime.model.keyring import KeyRing
 from duetime.model.settle import Settlement
 from duetime.model.target import HttpTarget
+from duetime.model.url import Egress
 
 NOW: Micros = 1_800_000_000_000_000
 RING = KeyRing.parse([f"k1:{b64encode(b'k' * 32).decode()}"])

@@ -12,10 +12,9 @@ from standardwebhooks.webhooks import Webhook
 
 from duetime.errors import DuetimeError
 from duetime.invokers.http.echo import EchoAgent
-from duetime.model.attempt import Ending
 from duetime.model.codec import encode
 from duetime.model.instant import SECOND, to_datetime
-from duetime.model.job import State
+from duetime.model.job import Ending, State
 from duetime.model.keyring import KeyRing
 from duetime.model.signing import endpoint_secrets, verify_report_token, write_secret
 from tests.http.scene import NOW, RING, Sink, attempt, calling, job, result, serving

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from duetime.invokers.http.guard import Guard, TargetRefused
-from duetime.model.addresses import Egress
-from duetime.model.attempt import Ending
-from duetime.model.job import State
+from duetime.model.job import Ending, State
 from duetime.model.settle import Settlement
+from duetime.model.url import Egress
 from tests.http.scene import LOCAL, Names, Sink, attempt, calling, job, result, serving
 
 STRICT = Egress.parse()

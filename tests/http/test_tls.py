@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from duetime.errors import InvalidInput
-from duetime.invokers.http.connection import trusted_roots
+from duetime.invokers.http.guard import trusted_roots
 from duetime.model.job import State
 from duetime.model.target import FIELDS, HttpTarget
 from tests.http.scene import LOCAL, Names, Sink, attempt, calling, job, serving

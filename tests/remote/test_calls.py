@@ -91,7 +91,7 @@ async def test_http_target_needs_only_its_url(service: Caller) -> None:
 async def test_many_jobs_are_submitted_and_listed_over_pages(
     service: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duetime.remote.calls.paging.MAX_PAGE", 2)
+    monkeypatch.setattr("duetime.remote.calls.fields.MAX_PAGE", 2)
     done = await service.submit_many(
         [dt.NewJob("send", {"n": number}, at=SOON, owner="anna") for number in range(5)]
     )
@@ -216,7 +216,7 @@ async def test_names_with_special_characters_are_quoted_in_paths(service: Caller
 
 
 async def test_schedules_are_listed_over_pages(service: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duetime.remote.calls.paging.MAX_PAGE", 2)
+    monkeypatch.setattr("duetime.remote.calls.fields.MAX_PAGE", 2)
     for number in range(5):
         await service.schedule(f"s{number}", "t", dt.Every("5m"))
     assert [one.name for one in await service.schedules()] == ["s0", "s1", "s2", "s3", "s4"]

@@ -16,7 +16,7 @@ import duetime as dt
 from duetime import errors
 from duetime.errors import DuetimeError, InvalidInput
 from duetime.remote import request as requests
-from duetime.remote.problems import KINDS, problem_of
+from duetime.remote.request import KINDS, problem_of
 from tests.remote.conftest import KINDS as CLIENTS
 from tests.remote.conftest import Caller, caller
 from tests.remote.scripted import CUT, HANG, Script, answer, problem, scripted

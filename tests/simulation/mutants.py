@@ -23,13 +23,12 @@ from duetime.engine.node.reaper import Reaper
 from duetime.engine.plan import planner
 from duetime.engine.run.settler import Settler
 from duetime.engine.run.worker import Worker
-from duetime.engine.submit.submitter import Submitter
+from duetime.engine.submit.commands import Submitter
 from duetime.errors import StoreError
 from duetime.model import schedule as schedule_model
-from duetime.model.attempt import Ending
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Claimed, JobDraft
+from duetime.model.job import Claimed, Ending, JobDraft
 from duetime.model.lease import NodeDraft
 from duetime.model.schedule import Firing, Schedule
 from duetime.model.settle import Settlement

@@ -13,10 +13,9 @@ import pytest
 
 from duetime.clock import monotonic_micros
 from duetime.errors import ConfigError, NotOpen, SchemaMissing, SchemaTooNew, StoreError, StoreUnavailable
-from duetime.model.attempt import Ending
 from duetime.model.hint import EventHint, Hint, JobHint
 from duetime.model.instant import SECOND
-from duetime.model.job import JobFilter, State
+from duetime.model.job import Ending, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
 from duetime.store import Migration, OfNode
 from duetime.stores.postgres import PostgresStore, schema

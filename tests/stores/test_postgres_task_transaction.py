@@ -12,9 +12,8 @@ import psycopg
 import pytest
 
 from duetime.errors import StoreError, StoreUnavailable
-from duetime.model.attempt import Ending
 from duetime.model.hint import DoneHint, Hint, JobHint
-from duetime.model.job import State
+from duetime.model.job import Ending, State
 from duetime.stores.postgres import PostgresStore, task_transaction
 from duetime.testing.conformance.drafts import HOUR, announce, ended, job, joined, started, stored, success
 from tests.servers.proxy import Proxy

@@ -12,9 +12,9 @@ from uuid import UUID
 
 import pytest
 
-from duetime.engine.node.clock import NodeClock
 from duetime.engine.node.heartbeat import Heartbeat
-from duetime.engine.node.loop_thread import LoopThread
+from duetime.engine.node.loop import LoopThread
+from duetime.engine.node.timer import NodeClock
 from duetime.errors import InvalidInput, NotOpen, StoreError, StoreUnavailable
 from duetime.model.hint import DoneHint, Hint
 from duetime.model.instant import SECOND

@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 from duetime.model.instant import SECOND, Micros
-from duetime.observers.debounce import Debouncer
+from duetime.observers.event_log import Debouncer
 
 PATIENCE = 60.0
 Factory = Callable[[], asyncio.AbstractEventLoop]

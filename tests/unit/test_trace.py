@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from duetime.model.attempt import trace
-from duetime.model.job import error_line
+from duetime.model.job import error_line, trace
 
 
 def noted() -> Exception:

@@ -3,22 +3,32 @@ forget it."""
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated
+from ipaddress import ip_address
+from typing import Annotated, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from fastapi import Depends
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api.caller import AuthRequest, Caller
+from duetime.api.caller import LOCAL, AuthRequest, Caller
 from duetime.api.idempotency import fingerprint
 from duetime.api.paging import Listing, PageQuery
 from duetime.api.problems import ApiProblem
+from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE, RateBuckets, bucket_of, too_many
 from duetime.api.state import ServiceState, state_of
 from duetime.app.services import Services
-from duetime.model.apikey import Scope
+from duetime.clock import monotonic_micros
+from duetime.errors import DuetimeError
+from duetime.model.instant import SECOND, Micros
+from duetime.model.keyring import NO_DIGEST, ApiKey, Scope, digest_of, prefix_of
+from duetime.model.url import Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +125,231 @@ Manager = Annotated[RequestContext, Depends(_with(Scope.MANAGE))]
 Operator = Annotated[RequestContext, Depends(_operator)]
 Admin = Annotated[RequestContext, Depends(_with(Scope.ADMIN))]
 Scraper = Annotated[None, Depends(_scraper)]
+
+
+# Two authenticators: local mode accepts every request from this machine, except from pages of other sites;
+# the other needs keys.
+
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+FORWARDED = ("x-forwarded-for", "forwarded")
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+OWN_SITES = frozenset({"same-origin", "none"})  # "none": typed into the address bar
+CACHE_TIME = 2 * SECOND  # of a key, before the store is read again
+MAX_KNOWN, MAX_UNKNOWN = 10_000, 1_000
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="duetime"'}
+BEARER = "bearer "
+USE_INTERVAL = 60 * SECOND  # between two updates of last_used_at
+Value = TypeVar("Value")
+
+
+class LocalAuthenticator:
+    """Accepts requests from this machine only, and allows everything. Refuses requests that a page of another
+    site makes a browser send: `Host`, `Origin` or `Sec-Fetch-Site` reveal them. Refuses proxied requests,
+    so that a proxy does not open the service by mistake."""
+
+    local = True
+
+    def __init__(self, public_url: str | None = None) -> None:
+        parts = urlsplit(public_url or "")
+        self._public_host = parts.netloc.lower() or None
+        self._public_origin = f"{parts.scheme}://{parts.netloc}".lower() if parts.netloc else None
+
+    async def authenticate(self, request: AuthRequest) -> Caller:
+        headers = request.headers
+        host = headers.get("host", "").lower()
+        if not _is_loopback(host) and host != self._public_host:
+            remedy = "use localhost or 127.0.0.1, or set --public-url"
+            raise ApiProblem(
+                403, "host_not_allowed", f"Host: local mode does not accept this name: {remedy}", "Host"
+            )
+        if self._public_host is None and any(name in headers for name in FORWARDED):
+            remedy = "start it with --auth keys, or set --public-url to the address of the proxy"
+            raise ApiProblem(
+                403, "proxy_not_allowed", f"local mode does not accept proxied requests: {remedy}"
+            )
+        origin = headers.get("origin")
+        if (
+            origin is not None
+            and origin.partition("://")[2].lower() != host
+            and origin.lower() != self._public_origin
+        ):
+            raise ApiProblem(
+                403, "origin_not_allowed", "Origin: pages of other sites may not use this service", "Origin"
+            )
+        if request.method not in SAFE_METHODS and headers.get("sec-fetch-site", "none") not in OWN_SITES:
+            raise ApiProblem(
+                403,
+                "origin_not_allowed",
+                "Sec-Fetch-Site: pages of other sites may not use this service",
+                "Sec-Fetch-Site",
+            )
+        return LOCAL
+
+
+class CachedKey(NamedTuple):
+    key: ApiKey
+    version: int  # of its record
+    caller: Caller
+    read_at: Micros  # on this machine's own clock
+    refusal: str | None  # the problem code of a revoked or expired key
+    use_due: bool  # last_used_at needs an update
+
+
+class KeyAuthenticator:
+    """Accepts requests with a valid key. Caches keys for two seconds, and limits the rate of wrong ones."""
+
+    local = False
+
+    def __init__(
+        self, app: Services, proxies: tuple[Network, ...] = (), failures: RateBuckets | None = None
+    ) -> None:
+        self._app = app
+        self._proxies = proxies
+        self._known: dict[str, CachedKey] = {}
+        self._unknown: dict[str, Micros] = {}  # unknown prefixes, and until when they are cached
+        self._reading: dict[str, asyncio.Task[CachedKey | None]] = {}
+        self._failures = failures or RateBuckets()
+        self._lookups = RateBuckets(limit=1)
+
+    async def authenticate(self, request: AuthRequest) -> Caller:
+        text = _bearer(request.headers)
+        prefix = prefix_of(text)
+        if prefix is None:
+            raise self._failed(request, "is not an API key: keys look like dt_<prefix>_<secret>")
+        known = self._known.get(prefix)
+        digest = digest_of(text)
+        if known is None or monotonic_micros() - known.read_at > CACHE_TIME:
+            # A cached valid key is not blocked by wrong keys from the same address.
+            if known is None or not hmac.compare_digest(known.key.digest, digest):
+                self._refuse_blocked(request)
+            known = await self._ask_store(prefix)
+        if not hmac.compare_digest(NO_DIGEST if known is None else known.key.digest, digest) or known is None:
+            raise self._failed(request, "is not a key of this service: check it, or create a new one")
+        if known.refusal is not None:
+            raise self._refusal(known)
+        if known.use_due and self._known.get(prefix) is known:
+            await self._note_use(known)
+        return known.caller
+
+    async def _ask_store(self, prefix: str) -> CachedKey | None:
+        """One read for all requests that wait for this prefix."""
+        if self._unknown.get(prefix, 0) > monotonic_micros():
+            return None
+        reading = self._reading.get(prefix)
+        if reading is None:
+            if prefix not in self._known and (wait := self._lookups.spend("", LOOKUP_RATE)):
+                raise too_many("too many unknown keys: repeat the request", wait)
+            reading = self._reading[prefix] = asyncio.ensure_future(self._look_up(prefix))
+            reading.add_done_callback(lambda done: self._ended(prefix, done))
+        return await asyncio.shield(reading)
+
+    def _ended(self, prefix: str, done: asyncio.Task[CachedKey | None]) -> None:
+        del self._reading[prefix]
+        if not done.cancelled():
+            done.exception()  # marks it as retrieved: no request may wait any more
+
+    async def _look_up(self, prefix: str) -> CachedKey | None:
+        began = monotonic_micros()  # before the read: a revocation may be written during it
+        found = await self._app.keys.find(prefix)
+        if found is None:
+            self._known.pop(prefix, None)
+            _keep(self._unknown, prefix, began + CACHE_TIME, MAX_UNKNOWN)
+            return None
+        key, version = found
+        now = await self._app.now()
+        state = key.state(now)
+        caller = Caller(key.tenant, key.scopes, key.prefix, key.name, key.expires_at, key.rate)
+        use_due = state == "active" and now - (key.last_used_at or 0) >= USE_INTERVAL
+        known = CachedKey(key, version, caller, began, None if state == "active" else f"key_{state}", use_due)
+        _keep(self._known, prefix, known, MAX_KNOWN)
+        return known
+
+    async def _note_use(self, known: CachedKey) -> None:
+        """At most once a minute for each key, in all processes together."""
+        self._known[known.key.prefix] = known._replace(
+            use_due=False
+        )  # before the write: other requests run meanwhile
+        with suppress(DuetimeError):  # a failed update does not fail the request
+            await self._app.keys.record_use(known.key, known.version, await self._app.now())
+
+    def _failed(self, request: AuthRequest, why: str) -> ApiProblem:
+        wait = self._failures.spend(bucket_of(self._client(request)), FAILURE_RATE)
+        if wait:
+            return too_many("too many wrong keys from this address: repeat the request later", wait)
+        return ApiProblem(401, "key_invalid", f"Authorization: {why}", "Authorization", CHALLENGE)
+
+    def _refuse_blocked(self, request: AuthRequest) -> None:
+        wait = self._failures.wait(bucket_of(self._client(request)), FAILURE_RATE)
+        if wait:
+            raise too_many("too many wrong keys from this address: repeat the request later", wait)
+
+    @staticmethod
+    def _refusal(known: CachedKey) -> ApiProblem:
+        if known.refusal == "key_revoked":
+            return ApiProblem(
+                401,
+                "key_revoked",
+                "Authorization: this key was revoked: use another one",
+                "Authorization",
+                CHALLENGE,
+            )
+        return ApiProblem(
+            401,
+            "key_expired",
+            "Authorization: this key has expired: use another one",
+            "Authorization",
+            CHALLENGE,
+        )
+
+    def _client(self, request: AuthRequest) -> str | None:
+        return client_of(request.peer, request.headers.get("x-forwarded-for"), self._proxies)
+
+
+def client_of(peer: str | None, forwarded: str | None, proxies: tuple[Network, ...]) -> str | None:
+    """The client behind the operator's proxies: the last address that is not one of them. Addresses before it
+    can be forged."""
+    hops = [hop.strip() for hop in (forwarded or "").split(",")][-16:]
+    client = peer
+    while hops and _among(client, proxies):
+        client = hops.pop() or client
+    return client
+
+
+def _among(address: str | None, proxies: tuple[Network, ...]) -> bool:
+    if not proxies:
+        return False
+    try:
+        parsed = ip_address(address or "")
+    except ValueError:
+        return False
+    return any(parsed in network for network in proxies)
+
+
+def _bearer(headers: Mapping[str, str]) -> str:
+    given = headers.get("authorization")
+    if given is None:
+        remedy = "send Authorization: Bearer dt_..., as `duetime key create` printed it"
+        raise ApiProblem(401, "key_missing", f"an API key is required: {remedy}", "Authorization", CHALLENGE)
+    return given[len(BEARER) :].strip() if given[: len(BEARER)].lower() == BEARER else ""
+
+
+def _is_loopback(host: str) -> bool:
+    name, colon, port = host.rpartition(":")
+    bare = name if colon and port.isdigit() else host
+    if bare in LOOPBACK_NAMES:
+        return True
+    try:
+        return ip_address(
+            bare.strip("[]")
+        ).is_loopback  # DNS can point a name at this machine, but not a number
+    except ValueError:
+        return False
+
+
+def _keep(kept: dict[str, Value], name: str, value: Value, limit: int) -> None:
+    """Add it as the newest; drop the oldest if there are too many."""
+    kept.pop(name, None)
+    kept[name] = value
+    if len(kept) > limit:
+        del kept[next(iter(kept))]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from duetime.model.apikey import Scope
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
+from duetime.model.keyring import Scope
 from duetime.model.limit import Rate
 
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from duetime.app import App
-from duetime.app.ttl_cache import TtlCache
+from duetime.app.stats import TtlCache
 from duetime.errors import DuetimeError
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import Lease, Node

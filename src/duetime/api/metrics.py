@@ -20,8 +20,7 @@ from duetime.engine.node.node import Node
 from duetime.model.instant import SECOND
 from duetime.model.limit import Queue, QueueCounts
 from duetime.observers.counters import MAX_QUEUES, OTHER, AttemptCounts, ProcessCounters
-from duetime.observers.metrics import OPEN_METRICS, TEXT, MetricsPage
-from duetime.observers.telemetry import ProcessTelemetry
+from duetime.observers.metrics import OPEN_METRICS, TEXT, MetricsPage, ProcessTelemetry
 from duetime.version import VERSION
 
 DESCRIPTORS = Path("/proc/self/fd")

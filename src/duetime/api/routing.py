@@ -15,8 +15,8 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from duetime.api.auth import known_caller
-from duetime.api.body import MAX_BODY, MAX_KEYS, check_type, parse, read_body, validated
 from duetime.api.problems import MEDIA_TYPE, TITLES, ApiProblem
+from duetime.api.requests import MAX_BODY, MAX_KEYS, check_type, parse, read_body, validated
 from duetime.model.views import encode_view
 
 PREFIX = "/api/v1"

@@ -15,14 +15,12 @@ from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from duetime.api import demo, health, metrics, ui
-from duetime.api.auth import known_caller
-from duetime.api.authenticators import KeyAuthenticator, LocalAuthenticator
+from duetime.api.auth import KeyAuthenticator, LocalAuthenticator, known_caller
 from duetime.api.caller import Authenticator, RateLimit
 from duetime.api.compat import agents
 from duetime.api.compat import jobs as plain_jobs
-from duetime.api.docs import page
 from duetime.api.middleware import RequestMiddleware
-from duetime.api.openapi import described, document
+from duetime.api.openapi import described, document, page
 from duetime.api.paging import Cursors
 from duetime.api.problems import ApiProblem, invalid, problem_of, respond
 from duetime.api.rate_limit import KeyRateLimit, Unlimited

@@ -15,11 +15,9 @@ from duetime.app.core import AsyncApp
 from duetime.app.services import Services
 from duetime.app.sync import SyncApp
 from duetime.engine.node.heartbeat import Heartbeat
-from duetime.engine.node.loop_thread import LoopThread
+from duetime.engine.node.loop import LoopThread, Signals, share_the_interpreter, spare_the_collector
 from duetime.engine.node.node import Node
 from duetime.engine.node.options import HandlerRegistry, NodeOptions
-from duetime.engine.node.runtime_tuning import share_the_interpreter, spare_the_collector
-from duetime.engine.node.signals import Signals
 from duetime.engine.submit.validate import refuse_unknown
 from duetime.errors import Conflict, InvalidInput
 from duetime.invoker import Handler

@@ -19,8 +19,8 @@ from duetime.errors import NotOpen, TaskNotFound
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
 from duetime.observer import Observers
+from duetime.observers.metrics import ProcessTelemetry
 from duetime.observers.observed_store import ObservedStore
-from duetime.observers.telemetry import ProcessTelemetry
 from duetime.store import Store
 from duetime.task import Task
 

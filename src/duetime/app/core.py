@@ -9,14 +9,14 @@ from duetime import stores
 from duetime.app.context import AppContext, Shared
 from duetime.app.discovery import groups_in, import_all
 from duetime.app.services import Services
-from duetime.engine.node.clock import NodeClock
+from duetime.engine.node.timer import NodeClock
 from duetime.engine.submit.validate import check_name
 from duetime.errors import ConfigError, Conflict
 from duetime.model.events import Event
 from duetime.model.ids import Ids
 from duetime.observer import Observer, Observers
 from duetime.observers.log import log_event
-from duetime.observers.telemetry import ProcessTelemetry
+from duetime.observers.metrics import ProcessTelemetry
 from duetime.store import Migration, Store
 from duetime.task import AnyTask, Tasks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from duetime.app.app import App
-from duetime.app.ttl_cache import TtlCache
+from duetime.app.stats import TtlCache
 from duetime.errors import DuetimeError, SchemaMissing, SchemaTooNew
 from duetime.model.instant import SECOND
 

@@ -10,8 +10,8 @@ from uuid import UUID
 from duetime.app import reports
 from duetime.app.context import AppContext
 from duetime.app.listing import JobPage, JobQuery, page_of
+from duetime.engine.node.loop import without_collecting
 from duetime.engine.node.reaper import DEFAULT_POLICIES
-from duetime.engine.node.runtime_tuning import without_collecting
 from duetime.engine.submit.build import JOB_OPTIONS, Defaults, NewJob, fire_time_of, refuse_rule
 from duetime.engine.submit.submission import JobRequest, SubmittedJob
 from duetime.engine.submit.validate import check_count, check_id, check_name, check_priority, check_state

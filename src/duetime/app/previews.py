@@ -17,7 +17,7 @@ from duetime.engine.submit.commands import never_fires, same_draft
 from duetime.engine.submit.validate import check_count
 from duetime.errors import InvalidInput
 from duetime.model import duration, instant
-from duetime.model.describe.clock_changes import coming
+from duetime.model.describe.text import coming
 from duetime.model.describe.when import describe
 from duetime.model.duration import Duration
 from duetime.model.edit_plan import (
@@ -31,12 +31,10 @@ from duetime.model.edit_plan import (
     edited,
     upcoming_fires,
 )
+from duetime.model.forecast import Preview, previewed, surprises
 from duetime.model.instant import Micros
 from duetime.model.job import FINAL, Job, JobFilter, State
-from duetime.model.preview import Preview, previewed, surprises
-from duetime.model.schedule import Schedule, first_fire
-from duetime.model.schedule_json import FieldChange, difference
-from duetime.model.schedule_status import schedule_status
+from duetime.model.schedule import FieldChange, Schedule, difference, first_fire, schedule_status
 from duetime.model.when import When
 from duetime.store import Store
 

@@ -9,12 +9,11 @@ from duetime.clock import Clock
 from duetime.engine.run.perform import decide, effective
 from duetime.errors import Fenced, JobFinished
 from duetime.invoker import Policies
-from duetime.model.attempt import Ending, Outcome
 from duetime.model.codec import encode_payload
 from duetime.model.events import AttemptsSettled
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND
-from duetime.model.job import Claimed, Job, State
+from duetime.model.job import Claimed, Ending, Job, Outcome, State
 from duetime.observer import Observer
 from duetime.store import AttemptUpdate, Store
 

@@ -15,12 +15,10 @@ from duetime.app.dead import DeadLetters
 from duetime.app.event_feed import FeedEvent, check_types
 from duetime.app.jobs import AppJobs
 from duetime.app.keys import Keys
-from duetime.app.nodes import AppNodes
+from duetime.app.nodes import AppNodes, AppQueues
 from duetime.app.previews import Previews
-from duetime.app.queues import AppQueues
-from duetime.app.schedules import AppSchedules
+from duetime.app.schedules import AppSchedules, ScheduleVersions
 from duetime.app.stats import FleetStats, check_times
-from duetime.app.versions import ScheduleVersions
 from duetime.app.why import Explanations
 from duetime.handle import JobHandle
 from duetime.model.duration import Duration

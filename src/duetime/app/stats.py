@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from duetime.app.listing import earliest_jobs
-from duetime.app.stats_history import StatsHistory
-from duetime.app.ttl_cache import TtlCache
 from duetime.clock import Clock
 from duetime.errors import InvalidInput
 from duetime.model import duration
@@ -20,9 +20,112 @@ from duetime.model.job import Job, JobFilter, State
 from duetime.model.lease import LEADER, NodeId
 from duetime.model.schedule import Schedule, ScheduleFilter
 from duetime.observers.counters import MINUTE, AttemptCounts, TargetFailures
-from duetime.observers.rollups import failed
-from duetime.observers.telemetry import ProcessTelemetry
+from duetime.observers.metrics import ProcessTelemetry
+from duetime.observers.rollups import KIND, failed, from_bytes, key_of, minute_of
 from duetime.store import Store
+
+# A cache with a time to live: many readers cost the store as little as one. Expensive answers are kept
+# longer.
+
+
+COST_FACTOR = 20  # an answer is kept for at least this many times the time it took
+MAX_KEPT = 200
+
+
+class TtlCache:
+    """Callers that ask while an answer is being made wait for the same one. A failure is raised to all of
+    them, and not kept."""
+
+    def __init__(self, clock: Clock, ttl: Micros) -> None:
+        self._clock = clock
+        self._ttl = ttl
+        self._made: dict[Hashable, tuple[asyncio.Task[Any], Micros]] = {}
+
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[Any]]) -> Any:
+        known = self._made.get(key)
+        if known is not None and (not known[0].done() or self._clock.monotonic() < known[1]):
+            return await asyncio.shield(known[0])
+        while len(self._made) >= MAX_KEPT:
+            del self._made[next(iter(self._made))]
+        task = asyncio.create_task(self._make(key, make))
+        self._made[key] = (task, 0)
+        return await asyncio.shield(task)
+
+    async def _make(self, key: Hashable, make: Callable[[], Awaitable[Any]]) -> Any:
+        began = self._clock.monotonic()
+        answer = await make()
+        now = self._clock.monotonic()
+        if key in self._made:
+            self._made[key] = (self._made[key][0], now + max(self._ttl, COST_FACTOR * (now - began)))
+        return answer
+
+
+# Results of the fleet by the minute: the roll-ups of all processes, merged. Completed minutes are read
+# once.
+
+
+PAGE = 500
+COMPLETE_AFTER = 5  # minutes; until then a process may still add to one
+MAX_TENANTS = 32
+
+
+class TenantHistory:
+    def __init__(self, store: Store, tenant: str) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._complete: dict[int, AttemptCounts] = {}
+        self._first = self._end = 0  # the range of minutes that `_complete` holds
+        self._lock = asyncio.Lock()
+
+    async def read(self, first: int, last: int, own: ProcessTelemetry | None) -> dict[int, AttemptCounts]:
+        """The minutes from first to last that have counts. This process's own counts are current."""
+        async with self._lock:
+            return await self._read(first, last, own)
+
+    async def _read(self, first: int, last: int, own: ProcessTelemetry | None) -> dict[int, AttemptCounts]:
+        if not self._first <= first <= self._end:
+            self._complete, self._first, self._end = {}, first, first
+        recent = await self._load(max(first, self._end), own)
+        complete_until = last - COMPLETE_AFTER
+        self._complete.update((minute, cell) for minute, cell in recent.items() if minute < complete_until)
+        self._complete = {minute: cell for minute, cell in self._complete.items() if minute >= first}
+        self._first, self._end = first, max(self._end, complete_until)
+        return {
+            minute: cell for minute, cell in {**self._complete, **recent}.items() if first <= minute <= last
+        }
+
+    async def _load(self, first: int, own: ProcessTelemetry | None) -> dict[int, AttemptCounts]:
+        found: dict[int, AttemptCounts] = {}
+        here = {} if own is None else own.counters.minutes_of(self._tenant)
+        after = (self._tenant, key_of(first))
+        while page := await self._store.list_records(KIND, self._tenant, PAGE, after):
+            for record in page:
+                minute = minute_of(record.key)
+                if own is None or minute not in here or not record.key.endswith(own.instance):
+                    found.setdefault(minute, AttemptCounts()).merge(from_bytes(record.value))
+            after = (self._tenant, page[-1].key)
+            if len(page) < PAGE:
+                break
+        for minute, cell in here.items():
+            if minute >= first:
+                found.setdefault(minute, AttemptCounts()).merge(cell)
+        return found
+
+
+class StatsHistory:
+    """The histories of tenants that were read recently."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tenants: dict[str, TenantHistory] = {}
+
+    def of(self, tenant: str) -> TenantHistory:
+        known = self._tenants.pop(tenant, None) or TenantHistory(self._store, tenant)
+        self._tenants[tenant] = known
+        if len(self._tenants) > MAX_TENANTS:
+            del self._tenants[next(iter(self._tenants))]
+        return known
+
 
 CACHE_TTL = SECOND
 MAX_COUNTED = 100_000

@@ -20,11 +20,9 @@ from duetime.app.calendar import FireCalendar
 from duetime.app.core import AsyncApp
 from duetime.app.jobs import AppJobs
 from duetime.app.keys import Keys
-from duetime.app.nodes import AppNodes
-from duetime.app.queues import AppQueues
-from duetime.app.schedules import AppSchedules
+from duetime.app.nodes import AppNodes, AppQueues
+from duetime.app.schedules import AppSchedules, ScheduleVersions
 from duetime.app.services import Services
-from duetime.app.versions import ScheduleVersions
 from duetime.engine.submit.build import NewJob
 from duetime.engine.submit.submission import submitted
 from duetime.errors import Conflict, InvalidInput, NotOpen

@@ -9,10 +9,10 @@ from typing import Any, cast
 from duetime.clock import monotonic_micros
 from duetime.errors import TargetNotAllowed
 from duetime.invoker import AttemptWriter, Context, Handler
-from duetime.model.directives import AttemptFailed, GiveUp
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, Claimed
+from duetime.model.settle import AttemptFailed, GiveUp
 from duetime.model.target import HTTP, HttpTarget
 
 MAX_TIMEOUT = 30 * SECOND  # the caller waits for the response

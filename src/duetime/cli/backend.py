@@ -13,8 +13,8 @@ import typer
 
 from duetime.app import App
 from duetime.cli.files import read_text
-from duetime.cli.invocation import settings_of
 from duetime.cli.loading import load_app
+from duetime.cli.program import settings_of
 from duetime.cli.store_backend import StoreBackend
 from duetime.config import Settings
 from duetime.errors import ConfigError

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from duetime.cli.failure import USAGE
-from duetime.cli.invocation import invocation, setting_option
+from duetime.cli.program import USAGE, invocation, setting_option
 
 Command = Callable[..., None]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,10 +16,100 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from duetime.cli.failure import REFUSED, USAGE, report, status_of, usage_message
-from duetime.cli.invocation import Invocation, setting_option, value_option
-from duetime.errors import DuetimeError
+from duetime.config import TABLE, Settings, load
+from duetime.errors import ConfigError, DuetimeError, InvalidInput, NeverFires, PayloadTooLarge
 from duetime.version import VERSION
+
+# What was typed on the command line, the settings it leads to, and the flags of settings.
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """The flags that were given. The other sources of settings are read when a command asks."""
+
+    flags: dict[str, Any]
+    config: Path | None
+
+
+def invocation(context: typer.Context) -> Invocation:
+    found = context.find_object(Invocation)
+    return Invocation({}, None) if found is None else found
+
+
+def settings_of(context: typer.Context, **flags: str | None) -> Settings:
+    """The settings of this invocation, with these flags added to those that stand before the command."""
+    given = invocation(context)
+    given.flags.update({name: value for name, value in flags.items() if value is not None})
+    return load(given.flags, os.environ, given.config)
+
+
+def setting_option(name: str, **more: Any) -> Any:
+    """The flag of a setting. Its value stays text: the settings parse all sources alike."""
+    setting = TABLE[name]
+    default = f" [default: {setting.shown_default}]" if setting.shown_default else ""
+    text = f"{setting.text} [env: {setting.variable}]{default}"
+    return typer.Option(setting.flag, metavar=setting.form, show_default=False, help=text, **more)
+
+
+def value_option(flag: str, form: str, text: str, **more: Any) -> Any:
+    """A flag that takes a value."""
+    return typer.Option(flag, metavar=form, help=text, **more)
+
+
+# How commands fail: one line on stderr, and an exit status that tells scripts the kind of failure.
+
+
+REFUSED, USAGE = 1, 2
+# Correctly written, and still not accepted.
+_REFUSALS = (NeverFires, PayloadTooLarge)
+
+Load = Callable[[str], Any]
+
+
+def status_of(problem: DuetimeError) -> int:
+    wrongly_written = isinstance(problem, InvalidInput | ConfigError) and not isinstance(problem, _REFUSALS)
+    return USAGE if wrongly_written else REFUSED
+
+
+def report(message: str, code: str) -> None:
+    """The one line of an error."""
+    from duetime.cli.format import (
+        visible,  # it brings asyncio with the clock, and `duetime --help` has no use for it
+    )
+
+    typer.echo(f"error: {visible(' '.join(message.split()))} [{code}]", err=True)
+
+
+def usage_message(problem: Any, load: Load) -> str:
+    """What is wrong with a command line, and the line that would be right where we can tell. `load`
+    returns a command by its name."""
+    context, option = getattr(problem, "ctx", None), getattr(problem, "option_name", None)
+    where = getattr(context, "command_path", "duetime")
+    if context is not None:
+        root = context.find_root()
+        if context is not root and option in _options_of(root.command):
+            command = where.removeprefix("duetime ")
+            return f"{option} goes before the command: write `duetime {option} ... {command} ...`"
+        if context is root and option in {
+            name for one in root.command.commands for name in _options_below(load(one))
+        }:
+            return f"{option} goes after the command: write `{where} ... {option}`"
+    text = problem.format_message().rstrip(".").removeprefix("Invalid value: ")
+    misplaced = text.startswith("Got unexpected extra argument") and "({" in text
+    if context is not None and misplaced and "--payload" in _options_of(context.command):
+        return f"the task's arguments go after --payload: write `{where} TASK --payload '{{...}}'`"
+    return f"{text} See `{where} --help`" if text.endswith("?") else f"{text}: see `{where} --help`"
+
+
+def _options_below(command: Any) -> set[str]:
+    """The options of a command, and of all commands in a group."""
+    below = getattr(command, "commands", {}).values()
+    return _options_of(command).union(*(_options_below(one) for one in below))
+
+
+def _options_of(command: Any) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
+
 
 # Each name is also that of its file in `commands`, except for those in SHARED.
 COMMANDS = {

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from duetime.cli.files import Snapshot, changed_files, snapshot, source_folders
-from duetime.cli.output import say
+from duetime.cli.format import say
 from duetime.config import Settings
 from duetime.model import duration
 from duetime.model.instant import SECOND

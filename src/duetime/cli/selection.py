@@ -12,8 +12,8 @@ import typer
 
 from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import FlagGroup, flag_group
-from duetime.cli.failure import REFUSED, report
-from duetime.cli.flags import (
+from duetime.cli.format import plural, say, show_json
+from duetime.cli.inputs import (
     AllFlag,
     DryRunFlag,
     InQueueFlag,
@@ -24,10 +24,9 @@ from duetime.cli.flags import (
     OfTargetFlag,
     TextFlag,
     YesFlag,
+    read_label,
 )
-from duetime.cli.format import plural
-from duetime.cli.inputs import read_label
-from duetime.cli.output import say, show_json
+from duetime.cli.program import REFUSED, report
 from duetime.errors import DuetimeError, ServiceError, StoreError
 from duetime.model.views import BulkResult, to_json
 

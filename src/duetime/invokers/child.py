@@ -7,29 +7,168 @@ the attempt ended.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import importlib
 import importlib.util
 import inspect
 import logging
+import os
+import resource
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from io import TextIOWrapper
+from itertools import count
+from queue import SimpleQueue
 from typing import Any
+from uuid import UUID
 
-from duetime.errors import InvalidInput
+from duetime.errors import Conflict, InvalidInput
 from duetime.invoker import Context
-from duetime.invokers.child_pipe import ChildAttemptWriter, ChildPipe
-from duetime.invokers.protocol import Message, directive_message, error_message
-from duetime.invokers.sandbox import lift_memory_limit, limit_memory, tie_to_parent
+from duetime.invokers.protocol import (
+    HEADER_BYTES,
+    Message,
+    body_length,
+    directive_message,
+    error_message,
+    known_error,
+    pack,
+    unpack,
+)
 from duetime.invokers.signature import Signature
 from duetime.invokers.threads import Interrupted
-from duetime.model.attempt import trace
 from duetime.model.codec import reader
-from duetime.model.directives import Directive
-from duetime.model.job import Claimed
+from duetime.model.job import Claimed, trace
+from duetime.model.settle import Directive
+from duetime.store import AttemptUpdate, TaskTransaction
+
+# The child's end of the pipe to its worker: a thread receives orders and replies; everything else is
+# sent.
+
+
+class ChildPipe(logging.Handler):
+    """When the pipe breaks, the worker is gone, and the whole process group of the child is killed."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._numbers = count()
+        self._calls: dict[int, Future[Any]] = {}
+        self.orders: SimpleQueue[Message] = SimpleQueue()
+        self.context: Context | None = None
+        threading.Thread(target=self._receive, name="duetime-pipe", daemon=True).start()
+
+    def send(self, message: Message) -> None:
+        data = pack(message)
+        with self._sending:
+            self._connection.sendall(data)
+
+    async def call(self, verb: str, value: Any) -> Any:
+        """Ask the worker for something, and wait for its reply."""
+        number = next(self._numbers)
+        reply = self._calls[number] = Future()
+        self.send({"kind": "call", "number": number, "verb": verb, "value": value})
+        return await asyncio.wrap_future(reply)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self.send(
+                {"kind": "log", "logger": record.name, "level": record.levelno, "text": self.format(record)}
+            )
+        except Exception:
+            self.handleError(record)
+
+    def _receive(self) -> None:
+        while (header := self._read(HEADER_BYTES)) and (body := self._read(body_length(header))):
+            self._handle_message(unpack(body))
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+    def _handle_message(self, message: Message) -> None:
+        match message["kind"]:
+            case "reply" if "error" in message:
+                self._calls.pop(message["number"]).set_exception(
+                    known_error(message["error"], message["text"])
+                )
+            case "reply":
+                self._calls.pop(message["number"]).set_result(message["value"])
+            case "stop":
+                if self.context is not None:
+                    self.context.stop_requested = True
+            case _:
+                self.orders.put(message)
+
+    def _read(self, length: int) -> bytes:
+        """This many bytes, or none if the worker is gone."""
+        data = b""
+        while len(data) < length:
+            try:
+                more = self._connection.recv(length - len(data))
+            except OSError:
+                return b""
+            if not more:
+                return b""
+            data += more
+        return data
+
+
+class ChildAttemptWriter:
+    """The worker's attempt writer, over the pipe."""
+
+    def __init__(self, pipe: ChildPipe, loop: asyncio.AbstractEventLoop) -> None:
+        self._pipe = pipe
+        self.loop = loop
+
+    async def save(self, note: AttemptUpdate) -> None:
+        for verb, data in (("checkpoint", note.checkpoint), ("progress", note.progress)):
+            if data is not None:
+                await self._pipe.call(verb, data.decode())
+
+    async def mark(self, job_id: UUID, attempt: int, key: str) -> bool:
+        return bool(await self._pipe.call("once", key))
+
+    async def transact(self) -> TaskTransaction:
+        raise Conflict(
+            "ctx.connection belongs to the worker's process: a task that needs it cannot have isolate=True"
+        )
+
+
+# Limits a child process sets for itself before anything else: it cannot outlive its worker, nor exceed its
+# memory limit.
+
+
+MEMORY_RESERVE = 32 * 1024**2  # bytes beyond the limit, to report that it was reached
+OOM_SCORE = "500"  # the kernel kills the child before the worker when the machine runs out of memory
+
+
+def tie_to_parent(lifeline: int, parent: int) -> None:
+    """On Linux the kernel kills the whole process group when the lifeline closes, however busy it is.
+    Elsewhere the broken pipe does."""
+    os.set_inheritable(lifeline, False)
+    if sys.platform == "linux":
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+        # No PR_SET_PDEATHSIG as well: it could kill this process first, and its lifeline would be gone before
+        # it has killed the rest.
+        with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+            score.write(OOM_SCORE)
+    if os.getppid() != parent:
+        os._exit(1)  # the worker died before the lifeline was set up
+
+
+def limit_memory(limit: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit + MEMORY_RESERVE))
+
+
+def lift_memory_limit() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
 
 # a script's name for itself in this process, as in multiprocessing: not "__main__", so that it does not run
 SCRIPT = "__mp_main__"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from duetime.errors import InvalidInput
-from duetime.invokers.annotations import unwrapped
+from duetime.invokers.resources import unwrapped
 from duetime.invokers.signature import Signature
 
 MIN_MEMORY = 64 * 1024**2

@@ -12,9 +12,9 @@ from typing import Any
 
 from duetime import errors
 from duetime.errors import DuetimeError, InvalidPayload, TaskError
-from duetime.model.attempt import error_text
 from duetime.model.codec import decode, encode
-from duetime.model.directives import Cancel, Directive, RetryAfter, Snooze
+from duetime.model.job import error_text
+from duetime.model.settle import Cancel, Directive, RetryAfter, Snooze
 
 HEADER_BYTES = 4
 Message = dict[str, Any]

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from duetime.errors import InvalidInput, InvalidPayload, UnknownOption
-from duetime.invokers.annotations import annotations_of, defining_scope
-from duetime.invokers.resources import uses_among
+from duetime.invokers.resources import annotations_of, defining_scope, uses_among
 from duetime.model.codec import REQUIRED, Argument, Shape, decode, encode_payload
 
 CONTEXT_NAMES = ("ctx", "context")

@@ -3,20 +3,159 @@ ones in child processes."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from duetime.errors import InvalidInput, InvalidPayload
 from duetime.invoker import Context, Policies
 from duetime.invokers.children import ChildProcesses
 from duetime.invokers.isolation import Isolation, check_isolated
-from duetime.invokers.middleware import Middleware, surround
 from duetime.invokers.resources import ResourceBox
 from duetime.invokers.signature import Signature
 from duetime.invokers.threads import Threads
-from duetime.invokers.versions import FIRST_VERSION, PayloadVersions, Upgrade
+from duetime.model.codec import decode, encode_payload
+from duetime.model.job import Claimed
 from duetime.model.limit import Limit
+from duetime.model.settle import AttemptFailed, Directive, GiveUp, RetryAfter
+
+# Payload versions: the payload of a job stored by older code is upgraded to what the function takes
+# today.
+
+
+FIRST_VERSION = 1
+Upgrade = Callable[[int, Any], Any]
+
+
+class PayloadVersions:
+    """The current version of a task's payloads, and the function that upgrades older ones."""
+
+    def __init__(self, task: str, version: int = FIRST_VERSION, upgrade: Upgrade | None = None) -> None:
+        if isinstance(version, bool) or not isinstance(version, int) or version < FIRST_VERSION:
+            raise InvalidInput("version", f"{version!r} must be a whole number of at least {FIRST_VERSION}")
+        if upgrade is not None and version == FIRST_VERSION:
+            raise InvalidInput("upgrade", "there is no older version to upgrade from: set version=2 as well")
+        self._task = task
+        self._version = version
+        self._upgrade = upgrade
+
+    @property
+    def applies_to_all(self) -> bool:
+        """Whether jobs without their own policies need a check, too: they are of the first version."""
+        return self._version > FIRST_VERSION
+
+    def upgraded(self, job: Claimed, payload: bytes) -> bytes:
+        stored = FIRST_VERSION if job.policies is None else decode(job.policies).get("version", FIRST_VERSION)
+        if stored > self._version:
+            raise InvalidPayload(
+                "version", f"newer code stored this as version {stored}, but this node knows {self._task!r} "
+                f"only up to {self._version}: "
+                "update the node, then retry the job"
+            )  # fmt: skip
+        if stored == self._version or self._upgrade is None:
+            return payload
+        return self._run_upgrade(self._upgrade, stored, decode(payload))
+
+    def _run_upgrade(self, upgrade: Upgrade, stored: int, payload: Any) -> bytes:
+        try:
+            newer = upgrade(stored, payload)
+        except Exception as problem:
+            raise InvalidPayload(
+                "upgrade",
+                f"of {self._task!r} from version {stored} failed: {type(problem).__name__}: {problem}",
+            ) from problem
+        if not isinstance(newer, dict):
+            raise InvalidPayload("upgrade", f"of {self._task!r} must return the new payload, not {newer!r}")
+        return encode_payload(newer, "upgrade")
+
+
+# Middleware around every attempt, and hooks as its simpler form. Tasks without them pay nothing.
+
+
+CallNext = Callable[[], Awaitable[Any]]
+Middleware = Callable[[Context, CallNext], Awaitable[Any]]
+Hook = Callable[..., Any]
+TIMEOUT = "timeout"  # the argument with which a worker cancels an attempt that timed out
+
+
+def surround(middleware: Sequence[Middleware], context: Context, call: CallNext) -> Awaitable[Any]:
+    """The call inside all middleware; the first one is the outermost."""
+    for outer in reversed(middleware):
+        call = partial(outer, context, call)
+    return call()
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Registered middleware and hooks. Plain hooks run on the event loop, so that tasks see their context
+    variables: keep them short."""
+
+    middleware: list[Middleware] = field(default_factory=list)
+    before: list[Hook] = field(
+        default_factory=list
+    )  # (ctx); an error in one fails the attempt before the task is called
+    after: list[Hook] = field(default_factory=list)  # (ctx, result) after a success; errors are logged
+    failure: list[Hook] = field(default_factory=list)  # (ctx, error) after a failure; errors are logged
+
+    def add_middleware(self, function: Middleware) -> Middleware:
+        if not inspect.iscoroutinefunction(function):
+            raise InvalidInput(
+                "middleware", f"{function!r} must be written `async def middleware(ctx, call_next)`"
+            )
+        self.middleware.append(function)
+        return function
+
+    @property
+    def chain(self) -> tuple[Middleware, ...]:
+        """All of them in one chain; the hooks are closest to the task."""
+        return (
+            (*self.middleware, self._with_hooks)
+            if self.before or self.after or self.failure
+            else tuple(self.middleware)
+        )
+
+    async def _with_hooks(self, context: Context, call_next: CallNext) -> Any:
+        try:
+            for hook in self.before:
+                await _call(hook, context)
+            result = await call_next()
+        except asyncio.CancelledError as stop:
+            # A cancelled job and a node that shuts down are not failures.
+            if TIMEOUT in stop.args:
+                await self._failed(context, TimeoutError("timed out"))
+            raise
+        except BaseException as problem:
+            await self._failed(context, problem)
+            raise
+        if isinstance(result, Directive):
+            await self._failed(context, result)
+        else:
+            await _call_all(self.after, context, result)
+        return result
+
+    async def _failed(self, context: Context, problem: BaseException) -> None:
+        # Snooze and Cancel are not failures.
+        if not isinstance(problem, Directive) or isinstance(problem, RetryAfter | AttemptFailed | GiveUp):
+            await _call_all(self.failure, context, problem)
+
+
+async def _call_all(hooks: Sequence[Hook], context: Context, subject: Any) -> None:
+    """The attempt has ended already; an error here does not change its result."""
+    for hook in hooks:
+        try:
+            await _call(hook, context, subject)
+        except Exception:
+            context.log.exception("hook %s failed", getattr(hook, "__qualname__", hook))
+
+
+async def _call(hook: Hook, *arguments: Any) -> None:
+    result = hook(*arguments)
+    if inspect.isawaitable(result):
+        await result
+
 
 __all__ = ["Signature", "TaskHandler"]
 Invoke = Callable[[Context, bytes], Awaitable[Any]]

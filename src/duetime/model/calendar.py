@@ -16,8 +16,8 @@ from itertools import islice
 from math import gcd
 from uuid import UUID
 
-from duetime.model import cron_search, zone
-from duetime.model.cron_search import CronSearch
+from duetime.model import cron, zone
+from duetime.model.cron import CronSearch
 from duetime.model.instant import LATEST, SECOND, Micros, to_micros
 from duetime.model.schedule import Schedule
 from duetime.model.when import Cron, Every, Unreadable, When
@@ -215,7 +215,7 @@ class FireCounter:
                 yield
 
     def _add_cron(self, when: Cron, number: int) -> None:
-        search = cron_search.compiled(when.expr, when.key)
+        search = cron.compiled(when.expr, when.key)
         span, pattern = self._span(when.tz), search.pattern
         slots = self._slots(when.tz, self._matching(span, search))
         key = (pattern.hours, pattern.minutes, len(pattern.seconds))

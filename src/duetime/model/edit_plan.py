@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
+from duetime.model.forecast import local_clock
 from duetime.model.instant import Micros
-from duetime.model.preview import local_clock
 from duetime.model.schedule import Schedule, ScheduleDraft, first_fire, plan_fires
 
 MAX_FIRES = 12_000  # a little more than a week of one fire a minute

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
@@ -11,10 +11,60 @@ from uuid import UUID
 
 from duetime.errors import InvalidInput
 from duetime.model import duration
+from duetime.model.codec import decode
 from duetime.model.duration import Duration
 from duetime.model.ids import fire_id
-from duetime.model.instant import SECOND, Micros
-from duetime.model.when import When
+from duetime.model.instant import SECOND, Micros, to_iso
+from duetime.model.target import HTTP, HttpTarget
+from duetime.model.when import When, to_json
+
+# The status of a schedule at an instant: its last and next fire. The row itself does not say so, because the
+# planner works ahead of the clock: its `next_fire_time` is the first fire without a job, and its
+# `last_fire_time` and `runs` include fires in the future.
+
+
+class ScheduleStatus(NamedTuple):
+    next_fire_time: Micros | None  # None: it is paused or has no more fires
+    last_fire_time: Micros | None
+    runs: int
+
+
+def schedule_status(schedule: Schedule, now: Micros) -> ScheduleStatus:
+    last = schedule.last_fire_time
+    stored = ScheduleStatus(None if schedule.paused else schedule.next_fire_time, last, schedule.runs)
+    if last is None or last <= now:
+        return stored  # a cursor in the past is not changed: the planner is late, and so is the fire
+    try:
+        ahead = list(_fires(schedule.draft, now, last))
+        runs = max(schedule.runs - len(ahead), 0)
+        return ScheduleStatus(
+            min(ahead, default=stored.next_fire_time), _latest(schedule, now) if runs else None, runs
+        )
+    except InvalidInput:  # its `when` has become invalid
+        return stored
+
+
+def _fires(draft: ScheduleDraft, after: Micros, last: Micros) -> Iterator[Micros]:
+    moment = first_fire(draft, after)
+    while moment is not None and moment <= last:
+        yield moment
+        moment = first_fire(draft, moment)
+
+
+def _latest(schedule: Schedule, now: Micros) -> Micros | None:
+    """Its latest fire up to `now`; None if the last edit came after it, because it may then come from another
+    rule."""
+    since = schedule.updated_at
+    back = SECOND
+    while (
+        True
+    ):  # doubling finds a fire a year ago in 25 steps, and looks back at most twice as far as necessary
+        start = max(now - back, since)
+        found = max(_fires(schedule.draft, start - 1, now), default=None)
+        if found is not None or start == since:
+            return found
+        back *= 2
+
 
 MissedPolicy = Literal["latest", "all", "skip"]
 LATE_AFTER = 5 * SECOND  # a fire that is planned later than this counts as missed
@@ -250,3 +300,67 @@ def _jitter(identity: UUID, limit: Micros) -> Micros:
 
 def _not_after(moment: Micros | None, end: Micros | None) -> Micros | None:
     return None if moment is None or (end is not None and moment > end) else moment
+
+
+# The editable part of a schedule as JSON, to show it and to compare two versions. It never contains a
+# secret.
+
+
+class FieldChange(NamedTuple):
+    field: str
+    before: Any
+    after: Any
+
+
+def schedule_to_json(draft: ScheduleDraft) -> dict[str, Any]:
+    return {
+        "when": to_json(draft.when),
+        "target": target(draft.target, draft.target_spec),
+        "payload": decode(draft.payload),
+        "queue": draft.queue,
+        "priority": draft.priority,
+        **policies(draft.policies),
+        "owner": draft.owner,
+        "labels": {} if draft.labels is None else decode(draft.labels),
+        "overlap": draft.overlap or "allow",
+        "missed": draft.missed.to_json(),
+        "jitter": duration.show(draft.jitter),
+        "start_at": iso(draft.start_at),
+        "end_at": iso(draft.end_at),
+        "max_runs": draft.max_runs,
+    }
+
+
+def difference(before: ScheduleDraft, after: ScheduleDraft) -> Sequence[FieldChange]:
+    """The fields that differ. A changed secret appears as a change of the target, without its value."""
+    old, new = schedule_to_json(before), schedule_to_json(after)
+    secret = (before.target, before.target_spec) != (after.target, after.target_spec)
+    return [
+        FieldChange(field, old[field], new[field])
+        for field in new
+        if old[field] != new[field] or (field == "target" and secret)
+    ]
+
+
+def target(name: str, spec: bytes | None) -> dict[str, Any]:
+    if name != HTTP:
+        return {"type": "task", "name": name}
+    try:
+        return HttpTarget.from_spec(spec or b"{}").to_json()
+    except InvalidInput:
+        return {
+            "type": "http"
+        }  # it was stored under older rules and is invalid now: it cannot run, and is not shown
+
+
+def policies(stored: bytes | None) -> dict[str, Any]:
+    own = {} if stored is None else decode(stored)
+    return {
+        "timeout": own.get("timeout"),
+        "retry": own.get("retry"),
+        "delivery": own.get("delivery", "at_least_once"),
+    }
+
+
+def iso(micros: Micros | None) -> str | None:
+    return None if micros is None else to_iso(micros)

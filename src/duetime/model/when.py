@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from duetime.errors import InvalidInput, InvalidWhen
-from duetime.model import cron, cron_search, duration, instant, rrule, zone
+from duetime.model import cron, duration, instant, rrule, zone
 from duetime.model.instant import EPOCH, LATEST, SECOND, Micros
 from duetime.model.zone import LocalTimes, Search, Zone
 
@@ -240,7 +240,7 @@ def wall_clock(when: When) -> WallClock | None:
     """None if it has no local times, like an interval."""
     match when:
         case Cron() if not is_interval(when):
-            search = cron_search.compiled(when.expr, when.key)
+            search = cron.compiled(when.expr, when.key)
             fixed = search.pattern.fixed_time
             return WallClock(zone.load(when.tz), search, fixed, fixed or len(search.pattern.hours) < 24, None)
         case RRule():
@@ -266,7 +266,7 @@ def _cron_plan(expression: str, tz: str, key: str) -> Callable[[Micros], Micros 
     every = interval_part(expression)
     if every is not None:
         return Every(timedelta(microseconds=_read_interval(every, "cron"))).next_us
-    search = cron_search.compiled(expression, key)
+    search = cron.compiled(expression, key)
     return LocalTimes(place, search, search.pattern.fixed_time).next_us
 
 

@@ -11,11 +11,10 @@ from datetime import datetime
 from typing import Any
 
 from duetime.model import duration
-from duetime.model.attempt import Attempt, Ending
 from duetime.model.codec import decode
 from duetime.model.describe.text import counted
 from duetime.model.instant import SECOND, Micros, to_datetime
-from duetime.model.job import Delivery, Job, Overlap, State, error_line
+from duetime.model.job import Attempt, Delivery, Ending, Job, Overlap, State, error_line
 from duetime.model.lease import Node
 from duetime.model.limit import Queue, TaskLimit, show_rate
 from duetime.model.permits import MIN_ASK_INTERVAL

@@ -7,10 +7,9 @@ from functools import partial
 
 from duetime.model.describe.text import counted
 from duetime.model.describe.when import describe
+from duetime.model.forecast import local_clock
 from duetime.model.instant import Micros
-from duetime.model.preview import local_clock
-from duetime.model.schedule import Change, Schedule, ScheduleVersion
-from duetime.model.schedule_status import schedule_status
+from duetime.model.schedule import Change, Schedule, ScheduleVersion, schedule_status
 from duetime.model.when import Unreadable, When, wall_clock
 from duetime.model.why import JUST_NOW, FleetStatus, Why, at
 

@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from operator import itemgetter
 
-from duetime.model.attempt import Ending
 from duetime.model.events import (
     AttemptsSettled,
     Event,
@@ -21,7 +20,7 @@ from duetime.model.events import (
 )
 from duetime.model.histogram import Histogram
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Claimed, State, error_line
+from duetime.model.job import Claimed, Ending, State, error_line
 from duetime.model.settle import Settlement
 
 MINUTE = 60 * SECOND

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 from duetime.model import duration
-from duetime.model.attempt import Ending
 from duetime.model.events import (
     AttemptsSettled,
     Event,
@@ -21,7 +20,7 @@ from duetime.model.events import (
     SettlementsRefused,
     TurnFailed,
 )
-from duetime.model.job import Claimed, State
+from duetime.model.job import Claimed, Ending, State
 from duetime.model.settle import Settlement
 
 _logger = logging.getLogger("duetime")

@@ -16,7 +16,7 @@ from duetime.model.codec import decode, encode
 from duetime.model.histogram import Histogram
 from duetime.model.instant import SECOND, Micros
 from duetime.observers.counters import FAILURES, AttemptCounts, ProcessCounters, TargetFailures
-from duetime.observers.debounce import Debouncer
+from duetime.observers.event_log import Debouncer
 from duetime.store import Store
 
 KIND = "minute"

@@ -15,8 +15,7 @@ from duetime.errors import (
 )
 from duetime.model.codec import decode
 from duetime.model.views import EventView
-from duetime.remote.problems import problem_of
-from duetime.remote.request import RetryPolicy, ServiceRequest, backoff, request
+from duetime.remote.request import RetryPolicy, ServiceRequest, backoff, problem_of, request
 
 SILENCE_TIMEOUT = 45.0  # seconds; the service sends a comment every 15
 MAX_LINE = 1024 * 1024

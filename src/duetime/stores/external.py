@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from duetime.model.attempt import Ending
 from duetime.model.instant import Micros
-from duetime.model.job import State
+from duetime.model.job import Ending, State
 from duetime.model.settle import Settlement
 
 

@@ -6,13 +6,10 @@ from __future__ import annotations
 from typing import Any, cast
 from uuid import UUID
 
-from duetime.engine.fetch.backpressure import Backpressure
-from duetime.engine.fetch.claimer import Claimer
-from duetime.engine.fetch.cursors import ClaimCursors
-from duetime.engine.fetch.fetch import Fetch
+from duetime.engine.fetch.claimer import Backpressure, ClaimCursors, Claimer, Fetch
 from duetime.engine.fetch.sweeper import Sweeper
 from duetime.engine.run.capacity import Capacity
-from duetime.engine.run.outbox import Outbox
+from duetime.engine.run.permit_chains import Outbox
 from duetime.engine.run.worker import Worker
 from duetime.invoker import Context, Handler, Policies
 from duetime.model.instant import SECOND

@@ -9,8 +9,7 @@ from random import Random
 from typing import Any, cast
 from uuid import UUID
 
-from duetime.engine.node.clock import NodeClock
-from duetime.engine.node.timer import LoopTimer
+from duetime.engine.node.timer import LoopTimer, NodeClock
 from duetime.engine.run.checkpoints import CheckpointWriter
 from duetime.model.job import Claimed
 from duetime.model.lease import NodeId

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.engine.fetch.backpressure import MAX_LAG, Backpressure
+from duetime.engine.fetch.claimer import MAX_LAG, Backpressure
 from duetime.engine.node.options import NodeOptions
 from duetime.errors import ConfigError
 from duetime.model.instant import Micros

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.engine.node.clock import NodeClock
+from duetime.engine.node.timer import NodeClock
 from duetime.engine.submit.build import NO_DEFAULTS
 from duetime.engine.submit.commands import Commands
 from duetime.engine.submit.schedules import schedule_draft

@@ -9,7 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from duetime.engine.fetch.backpressure import Backpressure
 from duetime.engine.fetch.claimer import (
     BATCH,
     LEAD,
@@ -19,10 +18,11 @@ from duetime.engine.fetch.claimer import (
     PREFETCH,
     SMALL_BATCH,
     URGENT_FOR,
+    Backpressure,
+    ClaimCursors,
     Claimer,
+    Fetch,
 )
-from duetime.engine.fetch.cursors import ClaimCursors
-from duetime.engine.fetch.fetch import Fetch
 from duetime.engine.fetch.sweeper import MAX_SWEPT, MAX_URGENT, Sweeper
 from duetime.engine.node.loop import IMMEDIATELY, Loop
 from duetime.invoker import Context

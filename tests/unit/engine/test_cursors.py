@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.engine.fetch.cursors import ANY_QUEUE, SLACK, ClaimCursors
+from duetime.engine.fetch.claimer import ANY_QUEUE, SLACK, ClaimCursors
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.clock import DRIFT, Follower
-from duetime.engine.node.clock import NEVER_SAMPLED, NodeClock
+from duetime.engine.node.timer import NEVER_SAMPLED, NodeClock
 from duetime.model.instant import SECOND, Micros
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duetime.engine.plan.leases import LeaseKeeper
+from duetime.engine.plan.planner import LeaseKeeper
 from duetime.model.instant import SECOND
 from duetime.model.lease import Node, NodeDraft, NodeId
 from duetime.stores.memory import MemoryStore

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from duetime.engine.node.clock import NodeClock
 from duetime.engine.node.loop import IMMEDIATELY, MAX_WAIT, MIN_WAIT, Loop
+from duetime.engine.node.timer import NodeClock
 from duetime.errors import StoreUnavailable
 from duetime.model.events import Event, TurnFailed
 from duetime.model.instant import SECOND, Micros

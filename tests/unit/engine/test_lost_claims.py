@@ -7,8 +7,7 @@ import asyncio
 import pytest
 
 from duetime.errors import StoreUnavailable
-from duetime.model.attempt import Ending
-from duetime.model.job import Claimed
+from duetime.model.job import Claimed, Ending
 from duetime.store import ClaimRequest, Claims, OfDeadNodes, OfNode, PastDeadline
 from tests.unit.engine.backlog import Backlog, Bench
 from tests.unit.engine.fake_store import job, play

@@ -12,14 +12,12 @@ import pytest
 from duetime.engine.run.perform import Slot, Stop, perform
 from duetime.errors import Conflict, Fenced, InvalidPayload, StoreError, StoreUnavailable, TaskError
 from duetime.invoker import Context, Policies
-from duetime.model.attempt import Ending
 from duetime.model.codec import decode, encode
-from duetime.model.directives import Cancel, Directive, RetryAfter, Snooze
 from duetime.model.instant import SECOND
-from duetime.model.job import Claimed, Delivery, State
+from duetime.model.job import Claimed, Delivery, Ending, State
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
-from duetime.model.settle import Settlement
+from duetime.model.settle import Cancel, Directive, RetryAfter, Settlement, Snooze
 from tests.unit.engine.fake_store import FakeStore, FakeTransaction, job, make_writer, play, virtual_clock
 
 Body = Callable[[Context], Awaitable[Any]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duetime.engine.node.clock import NodeClock
+from duetime.engine.node.timer import NodeClock
 from duetime.engine.plan.planner import EVERY_SEGMENT, PORTION, Planner
 from duetime.engine.submit.build import NO_DEFAULTS
 from duetime.engine.submit.commands import Commands

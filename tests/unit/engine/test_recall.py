@@ -10,9 +10,8 @@ import pytest
 
 from duetime.engine.fetch.claimer import DOUBT_TIMEOUT
 from duetime.errors import StoreUnavailable
-from duetime.model.attempt import Ending
 from duetime.model.instant import SECOND
-from duetime.model.job import Claimed
+from duetime.model.job import Claimed, Ending
 from duetime.store import ClaimRequest, Claims, OfDeadNodes, OfNode, PastDeadline
 from tests.unit.engine.backlog import Backlog, Bench
 from tests.unit.engine.fake_store import job, play

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from duetime.engine.plan.retention import Retention
+from duetime.engine.plan.planner import Retention
 from duetime.model.instant import SECOND, Micros
 from duetime.store import Store
 from tests.unit.engine.fake_store import play, virtual_clock

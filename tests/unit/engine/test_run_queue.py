@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.engine.run.run_queue import MAX_PASSING, RunQueue
+from duetime.engine.run.capacity import MAX_PASSING, RunQueue
 from duetime.model.job import Claimed
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 import duetime as dt
-from duetime.engine.node.runtime_tuning import (
+from duetime.engine.node.loop import (
     DEFAULT_SWITCH_INTERVAL,
     OBJECTS_BETWEEN_COLLECTIONS,
     SWITCH_INTERVAL,

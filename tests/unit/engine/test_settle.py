@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.model.attempt import Ending, Outcome
 from duetime.model.instant import SECOND
-from duetime.model.job import Claimed, Delivery, State
+from duetime.model.job import Claimed, Delivery, Ending, Outcome, State
 from duetime.model.retry import Retry
 from duetime.model.settle import POISON_LOSSES, Settlement, settle
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from duetime.engine.node.clock import NodeClock
-from duetime.engine.run.outbox import Outbox
+from duetime.engine.node.timer import NodeClock
+from duetime.engine.run.permit_chains import Outbox
 from duetime.engine.run.settler import Settler
 from duetime.errors import StoreUnavailable
 from duetime.model.settle import Settlement

@@ -6,7 +6,7 @@ import os
 import signal
 from asyncio import Event
 
-from duetime.engine.node.signals import Signals
+from duetime.engine.node.loop import Signals
 
 
 async def test_a_second_signal_that_came_too_early_is_not_forgotten() -> None:

@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.model.instant import SECOND, Micros, to_datetime
-from duetime.model.schedule import Missed, Schedule, ScheduleDraft, plan_fires
-from duetime.model.schedule_status import ScheduleStatus, schedule_status
+from duetime.model.schedule import (
+    Missed,
+    Schedule,
+    ScheduleDraft,
+    ScheduleStatus,
+    plan_fires,
+    schedule_status,
+)
 from duetime.model.when import At, Cron, Every, Unreadable, When
 
 NOW: Micros = 1_000_000 * SECOND

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from duetime.engine.node.clock import NodeClock
-from duetime.engine.node.watchdog import REPORT_AFTER, Watchdog
+from duetime.engine.node.heartbeat import REPORT_AFTER, Watchdog
+from duetime.engine.node.timer import NodeClock
 from duetime.engine.run.perform import Slot, perform
 from duetime.invoker import Context, Policies
 from duetime.model.events import Event, LoopBlocked

@@ -11,17 +11,15 @@ from uuid import UUID
 
 import pytest
 
-from duetime.engine.node.clock import NodeClock
-from duetime.engine.node.timer import LoopTimer
+from duetime.engine.node.timer import LoopTimer, NodeClock
 from duetime.engine.run.capacity import Capacity
 from duetime.engine.run.checkpoints import CheckpointWriter
-from duetime.engine.run.outbox import Outbox
 from duetime.engine.run.perform import Stop
+from duetime.engine.run.permit_chains import Outbox
 from duetime.engine.run.worker import LONG_TURN, MAX_STARTS, Worker
 from duetime.invoker import Context, Policies
-from duetime.model.attempt import Ending
 from duetime.model.hint import JobHint
-from duetime.model.job import Claimed, Delivery, State
+from duetime.model.job import Claimed, Delivery, Ending, State
 from duetime.model.lease import NodeId
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry

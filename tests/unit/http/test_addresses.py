@@ -7,7 +7,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from duetime.errors import ConfigError
-from duetime.model.addresses import SPECIAL, Egress, embedded, literal, special
+from duetime.model.url import SPECIAL, Egress, embedded, literal, special
 
 PUBLIC = [
     "1.1.1.1",

@@ -13,17 +13,15 @@ from duetime.clock import Clock
 from duetime.engine.node.reaper import CHECK_JOBS_EVERY, NO_REPORT, UNKNOWN_TARGET_GRACE, Reaper
 from duetime.engine.run.perform import _judge, decide
 from duetime.invoker import Context, Policies
-from duetime.model.attempt import Ending
 from duetime.model.codec import encode
-from duetime.model.directives import AttemptFailed, Directive, GiveUp, HandOver
 from duetime.model.events import AttemptsSettled, Event
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Claimed, Delivery, State
+from duetime.model.job import Claimed, Delivery, Ending, State
 from duetime.model.lease import NodeId
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
-from duetime.model.settle import Settlement
+from duetime.model.settle import AttemptFailed, Directive, GiveUp, HandOver, Settlement
 from duetime.observer import Observers
 from duetime.store import OfDeadNodes, PastDeadline, Settled, Store
 

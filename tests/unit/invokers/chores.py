@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from duetime.invoker import Context
-from duetime.model.directives import Cancel, RetryAfter, Snooze
+from duetime.model.settle import Cancel, RetryAfter, Snooze
 
 
 class Hiccup(Exception):

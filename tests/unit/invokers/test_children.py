@@ -24,7 +24,7 @@ from duetime.invokers import process
 from duetime.invokers.isolation import Isolation
 from duetime.invokers.resources import ResourceBox, Use
 from duetime.model.codec import decode, encode
-from duetime.model.directives import Cancel, RetryAfter, Snooze
+from duetime.model.settle import Cancel, RetryAfter, Snooze
 from tests.app.waiting import eventually
 from tests.unit.invokers import chores
 from tests.unit.invokers.attempts import ListDesk, context, handler

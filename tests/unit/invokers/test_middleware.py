@@ -9,8 +9,8 @@ import pytest
 
 from duetime.errors import InvalidInput, InvalidPayload
 from duetime.invoker import Context
-from duetime.invokers.middleware import CallNext, Hooks
-from duetime.model.directives import Cancel, RetryAfter, Snooze
+from duetime.invokers.task import CallNext, Hooks
+from duetime.model.settle import Cancel, RetryAfter, Snooze
 from tests.unit.invokers.attempts import handler, invoke
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from duetime.model.forecast import PreviewedFire, previewed
 from duetime.model.instant import SECOND, Micros, to_micros
-from duetime.model.preview import PreviewedFire, previewed
 from duetime.model.when import Cron, Every, RRule, When
 from tests.unit.time.places import FIXED, REAL, ZONES, changes_of
 

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from duetime.api.auth import Manager, Reader, RequestContext
-from duetime.api.compat import agent_mapping as mapping
-from duetime.api.compat.agent_schemas import (
+from duetime.api.compat import agent_views as mapping
+from duetime.api.compat.agent_views import (
     AgentHealthOut,
     AgentScheduleIn,
     AgentScheduleOut,

@@ -12,18 +12,25 @@ from pydantic import Field
 from starlette.responses import Response
 
 from duetime.api.auth import Manager, Reader, RequestContext, Submitter, require_scope
-from duetime.api.compat import job_mapping as mapping
-from duetime.api.compat.job_pages import PlainJobPage, jobs_after
-from duetime.api.compat.job_schemas import PlainExecutionsOut, PlainJobIn, PlainJobOut, PlainJobsOut, Status
-from duetime.api.models.fields import Name
+from duetime.api.compat import job_views as mapping
+from duetime.api.compat.job_views import (
+    PlainExecutionsOut,
+    PlainJobIn,
+    PlainJobOut,
+    PlainJobPage,
+    PlainJobsOut,
+    Status,
+    jobs_after,
+)
+from duetime.api.models.targets import Name
 from duetime.api.paging import PageQuery
 from duetime.api.requests import new_job, new_schedule, read_name
 from duetime.api.routing import ONCE, StrictRoute, answer, problems, with_body
 from duetime.app.listing import JobQuery
 from duetime.app.services import Services
 from duetime.errors import InvalidInput, JobNotFound
-from duetime.model.apikey import Scope
 from duetime.model.job import CancelReply, Job, State
+from duetime.model.keyring import Scope
 from duetime.model.schedule import Change, Schedule
 
 MAX_VERSIONS = 1_000  # read to find when a removed job was created

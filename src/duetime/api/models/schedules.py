@@ -6,7 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from duetime.api.models.fields import (
+from duetime.api.models.jobs import DeliveryName, JobOptions, RetryIn
+from duetime.api.models.targets import (
+    HTTP_TARGET,
+    TASK_TARGET,
     WHOLE,
     Duration,
     Input,
@@ -18,9 +21,9 @@ from duetime.api.models.fields import (
     PositiveDuration,
     Priority,
     RateText,
+    Target,
+    When,
 )
-from duetime.api.models.jobs import DeliveryName, JobOptions, RetryIn
-from duetime.api.models.targets import HTTP_TARGET, TASK_TARGET, Target, When
 from duetime.app.backfill import MAX_FIRES
 from duetime.app.previews import MAX_PREVIEWED
 

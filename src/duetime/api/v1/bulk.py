@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body
 from starlette.responses import Response
 
 from duetime.api.auth import Manager, RequestContext
-from duetime.api.models.bulk import JobBulkIn, ScheduleBulkIn, ScheduleFilterIn
+from duetime.api.models.jobs import JobBulkIn, ScheduleBulkIn, ScheduleFilterIn
 from duetime.api.requests import read_label, read_name, read_target_name
 from duetime.api.routing import ONCE, StrictRoute, answer, with_body
 from duetime.api.v1.jobs import cancel_reason, job_query

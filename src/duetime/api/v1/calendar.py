@@ -11,7 +11,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from duetime.api.auth import Reader
-from duetime.api.models.fields import Instant
+from duetime.api.models.targets import Instant
 from duetime.api.paging import ClosedQuery, PageQuery
 from duetime.api.requests import read_optional_instant
 from duetime.api.routing import StrictRoute, answer, problems

@@ -12,15 +12,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from duetime.api.auth import Manager, Reader, RequestContext, Submitter, auth_request_of
-from duetime.api.body import MAX_BATCH_BODY, MAX_BATCH_KEYS
 from duetime.api.caller import Caller
 from duetime.api.long_poll import parse_wait
-from duetime.api.models.bulk import JobFilterIn
-from duetime.api.models.fields import Name, Note
-from duetime.api.models.jobs import BatchJobIn, JobBatchIn, JobPatchIn, RetryJobIn
+from duetime.api.models.jobs import BatchJobIn, JobBatchIn, JobFilterIn, JobPatchIn, RetryJobIn
+from duetime.api.models.targets import Name, Note
 from duetime.api.paging import ClosedQuery, Listing, PageQuery
 from duetime.api.problems import ApiProblem
-from duetime.api.requests import new_job, read_instant, read_label, read_micros, read_name, read_target_name
+from duetime.api.requests import (
+    MAX_BATCH_BODY,
+    MAX_BATCH_KEYS,
+    new_job,
+    read_instant,
+    read_label,
+    read_micros,
+    read_name,
+    read_target_name,
+)
 from duetime.api.routing import ONCE, PREFIX, StrictRoute, answer, location, problems, with_body
 from duetime.app.listing import JobQuery
 from duetime.app.services import Services

@@ -14,8 +14,8 @@ from duetime.api.paging import PageQuery
 from duetime.api.problems import ApiProblem
 from duetime.api.routing import PREFIX, StrictRoute, answer, links, location, problems, with_body
 from duetime.app.services import Services
-from duetime.model.apikey import Scope
 from duetime.model.instant import to_datetime
+from duetime.model.keyring import Scope
 from duetime.model.views import CreatedKey, KeyView, Me, Page
 from duetime.model.views.fields import moment
 from duetime.version import VERSION

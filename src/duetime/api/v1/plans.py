@@ -9,8 +9,8 @@ from pydantic import Field
 from starlette.responses import Response
 
 from duetime.api.auth import Manager, Reader
-from duetime.api.models.fields import Instant, PositiveDuration
 from duetime.api.models.schedules import BackfillIn, NewScheduleIn, PreviewIn, RestoreIn, SchedulePatchIn
+from duetime.api.models.targets import Instant, PositiveDuration
 from duetime.api.paging import ClosedQuery, PageQuery
 from duetime.api.requests import edit_of, expected_version, new_schedule, read_instant, read_optional_instant
 from duetime.api.routing import IF_MATCH, StrictRoute, answer, problems, with_body

@@ -11,8 +11,7 @@ from fastapi import APIRouter, Body, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api.auth import RequestContext, known_caller, require_scope
-from duetime.api.authenticators import CHALLENGE
+from duetime.api.auth import CHALLENGE, RequestContext, known_caller, require_scope
 from duetime.api.models.jobs import CompleteIn, FailIn, HeartbeatIn
 from duetime.api.problems import ApiProblem
 from duetime.api.routing import Handle, StrictRoute, with_body
@@ -22,7 +21,7 @@ from duetime.app.reports import Alive, Completed, Failed, Report
 from duetime.config import Settings
 from duetime.engine.node.reaper import DEFAULT_POLICIES
 from duetime.invoker import Policies
-from duetime.model.apikey import Scope
+from duetime.model.keyring import Scope
 from duetime.model.retry import Retry
 from duetime.model.signing import ReportClaim, verify_report_token
 from duetime.model.views import JobView

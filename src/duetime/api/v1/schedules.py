@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 from starlette.responses import Response
 
 from duetime.api.auth import Manager, Reader
-from duetime.api.models.bulk import ScheduleFilterIn
+from duetime.api.models.jobs import ScheduleFilterIn
 from duetime.api.models.schedules import NewScheduleIn, PauseIn, SchedulePatchIn
 from duetime.api.paging import PageQuery
 from duetime.api.requests import edit_schedule, expected_version, new_schedule

@@ -11,8 +11,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from starlette.responses import Response
 
 from duetime.api.auth import Submitter
-from duetime.api.models.fields import Input, Json
-from duetime.api.models.targets import HTTP_TARGET
+from duetime.api.models.targets import HTTP_TARGET, Input, Json
 from duetime.api.requests import read_target
 from duetime.api.routing import StrictRoute, answer, with_body
 from duetime.app.target_test import Trial, call_target

@@ -9,9 +9,8 @@ import typer
 from duetime.cli.backend import with_backend
 from duetime.cli.command import command, group
 from duetime.cli.commands.job import EXAMPLE, JobIds, apply_to_jobs, read_new_payload
-from duetime.cli.flags import ErrorFlag, JsonFlag, LimitFlag, OfTargetFlag, PayloadFlag
-from duetime.cli.format import last_line, moment_text, target_text
-from duetime.cli.output import say, show, show_list, show_table
+from duetime.cli.format import last_line, moment_text, say, show, show_list, show_table, target_text
+from duetime.cli.inputs import ErrorFlag, JsonFlag, LimitFlag, OfTargetFlag, PayloadFlag
 from duetime.cli.selection import Selection, selection_flags
 from duetime.model.views import DeadGroup, DeadGroups, JobSummary
 

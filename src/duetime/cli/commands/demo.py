@@ -10,8 +10,8 @@ import typer
 from duetime.app.demo import EXAMPLES, LABEL
 from duetime.cli.backend import Backend, open_app, uses_server
 from duetime.cli.command import command, standalone
-from duetime.cli.flags import setting_flags
-from duetime.cli.output import say, show_table
+from duetime.cli.format import say, show_table
+from duetime.cli.inputs import setting_flags
 from duetime.cli.store_backend import StoreBackend
 from duetime.config import Settings
 from duetime.errors import ConfigError, DuetimeError, ServiceUnreachable

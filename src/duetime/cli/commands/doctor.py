@@ -12,11 +12,9 @@ import typer
 from duetime.app import App
 from duetime.cli.backend import all_schedules, find_app, require_file
 from duetime.cli.command import command, standalone
-from duetime.cli.failure import REFUSED
-from duetime.cli.flags import JsonFlag
-from duetime.cli.format import plural
-from duetime.cli.invocation import settings_of
-from duetime.cli.output import show, show_record
+from duetime.cli.format import plural, show, show_record
+from duetime.cli.inputs import JsonFlag
+from duetime.cli.program import REFUSED, settings_of
 from duetime.clock import wall_micros
 from duetime.config import Settings, hide_password
 from duetime.config_compat import HOST, KNOWN

@@ -11,9 +11,8 @@ import typer
 
 from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import command, standalone
-from duetime.cli.format import local, now_here
-from duetime.cli.invocation import value_option
-from duetime.cli.output import say
+from duetime.cli.format import local, now_here, say
+from duetime.cli.program import value_option
 from duetime.model.views import EventView, to_json
 
 commands = standalone()

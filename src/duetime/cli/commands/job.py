@@ -11,7 +11,8 @@ from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import command, group
 from duetime.cli.commands import job_submit
 from duetime.cli.completion import complete_state
-from duetime.cli.flags import (
+from duetime.cli.format import moment_text, record_fields, say, show, show_list, show_record, target_text
+from duetime.cli.inputs import (
     AtFlag,
     DelayFlag,
     ErrorFlag,
@@ -24,11 +25,11 @@ from duetime.cli.flags import (
     OfTargetFlag,
     PayloadFlag,
     PriorityFlag,
+    read_label,
+    read_moment,
+    read_payload,
 )
-from duetime.cli.format import moment_text, record_fields, target_text
-from duetime.cli.inputs import read_label, read_moment, read_payload
-from duetime.cli.invocation import value_option
-from duetime.cli.output import say, show, show_list, show_record
+from duetime.cli.program import value_option
 from duetime.cli.selection import JOB_FILTERS, Action, Selection, selection_flags
 from duetime.model.views import JobSummary, to_json
 

@@ -14,7 +14,8 @@ import typer
 from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import FlagGroup, command, standalone
 from duetime.cli.completion import complete_conflict
-from duetime.cli.flags import (
+from duetime.cli.format import hint, last_line, say, show_json
+from duetime.cli.inputs import (
     AtFlag,
     DelayFlag,
     JsonFlag,
@@ -24,12 +25,14 @@ from duetime.cli.flags import (
     PayloadFlag,
     PriorityFlag,
     QueueFlag,
+    Target,
     TargetArgument,
+    read_labels,
+    read_moment,
+    read_payload,
+    read_target,
 )
-from duetime.cli.format import last_line
-from duetime.cli.inputs import Target, read_labels, read_moment, read_payload, read_target
-from duetime.cli.invocation import value_option
-from duetime.cli.output import hint, say, show_json
+from duetime.cli.program import value_option
 from duetime.errors import JobFailed, WaitTimeout
 from duetime.model.codec import encode
 from duetime.model.retry import Retry

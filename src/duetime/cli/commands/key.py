@@ -11,12 +11,11 @@ from duetime.app import App
 from duetime.app.keys import NewKey
 from duetime.cli.backend import with_app
 from duetime.cli.command import command, group
-from duetime.cli.flags import JsonFlag
-from duetime.cli.format import moment_text
-from duetime.cli.invocation import value_option
-from duetime.cli.output import hint, say, show, show_json, show_table
-from duetime.model.apikey import ApiKey, listed
+from duetime.cli.format import hint, moment_text, say, show, show_json, show_table
+from duetime.cli.inputs import JsonFlag
+from duetime.cli.program import value_option
 from duetime.model.instant import Micros
+from duetime.model.keyring import ApiKey, listed
 from duetime.model.limit import show_rate
 from duetime.model.views import CreatedKey, KeyView
 

@@ -9,8 +9,8 @@ import typer
 from duetime.app import App
 from duetime.cli.backend import find_app
 from duetime.cli.command import command, standalone
-from duetime.cli.invocation import settings_of
-from duetime.cli.output import say
+from duetime.cli.format import say
+from duetime.cli.program import settings_of
 from duetime.store import Migration
 
 commands = standalone()

@@ -8,9 +8,8 @@ import typer
 
 from duetime.cli.backend import with_backend
 from duetime.cli.command import command, group
-from duetime.cli.flags import JsonFlag
-from duetime.cli.format import moment_text
-from duetime.cli.output import show_list
+from duetime.cli.format import moment_text, show_list
+from duetime.cli.inputs import JsonFlag
 from duetime.model.views import NodeView
 
 commands = group("List the nodes that plan and work.")

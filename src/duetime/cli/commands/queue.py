@@ -9,9 +9,9 @@ import typer
 from duetime.cli.backend import with_backend
 from duetime.cli.command import command, group
 from duetime.cli.completion import complete_queue
-from duetime.cli.flags import JsonFlag
-from duetime.cli.invocation import value_option
-from duetime.cli.output import say, show, show_list
+from duetime.cli.format import say, show, show_list
+from duetime.cli.inputs import JsonFlag
+from duetime.cli.program import value_option
 from duetime.model.views import QueueView
 
 commands = group("List queues; pause, resume and limit them.")

@@ -13,7 +13,20 @@ from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import command, group
 from duetime.cli.commands import schedule_edit
 from duetime.cli.completion import complete_schedule
-from duetime.cli.flags import (
+from duetime.cli.format import (
+    local,
+    moment_text,
+    now_here,
+    relative,
+    say,
+    show,
+    show_fields,
+    show_list,
+    show_table,
+    target_text,
+    visible,
+)
+from duetime.cli.inputs import (
     CronFlag,
     EveryFlag,
     InQueueFlag,
@@ -37,15 +50,18 @@ from duetime.cli.flags import (
     TargetArgument,
     TextFlag,
     ZoneFlag,
+    read_instant,
+    read_label,
+    read_labels,
+    read_payload,
+    read_target,
+    read_when,
 )
-from duetime.cli.format import local, moment_text, now_here, relative, target_text, visible
-from duetime.cli.inputs import read_instant, read_label, read_labels, read_payload, read_target, read_when
-from duetime.cli.invocation import value_option
-from duetime.cli.output import say, show, show_fields, show_list, show_table
+from duetime.cli.program import value_option
 from duetime.cli.selection import SCHEDULE_FILTERS, Action, Selection, selection_flags
 from duetime.engine.submit.validate import check_max_runs, check_overlap
+from duetime.model.forecast import previewed
 from duetime.model.instant import to_micros
-from duetime.model.preview import previewed
 from duetime.model.schedule import Missed
 from duetime.model.views import FireView, PreviewView, ScheduleView
 from duetime.model.when import When

@@ -13,7 +13,18 @@ import typer
 from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import FlagGroup, command, standalone
 from duetime.cli.completion import complete_task
-from duetime.cli.flags import (
+from duetime.cli.format import (
+    local,
+    moment_text,
+    plural,
+    say,
+    show,
+    show_fields,
+    show_list,
+    show_table,
+    visible,
+)
+from duetime.cli.inputs import (
     CronFlag,
     EveryFlag,
     JitterFlag,
@@ -31,11 +42,12 @@ from duetime.cli.flags import (
     ScheduleArgument,
     YesFlag,
     ZoneFlag,
+    read_instant,
+    read_payload,
+    read_target,
+    read_when,
 )
-from duetime.cli.format import local, moment_text, plural, visible
-from duetime.cli.inputs import read_instant, read_payload, read_target, read_when
-from duetime.cli.invocation import value_option
-from duetime.cli.output import say, show, show_fields, show_list, show_table
+from duetime.cli.program import value_option
 from duetime.cli.selection import ProgressLine
 from duetime.engine.submit.validate import check_overlap
 from duetime.model.views import Backfilled, Difference, PlanView, VersionView

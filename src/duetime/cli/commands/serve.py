@@ -16,16 +16,15 @@ import typer
 from duetime.app import App
 from duetime.cli import logs
 from duetime.cli.backend import find_app
-from duetime.cli.banner import banner
 from duetime.cli.command import command, standalone
 from duetime.cli.files import key_ring
-from duetime.cli.flags import MigrateFlag, setting_flags
-from duetime.cli.output import say
+from duetime.cli.format import say
+from duetime.cli.inputs import MigrateFlag, setting_flags
+from duetime.cli.listener import banner
 from duetime.cli.reload import run_reloading
 from duetime.config import Settings
+from duetime.engine.node.loop import Signals, spare_the_collector
 from duetime.engine.node.node import Node
-from duetime.engine.node.runtime_tuning import spare_the_collector
-from duetime.engine.node.signals import Signals
 from duetime.errors import ConfigError
 from duetime.invoker import Policies
 from duetime.invokers.http.lazy import LazyHttpHandler, is_installed, load

@@ -11,11 +11,9 @@ from duetime.app import App
 from duetime.cli.backend import all_schedules, with_app
 from duetime.cli.command import command, standalone
 from duetime.cli.completion import complete_zone
-from duetime.cli.flags import JsonFlag
-from duetime.cli.format import iso, local, plural
-from duetime.cli.inputs import read_instant
-from duetime.cli.invocation import value_option
-from duetime.cli.output import say, show_json
+from duetime.cli.format import iso, local, plural, say, show_json
+from duetime.cli.inputs import JsonFlag, read_instant
+from duetime.cli.program import value_option
 from duetime.clock import wall_micros
 from duetime.model import duration
 from duetime.model.forecast import ClockChangeEffects, Forecast, Planned, forecast

@@ -8,10 +8,9 @@ import typer
 
 from duetime.cli.backend import with_backend
 from duetime.cli.command import command, standalone
-from duetime.cli.flags import JsonFlag
-from duetime.cli.format import local, moment_text, plural, target_text
-from duetime.cli.invocation import value_option
-from duetime.cli.output import say, show, show_table
+from duetime.cli.format import local, moment_text, plural, say, show, show_table, target_text
+from duetime.cli.inputs import JsonFlag
+from duetime.cli.program import value_option
 from duetime.model.views import Stats, StatsPoint
 
 commands = standalone()

@@ -6,8 +6,8 @@ import typer
 
 from duetime.cli.backend import with_backend
 from duetime.cli.command import command, group
-from duetime.cli.flags import JsonFlag
-from duetime.cli.output import show_list
+from duetime.cli.format import show_list
+from duetime.cli.inputs import JsonFlag
 from duetime.model.views import TaskView
 
 commands = group("List the tasks that jobs can be submitted to.")

@@ -10,8 +10,8 @@ import typer
 from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import command, standalone
 from duetime.cli.completion import complete_schedule
-from duetime.cli.flags import JsonFlag
-from duetime.cli.output import say, show
+from duetime.cli.format import say, show
+from duetime.cli.inputs import JsonFlag
 from duetime.errors import JobNotFound, NotFound, ScheduleNotFound
 from duetime.model.views import WhyView
 

@@ -3,17 +3,181 @@ a busy loop."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from duetime.clock import Clock, pause
-from duetime.engine.fetch.cursors import ALL_JOBS, ANY_QUEUE, ClaimCursors, Lanes
-from duetime.engine.fetch.fetch import Fetch
 from duetime.engine.node.loop import IMMEDIATELY
-from duetime.engine.run.worker import needs_permit
+from duetime.engine.run.worker import Worker, needs_permit
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.store import ClaimRequest, Claims, OfNode
+from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY, Claimed
+from duetime.model.lease import NodeId
+from duetime.store import ClaimRequest, Claims, Lane, OfNode, Store
+
+# Back-pressure: a node whose machine or event loop is busy claims less than its slots would take.
+
+
+MAX_LAG = SECOND // 4  # an event loop that answers later than this is busy
+
+
+class Backpressure:
+    def __init__(self, lag: Callable[[], Micros], load: Callable[[], float], max_load: float | None) -> None:
+        self._lag = lag
+        self._load = load
+        self._max_load = max_load
+
+    def allow(self, room: int) -> int:
+        """How much of this room to use now. A busy event loop still gets some, or one slow task would stop
+        all others."""
+        if room <= 0 or (self._max_load is not None and self._load() > self._max_load):
+            return 0
+        lag = self._lag()
+        return room if lag <= MAX_LAG else max(1, room * MAX_LAG // lag)
+
+
+# Claim cursors: the lanes a worker claims from, and from where on to read each of them.
+#
+# Claimed rows leave dead index entries at the left edge of a lane, which a long transaction elsewhere can
+# keep alive. Reading each lane from the last due time seen keeps the cost of a claim flat; rows below the
+# cursor (a late commit, a retry) are found by the sweep.
+
+
+SLACK = 5 * SECOND  # how far behind now an exhausted lane is still read: transactions take a while to commit
+ANY_QUEUE = "*"
+ALL_JOBS = JobHint(ANY_QUEUE, 0, 0)
+
+
+Lanes = frozenset[tuple[str, int]]
+
+
+class ClaimCursors:
+    def __init__(self, queues: Iterable[str]) -> None:
+        self._low: dict[tuple[str, int], Micros] = {}
+        self._served: dict[tuple[str, int], int] = {}  # lane -> the last time it was read out of order
+        self._reads = 0
+        self.limited: frozenset[str] = (
+            frozenset()
+        )  # queues whose jobs may wait, however long they have been due
+        self._ordered: tuple[tuple[str, int], ...] = ()
+        self._hinted: set[tuple[str, int]] | None = (
+            None  # lanes with new jobs since `take_news`; None: any lane
+        )
+        self.add(queues)
+
+    def add(self, queues: Iterable[str]) -> None:
+        for queue in queues:
+            for priority in range(LOWEST_PRIORITY, HIGHEST_PRIORITY + 1):
+                self._low.setdefault((queue, priority), 0)
+        self._ordered = tuple(sorted(self._low, key=_most_urgent_first))
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        return tuple(sorted({queue for queue, _ in self._low}))
+
+    @property
+    def has_news(self) -> bool:
+        """Something may have come that no claim has looked for."""
+        return self._hinted is None or bool(self._hinted)
+
+    def __contains__(self, queue: str) -> bool:
+        return (queue, HIGHEST_PRIORITY) in self._low
+
+    def from_cursors(self, only: Lanes | None = None) -> tuple[Lane, ...]:
+        """Most urgent first."""
+        limited, lanes = self.limited, self._ordered if only is None else sorted(only, key=_most_urgent_first)
+        return tuple(
+            Lane(queue, priority, 0 if queue in limited else self._low[queue, priority])
+            for queue, priority in lanes
+        )
+
+    def least_recently_read(self) -> tuple[Lane, ...]:
+        """Those not read out of order for longest first: under a flood of urgent jobs no other claim reads
+        them."""
+        return tuple(
+            sorted(self.from_cursors(), key=lambda lane: (self._served.get(lane[:2], 0), lane.priority))
+        )
+
+    def read_out_of_order(self, jobs: Iterable[Claimed]) -> None:
+        self._reads += 1
+        self._served.update(((job.queue, job.priority), self._reads) for job in jobs)
+
+    def from_start(self) -> tuple[Lane, ...]:
+        return tuple(Lane(queue, priority, 0) for queue, priority in self._ordered)
+
+    def hinted(self, hint: JobHint) -> None:
+        """A job due at this instant was stored: read its lane from there."""
+        if hint.queue == ANY_QUEUE:
+            self._low = dict.fromkeys(self._low, 0)
+            self._hinted = None
+        elif (hint.queue, hint.priority) in self._low:
+            lane = (hint.queue, hint.priority)
+            self._low[lane] = min(self._low[lane], hint.due_at)
+            if self._hinted is not None:
+                self._hinted.add(lane)
+
+    def take_news(self) -> Lanes | None:
+        """The lanes with new jobs since the last call; None for all of them."""
+        news, self._hinted = None if self._hinted is None else frozenset(self._hinted), set()
+        return news
+
+    def claimed(self, jobs: Iterable[Claimed], now: Micros) -> None:
+        """Never above now: a job stored later may be due before one claimed ahead of time."""
+        for job in jobs:
+            lane = (job.queue, job.priority)
+            if self._low[lane] < job.due_at <= now:
+                self._low[lane] = job.due_at
+
+    def exhausted(self, now: Micros, lanes: Iterable[Lane]) -> None:
+        """Everything due in these was claimed."""
+        floor = now - SLACK
+        for queue, priority, _ in lanes:
+            self._low[queue, priority] = max(self._low[queue, priority], floor)
+
+
+def _most_urgent_first(lane: tuple[str, int]) -> tuple[int, str]:
+    queue, priority = lane
+    return -priority, queue
+
+
+# One claim on behalf of the worker: what claimer and sweeper share.
+
+
+class Fetch:
+    def __init__(
+        self, store: Store, worker: Worker, backpressure: Backpressure, node: NodeId, targets: tuple[str, ...]
+    ) -> None:
+        self.store = store
+        self.worker = worker
+        self.capacity = worker.capacity
+        self.backpressure = backpressure
+        self.node = node
+        self.targets = targets
+        self._keyed_first = False
+
+    def request(
+        self,
+        lanes: tuple[Lane, ...],
+        room: int,
+        prefetch: Micros,
+        *,
+        sweep: bool = False,
+        urgent: bool = False,
+    ) -> ClaimRequest:
+        self._keyed_first = not self._keyed_first
+        permits = self.worker.free_permits
+        return ClaimRequest(
+            self.node, lanes, self.targets, room, prefetch, permits, self._keyed_first, sweep, urgent
+        )
+
+    async def claim(self, request: ClaimRequest) -> Claims:
+        """Hands what was claimed to the worker."""
+        began = self.capacity.monotonic()
+        with self.capacity.reserve(request.room, sweep=request.sweep):
+            claims = await self.store.claim(request)
+        self.worker.take(claims.jobs, self.capacity.monotonic() - began, passing=request.urgent)
+        return claims
+
 
 BATCH = 1_000
 SMALL_BATCH = 200  # while urgent jobs keep coming: one that is claimed among many waits until all of them are

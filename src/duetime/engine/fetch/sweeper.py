@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from duetime.clock import Clock
-from duetime.engine.fetch.claimer import BATCH, LEAD
-from duetime.engine.fetch.cursors import ALL_JOBS, ANY_QUEUE, ClaimCursors
-from duetime.engine.fetch.fetch import Fetch
-from duetime.engine.run.outbox import Outbox
+from duetime.engine.fetch.claimer import ALL_JOBS, ANY_QUEUE, BATCH, LEAD, ClaimCursors, Fetch
+from duetime.engine.run.permit_chains import Outbox
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.limit import Queue

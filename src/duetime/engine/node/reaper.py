@@ -10,11 +10,10 @@ from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
 from duetime.engine.run.perform import decide
 from duetime.invoker import Handler, Policies
-from duetime.model.attempt import Ending, Outcome
 from duetime.model.events import AttemptsSettled, JobsRecovered, NodesBuried
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Claimed, Delivery
+from duetime.model.job import Claimed, Delivery, Ending, Outcome
 from duetime.model.lease import NodeId
 from duetime.model.retry import Retry
 from duetime.model.settle import Settlement

@@ -8,23 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from duetime.clock import Clock
-from duetime.engine.fetch.backpressure import Backpressure
-from duetime.engine.fetch.claimer import Claimer
-from duetime.engine.fetch.cursors import ANY_QUEUE, ClaimCursors
-from duetime.engine.fetch.fetch import Fetch
+from duetime.engine.fetch.claimer import ANY_QUEUE, Backpressure, ClaimCursors, Claimer, Fetch
 from duetime.engine.fetch.sweeper import Sweeper
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.loop import Loop, LoopBody
 from duetime.engine.node.options import HandlerRegistry, NodeOptions
 from duetime.engine.node.reaper import Reaper
 from duetime.engine.node.registry import TaskDefaultsPublisher, TaskRegistryPublisher
-from duetime.engine.plan.leases import LeaseKeeper
-from duetime.engine.plan.planner import Planner
-from duetime.engine.plan.retention import Retention
+from duetime.engine.plan.planner import LeaseKeeper, Planner, Retention
 from duetime.engine.run.capacity import Capacity
 from duetime.engine.run.checkpoints import CheckpointWriter
-from duetime.engine.run.outbox import Outbox
 from duetime.engine.run.perform import Stop
+from duetime.engine.run.permit_chains import Outbox
 from duetime.engine.run.settler import Settler
 from duetime.engine.run.worker import Worker
 from duetime.invoker import Handler

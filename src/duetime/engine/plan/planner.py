@@ -3,7 +3,7 @@ one-off."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from duetime.clock import Clock, pause
 from duetime.engine.failpoint import failpoint
@@ -11,9 +11,92 @@ from duetime.errors import InvalidInput
 from duetime.model.events import FiresPlanned
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND, Micros
+from duetime.model.lease import LEADER, NodeId, fair_share, segment_lease
 from duetime.model.schedule import Firing, Schedule, plan_fires
 from duetime.observer import Observers
 from duetime.store import ScheduleState, Store
+
+# Leases: share the segments among the live planners, and elect a leader.
+#
+# Every planner computes the same fair shares from the list of live planners, takes the free leases of its
+# share and drops all others. When a planner joins, the others drop some; when one dies, its leases are free
+# immediately. Leases only decide which planner tries first.
+
+
+PLANNER_ROLE = "planner"
+CHECK_INTERVAL = SECOND
+CONFIRM_EVERY = 10  # checks; then the store is asked whether the leases are still held
+
+
+class LeaseKeeper:
+    name = "keeper"
+
+    def __init__(self, store: Store, node: NodeId, on_change: Callable[[], None]) -> None:
+        self._store = store
+        self._node = node
+        self._on_change = on_change
+        self._held: set[str] = set()
+        self._checks = 0
+        self.segments: tuple[int, ...] = ()
+
+    @property
+    def leads(self) -> bool:
+        return LEADER in self._held
+
+    async def run_once(self) -> Micros:
+        nodes = await self._store.nodes(living=True)
+        planners = [node.id for node in nodes if PLANNER_ROLE in node.roles]
+        wanted = {segment_lease(segment) for segment in fair_share(self._node, planners)} | {LEADER}
+        if surplus := self._held - wanted:
+            self._hold(self._held - surplus)
+            await self._store.hold_leases(self._node, sorted(self._held))
+        self._checks += 1
+        if wanted - self._held or self._checks % CONFIRM_EVERY == 0:
+            self._hold(set(await self._store.hold_leases(self._node, sorted(wanted))))
+        return CHECK_INTERVAL
+
+    def _hold(self, names: set[str]) -> None:
+        self._held = names
+        segments = tuple(segment for segment in range(SEGMENTS) if segment_lease(segment) in names)
+        if segments != self.segments:
+            self.segments = segments
+            self._on_change()
+
+
+# Retention: the leader deletes what is older than the operator keeps, and prepares storage for the days
+# ahead.
+
+
+PRUNE_INTERVAL = 600 * SECOND
+LEADER_CHECK_INTERVAL = 5 * SECOND
+
+
+class Retention:
+    name = "retention"
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        leads: Callable[[], bool],
+        keep: Micros,
+        targets: Mapping[str, Micros],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._leads = leads
+        self._keep = keep
+        self._targets = targets  # those whose jobs are kept for a shorter time
+
+    async def run_once(self) -> Micros:
+        if not self._leads():
+            return LEADER_CHECK_INTERVAL
+        now = self._clock.now()
+        await self._store.prune(
+            now - self._keep, {target: now - keep for target, keep in self._targets.items()} or None
+        )
+        return PRUNE_INTERVAL
+
 
 BATCH = 250  # schedules read together
 PLAN_INTERVAL = SECOND  # the hint about a new schedule may be lost

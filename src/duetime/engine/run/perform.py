@@ -15,13 +15,21 @@ from duetime.engine.run.commit import commit, rollback, shielded
 from duetime.errors import DuetimeError, Fenced, InvalidInput, InvalidPayload, StoreUnavailable
 from duetime.invoker import Context, Handler, Policies
 from duetime.model import duration
-from duetime.model.attempt import Ending, Outcome, error_text, trace
 from duetime.model.codec import decode, encode
-from duetime.model.directives import AttemptFailed, Cancel, Directive, GiveUp, HandOver, RetryAfter, Snooze
 from duetime.model.instant import Micros
-from duetime.model.job import Claimed, Delivery, State
+from duetime.model.job import Claimed, Delivery, Ending, Outcome, State, error_text, trace
 from duetime.model.retry import Retry
-from duetime.model.settle import Settlement, settle
+from duetime.model.settle import (
+    AttemptFailed,
+    Cancel,
+    Directive,
+    GiveUp,
+    HandOver,
+    RetryAfter,
+    Settlement,
+    Snooze,
+    settle,
+)
 
 MAX_RESULT_BYTES = 256 * 1024
 NULL = b"null"

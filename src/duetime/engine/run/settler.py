@@ -7,13 +7,12 @@ from collections.abc import Callable
 from uuid import UUID
 
 from duetime.engine.failpoint import failpoint
-from duetime.engine.run.outbox import Outbox
+from duetime.engine.run.permit_chains import Outbox
 from duetime.engine.run.worker import Worker, needs_permit
 from duetime.errors import StoreFull, StoreUnavailable
-from duetime.model.attempt import error_text
 from duetime.model.events import AttemptsSettled, SettlementsRefused
 from duetime.model.instant import Micros
-from duetime.model.job import Claimed
+from duetime.model.job import Claimed, error_text
 from duetime.model.settle import Settlement
 from duetime.observer import Observers
 from duetime.store import Settled, Store, Successors

@@ -16,17 +16,14 @@ from uuid import UUID
 
 from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
-from duetime.engine.run.capacity import Capacity
+from duetime.engine.run.capacity import Capacity, RunQueue
 from duetime.engine.run.checkpoints import CheckpointWriter
-from duetime.engine.run.outbox import Outbox
 from duetime.engine.run.perform import Slot, Stop, classify, decide, effective, perform
-from duetime.engine.run.permit_chains import PermitChains
-from duetime.engine.run.run_queue import RunQueue
+from duetime.engine.run.permit_chains import Outbox, PermitChains
 from duetime.errors import StoreError
 from duetime.invoker import Handler
-from duetime.model.attempt import Ending, Outcome
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import HIGHEST_PRIORITY, Claimed
+from duetime.model.job import HIGHEST_PRIORITY, Claimed, Ending, Outcome
 from duetime.model.settle import Settlement
 
 # In one turn of the event loop: jobs due together start together, before the replies to the first come in

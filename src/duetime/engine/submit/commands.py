@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -12,7 +14,6 @@ from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
 from duetime.engine.plan.planner import PORTION
 from duetime.engine.submit.build import NO_DEFAULTS, Defaults, retry_draft
-from duetime.engine.submit.submitter import Submitter
 from duetime.errors import (
     Conflict,
     InvalidInput,
@@ -24,14 +25,76 @@ from duetime.errors import (
     VersionConflict,
 )
 from duetime.invoker import TaskConnection
-from duetime.model.attempt import error_text
 from duetime.model.ids import Ids, fire_id
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import CancelReply, Job, JobDraft
+from duetime.model.job import CancelReply, Job, JobDraft, error_text
 from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, first_fire, plan_fires
 from duetime.model.unique import Admission, Rule
 from duetime.store import ScheduleState, Store
+
+# Group commit: concurrent submissions share one write.
+
+
+MAX_GROUP_JOBS = 5_000
+
+Entry = tuple[Sequence[JobDraft], asyncio.Future[list[UUID]]]
+
+
+class Submitter:
+    """One write at a time. Jobs that arrive during a write are stored together by the next one. A single
+    caller never waits."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: list[Entry] = []
+        self._writing = False
+        self._flushing: asyncio.Task[None] | None = None
+
+    async def submit(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        """Store all of `drafts` or none. One id for each."""
+        if self._writing:
+            result: asyncio.Future[list[UUID]] = asyncio.get_running_loop().create_future()
+            self._waiting.append((drafts, result))
+            return await result
+        self._writing = True
+        try:
+            return await self._store.add_jobs(drafts)
+        finally:
+            self._next_group()
+
+    def _next_group(self) -> None:
+        self._writing = bool(self._waiting)
+        if self._waiting:
+            self._flushing = asyncio.get_running_loop().create_task(self._flush(self._take_group()))
+
+    def _take_group(self) -> list[Entry]:
+        size = count = 0
+        while count < len(self._waiting) and (
+            count == 0 or size + len(self._waiting[count][0]) <= MAX_GROUP_JOBS
+        ):
+            size += len(self._waiting[count][0])
+            count += 1
+        group, self._waiting = self._waiting[:count], self._waiting[count:]
+        return group
+
+    async def _flush(self, group: list[Entry]) -> None:
+        try:
+            stored = iter(await self._store.add_jobs([draft for drafts, _ in group for draft in drafts]))
+        except Exception as problem:
+            for _, result in group:
+                if not result.done():
+                    result.set_exception(problem)
+        else:
+            for drafts, result in group:
+                ids = list(islice(stored, len(drafts)))
+                if not result.done():
+                    result.set_result(ids)
+        finally:
+            # Let the callers just served run first: if they submit again immediately, they join the next
+            # group.
+            asyncio.get_running_loop().call_soon(self._next_group)
+
 
 MAX_SAMPLE_AGE = 10 * SECOND  # of the store's clock
 

@@ -24,8 +24,7 @@ from duetime.model.ids import Ids
 from duetime.model.instant import Micros
 from duetime.model.job import Overlap
 from duetime.model.retry import Retry
-from duetime.model.schedule import Missed, ScheduleDraft
-from duetime.model.schedule_json import difference
+from duetime.model.schedule import Missed, ScheduleDraft, difference
 from duetime.model.when import At, Cron, Every, RRule, When, from_json, seeded
 
 NULL = b"null"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from duetime.engine.node.runtime_tuning import without_collecting
+from duetime.engine.node.loop import without_collecting
 from duetime.engine.submit.build import (
     NO_DEFAULTS,
     Defaults,

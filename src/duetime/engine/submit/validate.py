@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from duetime.errors import InvalidInput, JobNotFound, UnknownOption
-from duetime.model.attempt import error_text
 from duetime.model.codec import encode_payload
-from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY, Delivery, Overlap, State
+from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY, Delivery, Overlap, State, error_text
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed
 

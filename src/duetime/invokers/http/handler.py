@@ -14,20 +14,17 @@ from multidict import CIMultiDict, istr
 
 from duetime.errors import InvalidInput, InvalidPayload, SecretUnreadable
 from duetime.invoker import Context, Policies
-from duetime.invokers.http.connection import HttpConnections
-from duetime.invokers.http.guard import TargetRefused
-from duetime.invokers.http.outcome import directive_for, directive_for_error
-from duetime.invokers.http.response import TargetResponse, read_response
-from duetime.invokers.http.secrets import SecretBox
-from duetime.invokers.http.target_cache import PreparedTarget, TargetCache, own_timeout
-from duetime.model.addresses import Egress
-from duetime.model.directives import AttemptFailed, GiveUp, HandOver
+from duetime.invokers.http.guard import HttpConnections, TargetRefused
+from duetime.invokers.http.response import TargetResponse, directive_for, directive_for_error, read_response
+from duetime.invokers.http.secrets import PreparedTarget, SecretBox, TargetCache, own_timeout
 from duetime.model.instant import SECOND, Micros, to_iso
 from duetime.model.job import Claimed
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import Limit
+from duetime.model.settle import AttemptFailed, GiveUp, HandOver
 from duetime.model.signing import Signer, read_secret, report_token
 from duetime.model.target import SIGNING
+from duetime.model.url import Egress
 
 REPORT_TIMEOUT = "1h"  # for jobs without their own timeout
 ACCEPTED = 202

@@ -50,7 +50,7 @@ def is_installed() -> bool:
 @cache
 def load() -> HandlerFactory:
     """Takes a third of a second and reads all certificates of the machine: call it on a thread."""
-    from duetime.invokers.http.connection import trusted_roots
+    from duetime.invokers.http.guard import trusted_roots
     from duetime.invokers.http.handler import HttpHandler
 
     return partial(HttpHandler, roots=trusted_roots())

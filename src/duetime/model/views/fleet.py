@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from duetime.model.apikey import PREFIX_LENGTH, ApiKey, Scope, listed
 from duetime.model.instant import Micros, to_datetime
+from duetime.model.keyring import PREFIX_LENGTH, ApiKey, Scope, listed
 from duetime.model.lease import Lease, Node
 from duetime.model.limit import Queue, QueueCounts, show_rate
 from duetime.model.views.fields import about, copied, moment

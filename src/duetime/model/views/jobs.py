@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Any, Literal, cast
 from uuid import UUID
 
-from duetime.model.attempt import Attempt, Ending
 from duetime.model.instant import to_datetime
-from duetime.model.job import Job, JobDraft, State
-from duetime.model.schedule_json import policies, target
+from duetime.model.job import Attempt, Ending, Job, JobDraft, State
+from duetime.model.schedule import policies, target
 from duetime.model.views.fields import ANY_JSON, TARGET, about, copied, decoded, moment
 
 MAX_FAILURES = 1_000  # kept in the result of a bulk action

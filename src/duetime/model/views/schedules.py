@@ -10,9 +10,7 @@ from uuid import UUID
 from duetime.model import duration
 from duetime.model.describe.when import describe
 from duetime.model.instant import Micros, to_datetime
-from duetime.model.schedule import Change, Schedule
-from duetime.model.schedule_json import policies, target
-from duetime.model.schedule_status import schedule_status
+from duetime.model.schedule import Change, Schedule, policies, schedule_status, target
 from duetime.model.views.fields import ANY_JSON, TARGET, about, copied, decoded, moment
 from duetime.model.views.jobs import DeliveryName
 from duetime.model.when import restore, to_json

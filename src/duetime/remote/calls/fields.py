@@ -3,9 +3,9 @@ refused here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from duetime.engine.submit.validate import check_id, check_priority
@@ -14,7 +14,9 @@ from duetime.model import duration
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed
 from duetime.model.unique import Unique
+from duetime.model.views import Page
 from duetime.model.when import At, Cron, Every, RRule, When, to_json
+from duetime.remote.request import Call, read, request
 
 JobId = UUID | str
 NOT_GIVEN: Any = object()  # for arguments where None is a value
@@ -118,3 +120,38 @@ def when_of(when: When) -> dict[str, Any]:
 
 def missed_of(missed: Missed | None) -> dict[str, Any] | None:
     return None if missed is None else given(**missed.to_json())
+
+
+# Listings, read page by page.
+
+
+Item = TypeVar("Item")
+MAX_PAGE = 1_000
+
+
+def listed(
+    kind: type[Page[Item]],
+    path: str,
+    limit: int,
+    filters: Mapping[str, Any] | None = None,
+    wanted: Callable[[Item], bool] | None = None,
+) -> Call[list[Item]]:
+    """The first `limit` items of a listing that pass the filter `wanted`."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise InvalidInput("limit", f"{limit!r} must be a whole number of at least 1")
+    found: list[Item] = []
+    cursor = None
+    while True:
+        size = MAX_PAGE if wanted is not None else min(limit - len(found), MAX_PAGE)
+        page = read(
+            kind, (yield request("GET", path, query={**(filters or {}), "limit": size, "cursor": cursor}))
+        )
+        found += page.items if wanted is None else filter(wanted, page.items)
+        cursor = page.next_cursor
+        if cursor is None or len(found) >= limit:
+            return found[:limit]
+
+
+def everything(kind: type[Page[Item]], path: str) -> Call[list[Item]]:
+    """A listing of one page."""
+    return read(kind, (yield request("GET", path))).items

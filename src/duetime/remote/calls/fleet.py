@@ -21,8 +21,7 @@ from duetime.model.views import (
     Stats,
     TaskView,
 )
-from duetime.remote.calls.fields import duration_text, given, instant
-from duetime.remote.calls.paging import everything, listed
+from duetime.remote.calls.fields import duration_text, everything, given, instant, listed
 from duetime.remote.request import Call, path_part, read, request
 
 

@@ -25,9 +25,9 @@ from duetime.remote.calls.fields import (
     job_body,
     job_id_of,
     label_text,
+    listed,
     target_of,
 )
-from duetime.remote.calls.paging import listed
 from duetime.remote.request import DONE_BEFORE, Call, Pause, read, request
 
 # wait_for: the service holds the request until the job is final, but not longer than proxies usually allow.

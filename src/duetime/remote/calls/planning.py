@@ -17,8 +17,7 @@ from duetime.model.views import (
     VersionView,
 )
 from duetime.model.when import When
-from duetime.remote.calls.fields import duration_text, given, instant, when_of
-from duetime.remote.calls.paging import listed
+from duetime.remote.calls.fields import duration_text, given, instant, listed, when_of
 from duetime.remote.calls.schedules import edited, schedule_path
 from duetime.remote.request import Call, read, request
 

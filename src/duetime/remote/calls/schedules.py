@@ -19,12 +19,12 @@ from duetime.remote.calls.fields import (
     given,
     instant,
     label_text,
+    listed,
     missed_of,
     retry_of,
     target_of,
     when_of,
 )
-from duetime.remote.calls.paging import listed
 from duetime.remote.request import Call, path_part, read, request
 
 # Sent when a schedule is replaced, so that nothing of the old one stays.

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 from uuid import UUID, uuid5
 
-from duetime.model.attempt import Attempt, Ending
 from duetime.model.hint import DoneHint, Hint
 from duetime.model.instant import Micros
-from duetime.model.job import JobDraft, State
+from duetime.model.job import Attempt, Ending, JobDraft, State
 from duetime.model.lease import NodeId
 from duetime.model.settle import Settlement
 from duetime.stores.memory.lanes import Lanes

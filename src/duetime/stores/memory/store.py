@@ -14,10 +14,9 @@ from uuid import UUID
 
 from duetime.clock import wall_micros
 from duetime.errors import ConfigError, Conflict, InvalidInput
-from duetime.model.attempt import Attempt
 from duetime.model.hint import CancelHint, EventHint, Hint
 from duetime.model.instant import Micros
-from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter, State
+from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter, State
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import Queue, QueueCounts
 from duetime.model.permits import waiting_when_stored

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from duetime.model.attempt import Ending
-from duetime.model.job import State
+from duetime.model.job import Ending, State
 from duetime.model.settle import Settlement
 from duetime.stores.postgres.connections import SQL, PostgresConnections
 from duetime.stores.postgres.settle import PostgresSettlements

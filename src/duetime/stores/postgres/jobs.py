@@ -10,10 +10,9 @@ import asyncpg
 
 from duetime.clock import wall_micros
 from duetime.errors import Conflict, StoreUnavailable
-from duetime.model.attempt import Attempt
 from duetime.model.hint import CancelHint, DoneHint, JobHint
 from duetime.model.instant import Micros
-from duetime.model.job import CancelReply, Job, JobDraft, JobFilter
+from duetime.model.job import Attempt, CancelReply, Job, JobDraft, JobFilter
 from duetime.model.lease import NodeId
 from duetime.model.permits import waiting_when_stored
 from duetime.stores.postgres import listing

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from duetime.model import codec
-from duetime.model.attempt import Attempt, Ending
-from duetime.model.job import Claimed, Job, State
+from duetime.model.job import Attempt, Claimed, Ending, Job, State
 from duetime.model.lease import Lease, Node
 from duetime.model.limit import Queue, QueueCounts, Rate
 from duetime.model.schedule import Change, Missed, Schedule, ScheduleDraft, ScheduleVersion

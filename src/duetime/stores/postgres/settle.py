@@ -9,10 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from duetime.clock import monotonic_micros
-from duetime.model.attempt import Ending
 from duetime.model.hint import DoneHint
 from duetime.model.instant import Micros
-from duetime.model.job import Claimed
+from duetime.model.job import Claimed, Ending
 from duetime.model.settle import Settlement
 from duetime.store import Settled, Successors
 from duetime.stores.postgres.claim import PERMITS_EXPECTED_FOR, hints_of

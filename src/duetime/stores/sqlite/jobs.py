@@ -9,10 +9,9 @@ from operator import itemgetter
 from uuid import UUID
 
 from duetime.errors import Conflict
-from duetime.model.attempt import Attempt
 from duetime.model.hint import CancelHint, JobHint
 from duetime.model.instant import Micros
-from duetime.model.job import CancelReply, Job, JobDraft, State
+from duetime.model.job import Attempt, CancelReply, Job, JobDraft, State
 from duetime.model.lease import NodeId
 from duetime.model.permits import waiting_when_stored
 from duetime.stores.external import cancellation

@@ -9,9 +9,8 @@ from uuid import UUID, SafeUUID
 
 from duetime.model import codec
 from duetime.model import when as whens
-from duetime.model.attempt import Attempt, Ending
 from duetime.model.instant import Micros
-from duetime.model.job import Claimed, Job, JobDraft, State
+from duetime.model.job import Attempt, Claimed, Ending, Job, JobDraft, State
 from duetime.model.lease import Lease, Node, NodeId
 from duetime.model.limit import Rate
 from duetime.model.permits import Candidate

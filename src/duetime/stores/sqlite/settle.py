@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from duetime.model.attempt import Ending
 from duetime.model.hint import JobHint
-from duetime.model.job import State
+from duetime.model.job import Ending, State
 from duetime.model.settle import Settlement
 from duetime.store import Successors
 from duetime.stores.sqlite import limits

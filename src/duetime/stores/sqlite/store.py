@@ -10,10 +10,9 @@ from uuid import UUID
 
 from duetime.clock import wall_micros
 from duetime.errors import NotOpen
-from duetime.model.attempt import Attempt
 from duetime.model.hint import Hint
 from duetime.model.instant import Micros
-from duetime.model.job import CancelReply, Claimed, Job, JobDraft, JobFilter
+from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import Queue
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion

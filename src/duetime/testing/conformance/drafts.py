@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from duetime.model.attempt import Ending
 from duetime.model.ids import SEGMENTS, Ids, fire_id
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Claimed, Job, JobDraft, State
+from duetime.model.job import Claimed, Ending, Job, JobDraft, State
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.model.limit import QueueCounts, Rate, TaskLimit
 from duetime.model.schedule import Fire, Firing, Missed, Schedule, ScheduleDraft

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.model.attempt import Attempt, Ending
 from duetime.model.hint import DoneHint
-from duetime.model.job import CancelReply, JobFilter, State
+from duetime.model.job import Attempt, CancelReply, Ending, JobFilter, State
 from duetime.model.limit import Queue, QueueCounts
 from duetime.store import AttemptUpdate, OfDeadNodes, OfNode, OnceReply, PastDeadline, Store
 from duetime.testing.conformance.drafts import (

@@ -6,9 +6,8 @@ from collections import Counter
 
 import pytest
 
-from duetime.model.attempt import Attempt, Ending
 from duetime.model.instant import SECOND
-from duetime.model.job import Job, JobFilter, State
+from duetime.model.job import Attempt, Ending, Job, JobFilter, State
 from duetime.store import Store
 from duetime.testing.conformance.drafts import (
     DAY,

@@ -17,9 +17,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from duetime.model.attempt import Ending
 from duetime.model.instant import Micros
-from duetime.model.job import CancelReply, Claimed, Job, State
+from duetime.model.job import CancelReply, Claimed, Ending, Job, State
 from duetime.model.lease import NodeId
 from duetime.model.schedule import Firing, Schedule
 from duetime.model.settle import Settlement

@@ -14,10 +14,9 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from duetime.app import App
-from duetime.engine.node.clock import NodeClock
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.node import Node
-from duetime.engine.node.timer import LoopTimer
+from duetime.engine.node.timer import LoopTimer, NodeClock
 from duetime.errors import Conflict
 from duetime.invokers.resources import ResourceBox
 from duetime.model.ids import Ids

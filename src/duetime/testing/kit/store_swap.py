@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from duetime.app import App
-from duetime.engine.node.clock import NodeClock
+from duetime.engine.node.timer import NodeClock
 from duetime.model.ids import Ids
 from duetime.store import Store
 from duetime.testing.kit.threads import InlineThreads

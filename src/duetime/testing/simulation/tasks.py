@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 
 from duetime.invoker import Context, Policies
 from duetime.invokers.task import Signature, TaskHandler
-from duetime.model.directives import Snooze
 from duetime.model.instant import SECOND
 from duetime.model.job import Delivery
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
+from duetime.model.settle import Snooze
 from duetime.testing.simulation.recorder import Recorder
 
 Body = Callable[[Context, dict[str, Any]], Awaitable[Any]]

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, cast
 
-from duetime.engine.node.clock import NodeClock
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.node import Node
 from duetime.engine.node.options import HandlerRegistry, NodeOptions
-from duetime.engine.node.timer import LoopTimer
+from duetime.engine.node.timer import LoopTimer, NodeClock
 from duetime.engine.submit.commands import Commands
 from duetime.errors import StoreError
 from duetime.model.events import Event, TurnFailed

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from duetime.model.attempt import Ending
 from duetime.model.codec import decode
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Delivery, JobDraft, State
+from duetime.model.job import Delivery, Ending, JobDraft, State
 from duetime.model.settle import Settlement
 from duetime.testing.simulation.invariants.verdict import Invariant, Verdict
 from duetime.testing.simulation.tasks import KINDS

@@ -6,9 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from duetime.model.attempt import Ending
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Delivery, JobDraft, Overlap, State
+from duetime.model.job import Delivery, Ending, JobDraft, Overlap, State
 from duetime.model.lease import NodeId
 from duetime.model.settle import Settlement
 from duetime.stores.memory.row import Row

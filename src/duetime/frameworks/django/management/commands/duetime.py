@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duetime.frameworks.django.passthrough import PassThrough
+from duetime.frameworks.django.cli_app import PassThrough
 
 
 class Command(PassThrough):

@@ -1,25 +1,155 @@
-"""Maps plain jobs: a one-time job is a job, a periodic job is a schedule, and its executions are the jobs of
-the schedule."""
+"""Schemas of plain jobs, one-time or periodic: `job_id`, `user_id`, `frequency`, `next_run_time`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
-from duetime.api.compat.job_schemas import PlainJobIn
+from pydantic import ConfigDict, Field, WithJsonSchema
+
 from duetime.api.models.jobs import NewJobIn, RetryIn
 from duetime.api.models.schedules import NewScheduleIn
+from duetime.api.models.targets import (
+    HTTP_TARGET,
+    WHOLE,
+    Input,
+    Instant,
+    Json,
+    Name,
+    OutId,
+    OutInstant,
+    OutJson,
+    Output,
+    Priority,
+)
+from duetime.app.listing import JobQuery
+from duetime.app.services import Services
+from duetime.engine.submit.validate import check_id
 from duetime.errors import InvalidInput, InvalidWhen
 from duetime.model import duration
 from duetime.model.instant import Micros
 from duetime.model.job import Job, State
-from duetime.model.schedule import Schedule, ScheduleDraft, ScheduleVersion
-from duetime.model.schedule_json import iso
-from duetime.model.schedule_status import schedule_status
+from duetime.model.retry import MAX_ATTEMPTS
+from duetime.model.schedule import (
+    Schedule,
+    ScheduleDraft,
+    ScheduleFilter,
+    ScheduleVersion,
+    iso,
+    schedule_status,
+)
 from duetime.model.views.fields import decoded
 from duetime.model.when import Cron, to_json
+
+Status = Literal["pending", "scheduled", "running", "completed", "failed", "cancelled", "skipped", "paused"]
+_TARGET = HTTP_TARGET["properties"]
+_FREQUENCY = {
+    "type": "string",
+    "format": "duetime-frequency",
+    "minLength": 1,
+    "default": "once",
+    "description": '"once", an interval such as "10m", a cron expression (UTC), or hourly, '
+    "daily, weekly, monthly.",
+    "examples": ["0 9 * * *"],
+}
+# A job runs a task or calls a URL; the payload of a task is an object of named arguments.
+_RULES: dict[str, Any] = {
+    "oneOf": [
+        {
+            "required": ["task"],
+            "properties": {"payload": {"type": "object"}, "url": False, "method": False, "headers": False},
+        },
+        {"required": ["url"], "properties": {"task": False}},
+    ],
+    "examples": [
+        {
+            "user_id": "u003",
+            "url": "https://agent.example/run",
+            "payload": {"customer": "c1"},
+            "frequency": "once",
+        }
+    ],
+}
+Url = Annotated[str, WithJsonSchema(_TARGET["url"])]
+Method = Annotated[str, WithJsonSchema(_TARGET["method"])]
+Headers = Annotated[dict[str, str], WithJsonSchema(_TARGET["headers"])]
+Frequency = Annotated[str, WithJsonSchema(_FREQUENCY)]
+
+
+class PlainJobIn(Input):
+    """A job to run once or periodically."""
+
+    model_config = ConfigDict(title="NewPlainJob", json_schema_extra=_RULES)
+    user_id: Annotated[Name, Field(description="The owner of the job.")] = ""
+    task: Annotated[Name, Field(description="The name of the task to run.")] = ""
+    url: Url = ""
+    method: Method = "POST"
+    headers: Headers = Field(default_factory=dict)
+    payload: Json = None
+    frequency: Frequency = "once"
+    next_run_time: Annotated[
+        Instant, Field(description="The first run. Default: now, or as the frequency says.")
+    ] = ""
+    priority: Priority = 5
+    max_retries: Annotated[
+        int, Field(ge=0, lt=MAX_ATTEMPTS, description="Retries after a failure."), WHOLE
+    ] = 4
+
+
+class PlainJobOut(Output):
+    model_config = ConfigDict(title="PlainJob")
+    job_id: OutId
+    user_id: str | None
+    status: Status
+    frequency: str
+    payload: OutJson
+    next_run_time: Annotated[
+        OutInstant | None, Field(description="null: it is running, or will not run again.")
+    ]
+    retry_count: int
+    worker_id: Annotated[str | None, Field(description="The node of the present or latest run.")]
+    output: OutJson
+    error: str | None
+    created_at: OutInstant
+    started_at: OutInstant | None
+    finished_at: OutInstant | None
+
+
+class PlainJobsOut(Output):
+    model_config = ConfigDict(title="PlainJobs")
+    jobs: list[PlainJobOut]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it back as `cursor`; null: this is the last page.")
+    ]
+
+
+class PlainExecutionOut(Output):
+    """A running attempt."""
+
+    model_config = ConfigDict(title="PlainExecution")
+    execution_id: OutId
+    job_id: Annotated[
+        OutId, Field(description="The submitted job: the same for all executions of a periodic job.")
+    ]
+    worker_id: str
+    user_id: str | None
+    status: Status
+    attempt: int
+    scheduled_time: OutInstant
+    started_at: OutInstant | None
+
+
+class PlainExecutionsOut(Output):
+    model_config = ConfigDict(title="PlainExecutions")
+    executions: list[PlainExecutionOut]
+    next_cursor: str | None
+
+
+# Maps plain jobs: a one-time job is a job, a periodic job is a schedule, and its executions are the jobs of
+# the schedule.
+
 
 ONCE = "once"
 NICKNAMES = {"hourly", "daily", "weekly", "monthly", "yearly"}
@@ -204,3 +334,70 @@ def _frequency(draft: ScheduleDraft) -> str:
     if isinstance(draft.when, Cron):
         return when["cron"].removeprefix("@") if when["cron"].removeprefix("@") in NICKNAMES else when["cron"]
     return next(iter(when.values()))
+
+
+# Pages of plain jobs: first the periodic jobs, which are schedules, by name; then one-time jobs, newest
+# first.
+
+
+ROWS = 200  # read at a time
+MAX_ROWS = 5_000  # read for one page: jobs of schedules are between the one-time jobs and are skipped
+Position = list[Any]  # ["periodic", name] or ["once", fire_time, id] of the last row read
+
+
+class PlainJobPage(NamedTuple):
+    found: list[Schedule | Job]
+    next: Position | None
+
+
+async def jobs_after(
+    view: Services, status: str | None, user: str | None, limit: int, position: Position | None
+) -> PlainJobPage:
+    """A page may contain fewer than `limit` jobs and not be the last."""
+    found: list[Schedule | Job] = []
+    rows = 0
+    async for row, place in _rows(view, status, user, position):
+        rows += 1
+        if row is not None:
+            found.append(row)
+        if len(found) == limit or rows == MAX_ROWS:
+            return PlainJobPage(found, place)
+    return PlainJobPage(found, None)
+
+
+async def _rows(
+    view: Services, status: str | None, user: str | None, position: Position | None
+) -> AsyncIterator[tuple[Schedule | Job | None, Position]]:
+    """Every row with its position; None for a row to skip."""
+    if position is None or position[0] == "periodic":
+        now = await view.now()
+        async for schedule in _schedules(view, user, None if position is None else position[1]):
+            yield (
+                schedule if status in (None, status_of(schedule, now)) else None,
+                ["periodic", schedule.draft.name],
+            )
+        position = None
+    if status is None or status in STATES:
+        before = None if position is None else (position[1], check_id(position[2]))
+        async for job in _jobs(view, status, user, before):
+            yield job if job.schedule_id is None else None, ["once", job.fire_time, str(job.id)]
+
+
+async def _schedules(view: Services, user: str | None, after: str | None) -> AsyncIterator[Schedule]:
+    while found := await view.schedules.page(ScheduleFilter(view.tenant, owner=user), ROWS, after):
+        for one in found:
+            yield one
+        after = found[-1].draft.name
+
+
+async def _jobs(
+    view: Services, status: str | None, user: str | None, before: tuple[int, UUID] | None
+) -> AsyncIterator[Job]:
+    query = JobQuery(None if status is None else STATES[status], owner=user)
+    while True:
+        page = await view.jobs.page(query, ROWS, before)
+        for one in page.jobs:
+            yield one
+        if page.next is None:
+            return
+        before = page.next
