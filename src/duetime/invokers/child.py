@@ -31,6 +31,7 @@ from duetime.errors import Conflict, InvalidInput
 from duetime.invoker import Context
 from duetime.invokers.protocol import (
     HEADER_BYTES,
+    MAX_MESSAGE,
     Message,
     body_length,
     directive_message,
@@ -65,6 +66,8 @@ class ChildPipe(logging.Handler):
 
     def send(self, message: Message) -> None:
         data = pack(message)
+        if len(data) > MAX_MESSAGE:
+            raise ValueError(f"{len(data):,} bytes is over the limit of {MAX_MESSAGE:,}")
         with self._sending:
             self._connection.sendall(data)
 
@@ -189,7 +192,7 @@ def main() -> None:
         pipe.send(ending)
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
         pipe.send(
-            describe(InvalidInput("result", f"the task returned something that is not JSON ({problem})"))
+            describe(InvalidInput("result", f"the task returned something that cannot be stored: {problem}"))
         )
     sys.stdout.flush()
     sys.stderr.flush()

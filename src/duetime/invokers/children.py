@@ -143,9 +143,8 @@ async def _converse(child: ChildProcess, context: Context, payload: bytes) -> An
             case "call":
                 child.send({"kind": "reply", "number": message["number"], **await _reply(context, message)})
             case "log":
-                logging.getLogger(message["logger"]).log(
-                    message["level"], "%s", message["text"], extra=context.log.extra
-                )
+                logger = logging.getLogger(message["logger"])
+                child.log_line(logger, message["level"], message["text"], extra=context.log.extra)
             case "result":
                 return message["value"]
             case "directive":

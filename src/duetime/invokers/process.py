@@ -1,5 +1,5 @@
 """One child process: it runs in its own session, ends when this process ends, and is killed with everything
-it has started."""
+it has started. What it sends and prints is bounded, so that it cannot occupy its worker."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import subprocess
 import sys
 import threading
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import IO, Any, cast
 
-from duetime.invokers.protocol import HEADER_BYTES, Message, body_length, pack, unpack
+from duetime.errors import ProcessDied
+from duetime.invokers.protocol import HEADER_BYTES, MAX_MESSAGE, Message, body_length, pack, unpack
 
 STOP_TIMEOUT = 0.25  # seconds between asking and SIGTERM
 TERMINATE_TIMEOUT = 0.4  # seconds between SIGTERM and SIGKILL
@@ -22,7 +24,32 @@ EXIT_TIMEOUT = 1.0  # seconds for a process to end by itself once its task is do
 KILL_TIMEOUT = 5.0  # seconds for the kernel to end a killed process
 OUTPUT_TIMEOUT = 0.3  # seconds for its last output to arrive
 MAX_OUTPUT_LINE = 8_000
+WINDOW = 0.1  # seconds; the next three are per window and child
+MAX_LINES = 100  # lines of output and log records that are logged; the rest is counted and left out
+MAX_OUTPUT_BYTES = 256 * 1024  # bytes of output that are read before the child has to wait
+MAX_MESSAGE_UNITS = 500  # messages that are read before the child has to wait; each KiB counts as one more
+MARK = "_DUETIME_CHILD"  # names the child in the environment of everything it starts
+WORKER_ONLY = ("DUETIME_SECRET_KEYS", "DUETIME_API_KEY")  # variables that a task does not get
 _logger = logging.getLogger("duetime.task")
+
+
+class Allowance:
+    """So many units in each window of time."""
+
+    def __init__(self, units: int) -> None:
+        self._units = self._left = units
+        self._ends = 0.0
+
+    def take(self, units: int = 1) -> bool:
+        now = asyncio.get_running_loop().time()
+        if now >= self._ends:
+            self._left, self._ends = self._units, now + WINDOW
+        self._left -= units
+        return self._left >= 0
+
+    def until_next(self) -> float:
+        """Seconds."""
+        return max(0.0, self._ends - asyncio.get_running_loop().time())
 
 
 class ChildProcess:
@@ -31,11 +58,13 @@ class ChildProcess:
     def __init__(
         self,
         process: subprocess.Popen[bytes],
+        mark: str,
         lifeline: int,
         pipe: tuple[asyncio.StreamReader, asyncio.StreamWriter],
     ) -> None:
         loop = asyncio.get_running_loop()
         self._process = process
+        self._mark = mark
         _lifelines.add(lifeline)
         self._lifeline = (
             lifeline  # the kernel kills the child's group when this end closes, however this process ends
@@ -43,6 +72,9 @@ class ChildProcess:
         self._reader, self._writer = pipe
         self._status = 0  # as in a shell, but negative for a signal
         self._outputs: list[OutputLines] = []
+        self._messages = Allowance(MAX_MESSAGE_UNITS)
+        self._lines = Allowance(MAX_LINES)
+        self._left_out = 0
         self.log: Any = _logger  # where its output goes
         self.exited: asyncio.Future[None] = loop.create_future()
         threading.Thread(
@@ -53,17 +85,18 @@ class ChildProcess:
     async def start(orders: Message) -> ChildProcess:
         ours, theirs = socket.socketpair()
         their_lifeline, our_lifeline = os.pipe()
+        mark = os.urandom(16).hex()
         with ExitStack() as undo:
             undo.callback(os.close, our_lifeline)
             undo.callback(ours.close)
             try:
-                process = _spawn(theirs.fileno(), their_lifeline)
+                process = _spawn(theirs.fileno(), their_lifeline, mark)
             finally:
                 theirs.close()
                 os.close(their_lifeline)
             undo.enter_context(process)  # closes its pipes and waits for its end
             undo.callback(os.killpg, process.pid, signal.SIGKILL)
-            child = ChildProcess(process, our_lifeline, await asyncio.open_connection(sock=ours))
+            child = ChildProcess(process, mark, our_lifeline, await asyncio.open_connection(sock=ours))
             undo.pop_all()
         try:
             child.send(orders)
@@ -85,10 +118,36 @@ class ChildProcess:
     async def receive(self) -> Message:
         """The next message. Raises EOFError when the child has closed the pipe."""
         try:
-            header = await self._reader.readexactly(HEADER_BYTES)
-            return unpack(await self._reader.readexactly(body_length(header)))
+            length = body_length(await self._reader.readexactly(HEADER_BYTES))
+            if length > MAX_MESSAGE:
+                self.kill()
+                raise ProcessDied(f"the process sent {length:,} bytes at once; the limit is {MAX_MESSAGE:,}")
+            if not self._messages.take(1 + length // 1024):
+                await self._exits(self._messages.until_next())
+            return unpack(await self._reader.readexactly(length))
         except (asyncio.IncompleteReadError, ConnectionError):
             raise EOFError from None
+
+    def log_line(self, logger: Any, level: int, text: str, **options: Any) -> bool:
+        """Log a line of it, unless it has logged too many just now."""
+        if not self._lines.take():
+            self.leave_out(1)
+            return False
+        self._tell_left_out()
+        logger.log(level, "%s", text[:MAX_OUTPUT_LINE], **options)
+        return True
+
+    def leave_out(self, lines: int) -> None:
+        self._left_out += lines
+
+    def _tell_left_out(self) -> None:
+        if self._left_out:
+            self.log.warning(
+                "%d lines left out: the task logs more than %d per second",
+                self._left_out,
+                MAX_LINES / WINDOW,
+            )
+            self._left_out = 0
 
     async def stop(self) -> None:
         """Ask the child to stop, then send SIGTERM, then kill it. Takes less time than a worker waits for
@@ -100,7 +159,7 @@ class ChildProcess:
         self.kill()
 
     def kill(self) -> None:
-        """Kill the process and everything it has started, except processes that left its group on purpose."""
+        """Kill the process and its group. `end` kills the processes that left the group."""
         self._signal(signal.SIGKILL)
 
     async def end(self) -> None:
@@ -109,8 +168,10 @@ class ChildProcess:
         self.kill()
         if not await self._exits(KILL_TIMEOUT):
             _logger.error("child process %d cannot be killed", self.pid)
+        await asyncio.to_thread(_kill_marked, self._mark)
         if self._outputs:
             await asyncio.wait([output.ended for output in self._outputs], timeout=OUTPUT_TIMEOUT)
+        self._tell_left_out()
         self._release()
 
     def outcome(self) -> str:
@@ -165,6 +226,7 @@ class OutputLines(asyncio.Protocol):
     def __init__(self, child: ChildProcess, level: int) -> None:
         self._child = child
         self._level = level
+        self._bytes = Allowance(MAX_OUTPUT_BYTES)
         self._begun = b""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -173,8 +235,13 @@ class OutputLines(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         *lines, self._begun = (self._begun + data).split(b"\n")
-        for line in lines:
-            self._log(line)
+        for index, line in enumerate(lines):
+            if not self._log(line):
+                self._child.leave_out(len(lines) - index - 1)
+                break
+        if not self._bytes.take(len(data)):
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_later(self._bytes.until_next(), self._resume)
         if len(self._begun) > MAX_OUTPUT_LINE:
             self._log(self._begun)
             self._begun = b""
@@ -184,9 +251,13 @@ class OutputLines(asyncio.Protocol):
         if not self.ended.done():
             self.ended.set_result(None)
 
-    def _log(self, line: bytes) -> None:
-        if text := line.decode("utf-8", "replace").rstrip():
-            self._child.log.log(self._level, "%s", text[:MAX_OUTPUT_LINE])
+    def _resume(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def _log(self, line: bytes) -> bool:
+        text = line.decode("utf-8", "replace").rstrip()
+        return not text or self._child.log_line(self._child.log, self._level, text)
 
 
 def _await_exit(process: subprocess.Popen[bytes]) -> int:
@@ -211,7 +282,20 @@ def _close_lifelines() -> None:
 os.register_at_fork(after_in_child=_close_lifelines)
 
 
-def _spawn(pipe: int, lifeline: int) -> subprocess.Popen[bytes]:
+def _kill_marked(mark: str) -> None:
+    """Kill everything that a child has started, also processes that left its group and its session. Only
+    Linux shows the environment of a process."""
+    sought, found = f"{MARK}={mark}".encode(), True
+    while found:  # what is found may have started more in the meantime
+        found = False
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # gone, or of another user
+                if sought in (folder / "environ").read_bytes():
+                    os.kill(int(folder.name), signal.SIGKILL)
+                    found = True
+
+
+def _spawn(pipe: int, lifeline: int, mark: str) -> subprocess.Popen[bytes]:
     # -P: a file in the current folder must not replace a module of Python. The path comes with the orders.
     command = [
         sys.executable,
@@ -222,7 +306,8 @@ def _spawn(pipe: int, lifeline: int) -> subprocess.Popen[bytes]:
         str(lifeline),
         str(os.getpid()),
     ]
+    environment = {name: value for name, value in os.environ.items() if name not in WORKER_ONLY}
     return subprocess.Popen(  # noqa: S603  our own module, started by our own interpreter
-        command, pass_fds=(pipe, lifeline), start_new_session=True,
+        command, env={**environment, MARK: mark}, pass_fds=(pipe, lifeline), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
     )  # fmt: skip

@@ -17,6 +17,7 @@ from duetime.model.job import error_text
 from duetime.model.settle import Cancel, Directive, RetryAfter, Snooze
 
 HEADER_BYTES = 4
+MAX_MESSAGE = 2 * 1024**2  # bytes; results, checkpoints and log records are much smaller
 Message = dict[str, Any]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -128,8 +129,50 @@ def littering(notes: str) -> str:
     return "done"
 
 
-def _begin(notes: str) -> None:
-    started = subprocess.Popen(["sleep", "600"], start_new_session=False)
+def escaping(notes: str) -> str:
+    """Leaves a process behind that has left the group and has no parent any more."""
+    _begin(notes, start_new_session=True)
+    return "done"
+
+
+def escaping_and_busy(notes: str) -> None:
+    _begin(notes, start_new_session=True)
+    time.sleep(600)
+
+
+def printing(seconds: float, text: str) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if text:
+            sys.stdout.write(text * 1000)
+        else:
+            time.sleep(0.01)
+
+
+def logging_much(ctx: Context, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        ctx.log.info("again")
+
+
+def long_result() -> str:
+    return "x" * 50_000_000
+
+
+def endless_message() -> None:
+    """Writes to the pipe of the worker, past the protocol."""
+    pipe = next(each for each in gc.get_objects() if type(each).__name__ == "ChildPipe")._connection
+    pipe.sendall(b"\xff\xff\xff\xff")
+    while True:
+        pipe.sendall(bytes(1024**2))
+
+
+def variables() -> list[str]:
+    return sorted(os.environ)
+
+
+def _begin(notes: str, start_new_session: bool = False) -> None:
+    started = subprocess.Popen(["sleep", "600"], start_new_session=start_new_session)
     # Renamed into place, so that a reader never sees half of it.
     Path(f"{notes}.new").write_text(f"{os.getpid()} {started.pid}\n")
     Path(f"{notes}.new").rename(notes)

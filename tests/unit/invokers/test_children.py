@@ -83,7 +83,7 @@ async def test_output_and_log_records_of_a_child_are_logged(
         ("again", RetryAfter, "busy"),
         ("cancel", Cancel, "done already"),
         ("exit", TaskError, "SystemExit: 4"),
-        ("no json", InvalidInput, "returned something that is not JSON"),
+        ("no json", InvalidInput, "returned something that cannot be stored"),
         ("vanish", ProcessDied, "the process ended with status 3 before the task was done"),
         ("killed", ProcessDied, r"killed by signal 9 \(SIGKILL\): out of memory\?"),
         ("crash", ProcessDied, r"killed by signal 11 \(SIGSEGV\)$"),
@@ -179,8 +179,8 @@ async def test_child_that_cannot_start_leaves_nothing_behind(
     started: list[int] = []
     spawn = process._spawn
 
-    def spawned(line: int, lifeline: int) -> subprocess.Popen[bytes]:
-        made = spawn(line, lifeline)
+    def spawned(line: int, lifeline: int, mark: str) -> subprocess.Popen[bytes]:
+        made = spawn(line, lifeline, mark)
         started.append(made.pid)
         return made
 
@@ -210,6 +210,70 @@ async def test_processes_of_a_finished_task_are_killed(tmp_path: Path) -> None:
         return not any(alive(pid) for pid in pids)
 
     await eventually(gone)
+
+
+async def test_process_that_left_the_group_ends_with_the_attempt(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    assert await isolated(chores.escaping, notes=str(notes)) == "done"
+    assert not any(alive(pid) for pid in await family(notes))
+
+
+async def test_process_that_left_the_group_ends_with_a_stopped_attempt(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    running = asyncio.ensure_future(isolated(chores.escaping_and_busy, notes=str(notes)))
+    pids = await family(notes)
+    running.cancel()
+    await asyncio.wait([running])
+    assert not any(alive(pid) for pid in pids)
+
+
+async def test_result_that_is_too_long_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="over the limit of 2,097,152"):
+        await isolated(chores.long_result)
+
+
+async def test_message_without_end_is_not_read() -> None:
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(ProcessDied, match="sent 4,294,967,295 bytes at once"):
+        await isolated(chores.endless_message)
+    assert psutil.Process().memory_info().rss - before < 64 * 1024**2
+
+
+async def test_secrets_of_the_worker_are_not_given_to_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUETIME_SECRET_KEYS", "k1:secret")
+    monkeypatch.setenv("CITY", "Graz")
+    names = await isolated(chores.variables)
+    assert "CITY" in names
+    assert "DUETIME_SECRET_KEYS" not in names
+
+
+async def turns_of_the_loop_during(work: Any) -> int:
+    """How often another coroutine of the worker gets its turn meanwhile."""
+    running, turns = asyncio.ensure_future(work), 0
+    while not running.done():
+        await asyncio.sleep(0.01)
+        turns += 1
+    await running
+    return turns
+
+
+@pytest.mark.parametrize("text", ["y\n", "a line of forty characters, or a little more\n"])
+async def test_endless_printing_does_not_occupy_the_worker(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        quiet = await turns_of_the_loop_during(isolated(chores.printing, seconds=2.0, text=""))
+        loud = await turns_of_the_loop_during(isolated(chores.printing, seconds=2.0, text=text))
+    assert loud > quiet / 3
+    assert "lines left out: the task logs more than 1000 per second" in caplog.text
+
+
+async def test_endless_logging_does_not_occupy_the_worker(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        quiet = await turns_of_the_loop_during(isolated(chores.printing, seconds=2.0, text=""))
+        loud = await turns_of_the_loop_during(isolated(chores.logging_much, seconds=2.0))
+    assert loud > quiet / 3
+    assert "lines left out" in caplog.text
 
 
 WORKER = """
