@@ -69,9 +69,9 @@ class Ground:
             crew.stop()
 
     @contextmanager
-    def working(self) -> Iterator[Crew]:
-        """One worker that has already run a job."""
-        with self.workers() as crew:
+    def working(self, count: int = 1) -> Iterator[Crew]:
+        """Workers that have joined; one of them has already run a job."""
+        with self.workers(count) as crew:
             crew.begin()
             self.client("probe")
             self.until(lambda: len(self.log) > 0, "the first job to run", crew)

@@ -25,6 +25,7 @@ class Scale:
     schedule_rounds: int = 6
     idle_schedules: int = 20_000
     idle_seconds: int = 30
+    idle_nodes: int = 1
     sustained_seconds: int = 60
     requests: int = 20_000
     calls: int = 10_000

@@ -35,20 +35,23 @@ def schedules(setting: Setting) -> Iterator[Figure]:
 
 
 def idle(setting: Setting) -> Iterator[Figure]:
-    count, seconds = setting.scale.idle_schedules, setting.scale.idle_seconds
+    count, seconds, nodes = (
+        setting.scale.idle_schedules,
+        setting.scale.idle_seconds,
+        setting.scale.idle_nodes,
+    )
     with setting.stage.ground() as ground:
         setting.say(
             f"{count:,} schedules declared in "
             f"{ground.client('schedules', count, _next_month())['seconds']:.1f} s"
         )
-        with ground.working() as crew:
-            worker, server = _cpu_during(setting, crew, time.time() + SETTLING, seconds)
+        with ground.working(nodes) as crew:
+            workers, server = _cpu_during(setting, crew, time.time() + SETTLING, seconds)
             resident = crew.resident_megabytes()
-    remark = f"server {server / seconds * 100:.2f} %"
-    yield Figure(
-        "idle.cpu", f"idle, {count:,} schedules, CPU of a core", worker / seconds * 100, " %", None, remark
-    )
-    yield Figure("idle.resident", f"idle, {count:,} schedules, RSS", resident, " MB")
+    cpu, remark = workers / nodes / seconds * 100, f"server {server / seconds * 100:.2f} %"
+    name = f"idle, {count:,} schedules" + (f", each of {nodes} nodes" if nodes > 1 else "")
+    yield Figure("idle.cpu", f"{name}, CPU of a core", cpu, " %", None, remark)
+    yield Figure("idle.resident", f"{name}, RSS", resident / nodes, " MB")
 
 
 def _schedule_figures(
