@@ -16,11 +16,11 @@ import typer
 from duetime.app import App
 from duetime.cli import logs
 from duetime.cli.backend import find_app
+from duetime.cli.banner import banner
 from duetime.cli.command import command, standalone
 from duetime.cli.files import key_ring
 from duetime.cli.format import say
 from duetime.cli.inputs import MigrateFlag, setting_flags
-from duetime.cli.listener import banner
 from duetime.cli.reload import run_reloading
 from duetime.config import Settings
 from duetime.engine.node.loop import Signals, spare_the_collector
