@@ -17,6 +17,7 @@ from typing import IO, Any, cast
 
 from duetime.errors import ProcessDied
 from duetime.invokers.protocol import HEADER_BYTES, MAX_MESSAGE, Message, body_length, pack, unpack
+from duetime.model.ids import random_bytes
 
 STOP_TIMEOUT = 0.25  # seconds between asking and SIGTERM
 TERMINATE_TIMEOUT = 0.4  # seconds between SIGTERM and SIGKILL
@@ -85,7 +86,7 @@ class ChildProcess:
     async def start(orders: Message) -> ChildProcess:
         ours, theirs = socket.socketpair()
         their_lifeline, our_lifeline = os.pipe()
-        mark = os.urandom(16).hex()
+        mark = random_bytes(16).hex()
         with ExitStack() as undo:
             undo.callback(os.close, our_lifeline)
             undo.callback(ours.close)
