@@ -3,6 +3,7 @@ is the server, because the PostgreSQL of the wheel has no TLS."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,12 +20,11 @@ from tests.stores.conftest import NAME
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-    folder.parent.parent.chmod(0o755)  # the server runs as another user
-    folder.parent.chmod(0o755)
-    folder.chmod(0o755)
-    return folder
+def folder() -> Iterator[Path]:
+    """Not below pytest's own folder, which the server, as another user, cannot enter."""
+    with tempfile.TemporaryDirectory(prefix="duetime-tls-") as name:
+        give(Path(name))
+        yield Path(name)
 
 
 @pytest.fixture(scope="module")
