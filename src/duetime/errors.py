@@ -9,6 +9,7 @@ DuetimeError
 │   │   └── UnknownZone
 │   ├── InvalidPayload
 │   ├── PayloadTooLarge
+│   ├── TargetNotAllowed
 │   └── UnknownOption
 ├── NotFound (LookupError)
 │   ├── JobNotFound
@@ -27,6 +28,7 @@ DuetimeError
 │   ├── StoreFull
 │   ├── SchemaMissing
 │   └── SchemaTooNew
+├── QuotaExceeded
 ├── NotOpen
 ├── WaitTimeout (TimeoutError)
 ├── JobFailed
@@ -34,7 +36,6 @@ DuetimeError
 │   ├── AccessDenied
 │   ├── RateLimited
 │   └── ServiceUnreachable
-├── TargetNotAllowed
 ├── SecretUnreadable
 ├── ProcessDied
 └── TaskError
@@ -97,6 +98,10 @@ class PayloadTooLarge(InvalidInput, code="payload_too_large"):
     """The payload has more bytes than a store accepts."""
 
 
+class TargetNotAllowed(InvalidInput, code="target_not_allowed"):
+    """The operator does not allow calls to this HTTP target."""
+
+
 class UnknownOption(InvalidInput, code="option_unknown"):
     """The option is unknown."""
 
@@ -142,7 +147,12 @@ class JobFinished(Conflict, code="job_finished"):
 
 
 class ScheduleExists(Conflict, code="schedule_exists"):
-    """The name is taken, and the caller did not ask to replace the schedule."""
+    """The name is taken, and the caller did not ask to replace the schedule. `remedy` is what this caller can
+    do; another interface gives its own."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(f"{message}: {remedy}" if remedy else message)
+        self.fact = message
 
 
 class VersionConflict(Conflict, code="version_conflict"):
@@ -167,6 +177,10 @@ class SchemaMissing(StoreError, code="schema_missing"):
 
 class SchemaTooNew(StoreError, code="schema_too_new"):
     """A newer Duetime wrote the data."""
+
+
+class QuotaExceeded(DuetimeError, code="quota_exceeded"):
+    """The tenant has as many pending jobs as it may have. Submit again later."""
 
 
 class NotOpen(DuetimeError, code="not_open"):
@@ -217,14 +231,6 @@ class ServiceUnreachable(ServiceError, code="service_unreachable"):
     def __init__(self, message: str, sent: bool = False) -> None:
         super().__init__(message)
         self.sent = sent
-
-
-class TargetNotAllowed(DuetimeError, code="target_not_allowed"):
-    """The operator does not allow calls to this HTTP target. The message says no more, so that it reveals
-    nothing about the address."""
-
-    def __init__(self) -> None:
-        super().__init__(f"target not allowed ({self.code})")
 
 
 class SecretUnreadable(DuetimeError, code="secret_unreadable"):

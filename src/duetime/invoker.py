@@ -36,6 +36,7 @@ class Policies:
     retry: Retry = field(default_factory=Retry)
     timeout: Micros | None = None
     delivery: Delivery = Delivery.AT_LEAST_ONCE
+    expires: str | None = None  # as `model.expiry` reads it; only jobs have it
 
 
 class AttemptWriter(Protocol):

@@ -20,9 +20,9 @@ from uuid import UUID
 
 from duetime.model.hint import Hint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
+from duetime.model.job import DEFAULT_TENANT, Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
-from duetime.model.limit import Queue
+from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
@@ -45,12 +45,13 @@ class Capabilities:
 
 
 class Lane(NamedTuple):
-    """One (queue, priority) to claim from, read from `low` on: earlier rows were claimed already or are left
-    to the sweep."""
+    """The jobs of one queue, priority and tenant, read from `low` on: earlier rows were claimed already or
+    are left to the sweep."""
 
     queue: str
     priority: int
     low: Micros
+    tenant: str = DEFAULT_TENANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +223,9 @@ class JobStore(Protocol):
         ...
 
     async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
-        """Pending: ends it as cancelled. Running: marks it and emits a CancelHint. External: it has no worker
-        to ask, so it ends as cancelled immediately, its attempt too."""
+        """Pending: ends it as cancelled. Running: marks it, keeps the reason as its error and emits a
+        CancelHint. External: it has no worker to ask, so it ends as cancelled immediately, its attempt
+        too."""
         ...
 
     async def reschedule_job(
@@ -238,9 +240,9 @@ class JobStore(Protocol):
         the unique key of `retry`."""
         ...
 
-    async def queues(self, counted: bool = False) -> list[Queue]:
-        """Every queue that a job was ever stored under or that was set, by name; with the counts of its live
-        jobs if asked for."""
+    async def queues(self, counted: bool = False, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:
+        """The queues that a job was stored under or that were set, by name; with the counts of their live
+        jobs if asked for, those of the wanted tenant only."""
         ...
 
     async def set_queue(self, queue: Queue) -> None:
@@ -272,7 +274,8 @@ class WorkStore(Protocol):
         self, settlements: Sequence[Settlement], successors: Successors | None = None
     ) -> Settled:
         """Write each decision whose job still runs under that attempt number. Final states move to the past;
-        PENDING goes back with due_at, failures, losses, node cleared. An ending other than SUCCEEDED leaves a
+        PENDING goes back with due_at, failures, losses, node cleared. If a cancellation was requested,
+        PENDING and CANCELLED leave its reason as the job's error. An ending other than SUCCEEDED leaves a
         row in attempts, unless the attempt never started (started_at is None) and was RELEASED. Repeating a
         settlement that was written is not a refusal. An empty batch only prepares the connection for the
         next.
@@ -375,7 +378,7 @@ class NodeStore(Protocol):
         ...
 
     async def leave(self, node: NodeId) -> None:
-        """The orderly end: the node is dead immediately and its leases are free."""
+        """The orderly end: the node is dead immediately, `has_left`, and its leases are free."""
         ...
 
     async def nodes(self, living: bool = False) -> list[Node]:

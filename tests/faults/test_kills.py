@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -62,6 +63,37 @@ async def _check_fires(fleet: Fleet) -> None:
     seconds = [int(fire.fire_time.timestamp()) for fire in fires]
     assert seconds == list(range(seconds[0], seconds[0] + len(seconds))), "a fire is missing or doubled"
     assert {str(fire.state) for fire in fires} <= {"succeeded", "skipped"}, fires
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+async def test_fires_planned_ahead_follow_the_missed_policy_after_an_outage(
+    fleet: Fleet, end: signal.Signals
+) -> None:
+    policies = {"skip": dt.Missed("skip"), "within": dt.Missed("latest", within="7s")}
+    for name, missed in policies.items():
+        await fleet.app.schedule(name, "work", dt.Every("1s"), missed=missed)
+    first = fleet.spawn()
+    await fleet.recorded("effect", 4)
+    first.send_signal(end)
+    await asyncio.to_thread(first.wait)
+    planned = [job for job in await fleet.app.jobs(limit=500) if job.state == "pending"]
+    assert len(planned) >= 5, "the planner plans ahead"
+    newest = max(job.fire_time for job in planned) + timedelta(seconds=8)
+
+    async def all_are_late() -> bool:
+        return datetime.now(UTC) > newest
+
+    await fleet.until(all_are_late, "the planned fires to be late")
+    begun = len(fleet.seen("start"))
+    fleet.spawn()
+    await fleet.recorded("effect", begun + 4)
+    await fleet.finished(planned)
+    assert {str(job.state) for job in planned} == {"skipped"}
+    assert {job.error for job in planned} <= {"missed: policy skip", "missed: older than 7s"}
+    late = [event for event in fleet.seen("start")[begun:] if event["at"] - event["due"] > 9]
+    assert all(event["attempt"] > 1 for event in late), (
+        "only what the killed worker may have started runs late"
+    )
 
 
 async def test_jobs_of_a_killed_worker_restart_before_the_lease_ends(fleet: Fleet) -> None:

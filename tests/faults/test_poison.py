@@ -1,4 +1,5 @@
-"""A job that kills its worker is found. Other jobs on that worker are not blamed, even long ones."""
+"""A job that kills its worker is found. Other jobs on that worker are not blamed, even long ones, and neither
+are jobs whose worker is killed from outside."""
 
 from __future__ import annotations
 
@@ -33,6 +34,20 @@ async def test_long_jobs_next_to_a_killer_succeed(tmp_path: Path, priority: int)
             "a killer may kill three workers, not more"
         )
         fleet.check_starts()
+
+
+async def test_innocent_job_survives_six_kills_of_its_worker(fleet: Fleet) -> None:
+    """Two losses are free, and the default policy allows five in quarantine."""
+    kills = 6
+    job = await fleet.app.submit("linger", attempts=kills)
+    for number in range(1, kills + 1):
+        worker = fleet.spawn()
+        await fleet.recorded("start", number)
+        worker.kill()
+    fleet.spawn()
+    await fleet.finished([job])
+    assert (job.state, job.attempt, job.failures) == ("succeeded", kills + 1, 0), job.error
+    fleet.check_starts()
 
 
 async def _restart_until_final(fleet: Fleet, jobs: list[dt.JobHandle]) -> None:

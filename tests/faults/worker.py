@@ -47,11 +47,11 @@ def build(store: str, record_path: str) -> dt.App:
         record("effect", ctx)
         return ctx.attempt
 
-    @app.task("linger")
-    async def linger(ctx: dt.Context) -> int:
-        """The first attempt never ends by itself."""
+    @app.task("linger", retry=dt.Retry(first_delay="100ms"))
+    async def linger(ctx: dt.Context, attempts: int = 1) -> int:
+        """The first attempts never end by themselves."""
         record("start", ctx)
-        if ctx.attempt == 1:
+        if ctx.attempt <= attempts:
             await asyncio.Event().wait()
         record("effect", ctx)
         return ctx.attempt
@@ -62,7 +62,7 @@ def build(store: str, record_path: str) -> dt.App:
         time.sleep(seconds)
         record("effect", ctx)
 
-    @app.task("die")
+    @app.task("die", retry=dt.Retry(max_losses=1))
     async def die(ctx: dt.Context) -> None:
         record("start", ctx)
         os._exit(1)
@@ -82,7 +82,9 @@ def main() -> None:
     store, record_path, lease = sys.argv[1:4]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(message)s")
     app = build(store, record_path)
-    app.run(lease=lease, concurrency=20, grace="30s")
+    roles = os.environ.get("WORKER_ROLES", "planner,worker").split(",")
+    lookahead = os.environ.get("WORKER_LOOKAHEAD", "10s")
+    app.run(lease=lease, concurrency=20, grace="30s", roles=roles, lookahead=lookahead)
 
 
 if __name__ == "__main__":

@@ -152,15 +152,35 @@ async def test_no_code_of_a_killed_node_runs(
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
-async def test_job_that_crashes_its_node_repeatedly_becomes_dead(
-    app: dt.App, copy: dt.Task[..., Any]
-) -> None:
+@pytest.mark.parametrize("max_losses", [1, 3])
+async def test_job_that_crashes_its_node_repeatedly_becomes_dead(app: dt.App, max_losses: int) -> None:
+    @app.task("crash", retry=dt.Retry(max_losses=max_losses))
+    async def crash(ctx: dt.Context) -> None:
+        attempts.append(ctx.attempt)
+
+    attempts: list[int] = []
     async with testing.virtual(app) as time:
-        for call in (1, 2, 3):
-            time.crash_at(copy, call=call, before=True)
-        job = await (await copy.submit()).wait()
+        for call in range(1, 10):
+            time.crash_at(crash, call=call)
+        job = await (await crash.submit()).wait()
         assert job.state is dt.State.DEAD
-        assert "poison" in (job.error or "")
+        assert (job.error or "").startswith("poison: ")
+        assert attempts == list(range(1, 3 + max_losses)), "two losses are free, the others are charged"
+
+
+async def test_losses_expire(app: dt.App) -> None:
+    """A long job whose node dies now and then is not poison."""
+    crashes = 6
+
+    @app.task("long", retry=dt.Retry(max_losses=1))
+    async def long() -> None:
+        await asyncio.sleep(20 * 3600)
+
+    async with testing.virtual(app) as time:
+        for call in range(1, crashes + 1):
+            time.crash_at(long, call=call)
+        job = await (await long.submit()).wait()
+        assert (job.state, job.attempt, job.failures) == ("succeeded", crashes + 1, 0)
 
 
 async def test_crash_ends_a_sync_task(app: dt.App, steps: Steps) -> None:

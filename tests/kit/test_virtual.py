@@ -310,7 +310,7 @@ async def test_resources_are_opened_and_closed_or_replaced(app: dt.App) -> None:
         steps.append("closed")
 
     @app.task("send")
-    async def send(box: Annotated[str, dt.Use(mailbox)]) -> str:
+    async def send(box: Annotated[str, dt.Use(mailbox)] = dt.INJECTED) -> str:
         return box
 
     async with testing.virtual(app):

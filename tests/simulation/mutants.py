@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import Context as Variables
 from dataclasses import replace
 from itertools import count
@@ -22,6 +22,7 @@ from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.reaper import Reaper
 from duetime.engine.plan import planner
 from duetime.engine.run.settler import Settler
+from duetime.engine.run.start_check import StartCheck
 from duetime.engine.run.worker import Worker
 from duetime.engine.submit.commands import Submitter
 from duetime.errors import StoreError
@@ -41,14 +42,15 @@ from duetime.stores.memory.store import MemoryStore
 from duetime.testing.simulation.invariants.verdict import Invariant
 
 Mutant = Callable[[], AbstractContextManager[Any]]
-MUTANTS: dict[str, tuple[Mutant, set[Invariant]]] = {}
+MUTANTS: dict[str, tuple[Mutant, set[Invariant], int]] = {}
 
 
-def mutant(*invariants: Invariant) -> Callable[[Mutant], Mutant]:
-    """Registers a variant with the invariants that may be the first to break."""
+def mutant(*invariants: Invariant, first_seed: int = 0) -> Callable[[Mutant], Mutant]:
+    """Registers a variant with the invariants that may be the first to break. `first_seed` saves the search
+    for a variant that few seeds find."""
 
     def register(make: Mutant) -> Mutant:
-        MUTANTS[make.__name__] = (make, set(invariants))
+        MUTANTS[make.__name__] = (make, set(invariants), first_seed)
         return make
 
     return register
@@ -150,7 +152,7 @@ def _random_fire_ids() -> Iterator[None]:
         yield
 
 
-@mutant(Invariant.SINGLE_OUTCOME)
+@mutant(Invariant.SINGLE_OUTCOME, Invariant.FIRES_COMPLETE)  # the second job of a fire may be late
 def fire_ids_are_random() -> AbstractContextManager[Any]:
     return _random_fire_ids()
 
@@ -261,6 +263,19 @@ def missed_fires_skipped_silently() -> AbstractContextManager[Any]:
     return patch.object(planner, "plan_fires", plan_fires)
 
 
+@mutant(Invariant.FIRES_COMPLETE)
+def fires_planned_ahead_run_however_late() -> AbstractContextManager[Any]:
+    return patch.object(StartCheck, "needed", lambda self, job, policies: False)
+
+
+@mutant(Invariant.FIRES_COMPLETE)
+def missed_policy_counts_only_the_fires_of_one_step() -> AbstractContextManager[Any]:
+    both = ExitStack()
+    both.enter_context(patch.object(schedule_model, "MAX_FIRES_PER_STEP", 2))
+    both.enter_context(patch.object(schedule_model, "_missed_after", lambda schedule, moment, now: 0))
+    return both
+
+
 @mutant(Invariant.DURABILITY)
 def acknowledged_before_the_commit() -> AbstractContextManager[Any]:
     async def submit(self: Submitter, drafts: Sequence[JobDraft]) -> list[UUID]:
@@ -287,8 +302,9 @@ def settlement_dropped_when_its_reply_is_lost() -> AbstractContextManager[Any]:
             return await original(self)
         except StoreError:
             unwritten = len(batch & self._outbox.attempts())
+            jobs = self._outbox.batch(unwritten)[1]
             self._outbox.written(unwritten)
-            self._capacity.release(unwritten)
+            self._capacity.release(jobs)
             raise
 
     return patch.object(Settler, "run_once", run_once)
@@ -351,7 +367,7 @@ def slots_leak() -> AbstractContextManager[Any]:
     original = Worker._finish_unstarted
 
     def finish(self: Worker, job: Claimed, outcome: Any) -> None:
-        self.capacity.claimed(1)
+        self.capacity.claimed([job])
         original(self, job, outcome)
 
     return patch.object(Worker, "_finish_unstarted", finish)

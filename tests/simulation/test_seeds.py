@@ -7,7 +7,7 @@ import pytest
 from duetime.testing.simulation import sweep
 from duetime.testing.simulation.coverage import Coverage
 
-CHUNK = 120
+CHUNK = 60
 
 
 def test_first_seeds_pass() -> None:
@@ -26,7 +26,7 @@ def test_many_seeds_pass(first: int) -> None:
 
 
 EXPECTED_EVENTS = (
-    "NodeFenced", "NodesBuried", "JobsRecovered", "SettlementsRefused", "save_progress refused",
+    "NodeFenced", "NodesExpired", "JobsRecovered", "SettlementsRefused", "save_progress refused",
     "take_once refused", "commit refused", "two jobs under one permit",
 )  # fmt: skip
 ENDED_AGAIN = ("failed", "timed_out", "lost", "released", "snoozed")

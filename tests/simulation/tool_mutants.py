@@ -149,6 +149,7 @@ def save_without_attempt_check() -> AbstractContextManager[Any]:
         for update in updates:
             if (row := jobs.live.get(update.id)) is not None:
                 row.checkpoint = update.checkpoint or row.checkpoint
+                row.begun = row.begun or update.started
         return []
 
     return patch.object(checkpoints, "save", save)
@@ -166,7 +167,7 @@ async def _later(writer: CheckpointWriter, update: AttemptUpdate) -> None:
     await asyncio.wait([writer._send(update)])
 
 
-@mutant(Invariant.FENCING)
+@mutant(Invariant.FENCING, first_seed=300)
 def marks_are_not_fenced() -> AbstractContextManager[Any]:
     def take_once(jobs: MemoryJobs, job_id: UUID, attempt: int, key: str, nonce: UUID) -> OnceReply:
         taken_by = jobs.markers.setdefault(job_id, {}).setdefault(key, nonce)

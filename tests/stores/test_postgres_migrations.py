@@ -81,7 +81,7 @@ class OlderWorker:
     async def _round(self, node: NodeId) -> None:
         connections, now = self._store._connections, wall_micros()
         claimed = await connections.claim.fetch(
-            SQL["claim"], BATCH, node, [QUEUE], [PRIORITY], [0], 0, [TARGET]
+            SQL["claim"], BATCH, node, [QUEUE], [PRIORITY], [0], [TENANT], 0, [TARGET]
         )
         ids, times = [row["id"] for row in claimed], [now] * len(claimed)
         self.settled += await connections.settle.count(

@@ -161,7 +161,7 @@ class TestHints:
         notifier.piggyback(JobHint("a", 5, 30))
         notifier.notify(hints)
         collected = sorted((encode(hint), moment) for hint, moment in notifier._pending.values())
-        assert collected == [("j 5 7 a", 7), ("j 5 8 b", 8), ("s 3", 0)]
+        assert collected == [("j 5 7 7 defaulta", 7), ("j 5 8 7 defaultb", 8), ("s 3", 0)]
         await notifier.close()
 
     async def test_statement_sends_the_pending_hint_of_its_lane(self) -> None:
@@ -172,7 +172,10 @@ class TestHints:
         assert notifier.piggyback(JobHint("a", 5, 30)) == JobHint("a", 5, 7)
         assert len(notifier._pending) == 3  # the statement may fail
         notifier.sent(JobHint("a", 5, 7))
-        assert sorted(encode(hint) for hint, _ in notifier._pending.values()) == ["j 5 7 b", "j 6 7 a"]
+        assert sorted(encode(hint) for hint, _ in notifier._pending.values()) == [
+            "j 5 7 7 defaultb",
+            "j 6 7 7 defaulta",
+        ]
         notifier.notify([JobHint("a", 5, 6)])
         notifier.sent(JobHint("a", 5, 7))  # an earlier one is pending now
         assert len(notifier._pending) == 3
@@ -195,17 +198,24 @@ class TestHints:
                     turns += 1
                     notifier.sent(hint)
                 await asyncio.sleep(0.0005)
-        assert sent == ["j 5 2 b"]
+        assert sent == ["j 5 2 7 defaultb"]
         assert turns > 0
         await notifier.close()
 
     async def test_hint_covered_by_an_earlier_one_is_not_added(self) -> None:
         notifier = Notifier(PostgresConnections(parse("postgresql://host/database")))
-        for due_at, expected in ((7, ["j 5 7 a"]), (9, ["j 5 7 a"]), (6, ["j 5 6 a"])):
+        for due_at, expected in (
+            (7, ["j 5 7 7 defaulta"]),
+            (9, ["j 5 7 7 defaulta"]),
+            (6, ["j 5 6 7 defaulta"]),
+        ):
             notifier.notify_job(JobHint("a", 5, due_at))
             assert [encode(hint) for hint, _ in notifier._pending.values()] == expected
         notifier.notify_job(JobHint("b", 5, 9))
-        assert sorted(encode(hint) for hint, _ in notifier._pending.values()) == ["j 5 6 a", "j 5 9 b"]
+        assert sorted(encode(hint) for hint, _ in notifier._pending.values()) == [
+            "j 5 6 7 defaulta",
+            "j 5 9 7 defaultb",
+        ]
         await notifier.close()
 
     async def test_every_hint_is_delivered_behind_a_pooler(self) -> None:

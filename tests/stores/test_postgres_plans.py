@@ -148,7 +148,7 @@ async def test_claim_does_not_read_jobs_that_are_not_due(store: PostgresStore, s
             *jobs(5, now - HOUR),
         ]
     )
-    asked = (100, node, *lane_of(statement, QUEUE, PRIORITY, 0), 0, [TARGET])
+    asked = (100, node, *lane_of(statement, QUEUE, PRIORITY, 0, TENANT), 0, [TARGET])
     top = await plan(store._connections.claim, statement, *asked)
     assert ways(top, "jobs") <= {"jobs_due", "jobs_needing_permit", "Tid Scan"}
     assert rows_read(top, "jobs") <= 11
@@ -170,7 +170,9 @@ async def test_claim_reads_from_its_lower_bound(store: PostgresStore, statement:
 async def test_claim_without_limits_reads_only_empty_indexes_of_limits(store: PostgresStore) -> None:
     node, now = await joined(store), await store.time()
     await store.add_jobs(jobs(50, now - HOUR))
-    top = await plan(store._connections.claim, "claim", 100, node, [QUEUE], [PRIORITY], [0], 0, [TARGET])
+    top = await plan(
+        store._connections.claim, "claim", 100, node, [QUEUE], [PRIORITY], [0], [TENANT], 0, [TARGET]
+    )
     looks = [
         each
         for each in nodes(top)
@@ -185,7 +187,7 @@ async def test_claim_without_limits_reads_only_empty_indexes_of_limits(store: Po
 
 
 async def blocks_of_candidates(store: PostgresStore, node: Any) -> int:
-    asked = (node, 100, 300, 116, True, [QUEUE], [PRIORITY], [0], 0, [TARGET])
+    asked = (node, 100, 300, 116, True, [QUEUE], [PRIORITY], [0], [TENANT], 0, [TARGET])
     return await fewest_blocks(store._connections.claim, "claim_candidates", *asked)
 
 

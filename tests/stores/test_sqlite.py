@@ -17,7 +17,7 @@ from hypothesis import settings
 from duetime.errors import ConfigError, NotOpen, StoreError, StoreFull, StoreUnavailable
 from duetime.model.hint import CancelHint, EventHint, JobHint
 from duetime.model.instant import SECOND
-from duetime.model.job import HIGHEST_PRIORITY, JobFilter, State
+from duetime.model.job import JobFilter, State
 from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores import from_url
 from duetime.stores.sqlite import SqliteStore, errors, location, retention, schema, write_lock
@@ -152,7 +152,10 @@ class TestFile:
 
         assert await store._write(pragmas) == await store._read(pragmas) == ("wal", 2)
 
-    def test_file_that_cannot_be_durable_is_refused(self) -> None:
+    def test_file_that_cannot_be_durable_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
         with pytest.raises(StoreError, match="journal_mode"):
             connect(Path(":memory:"))
 
@@ -200,8 +203,12 @@ class TestFile:
     @pytest.mark.parametrize(
         ("statement", "parameters", "uses"),
         [
-            ("claimable", 4, "jobs_due (queue=? AND priority=? AND due_at>? AND due_at<?)"),
-            ("restricted_candidates", 5, "jobs_restricted (queue=? AND priority=? AND due_at<?)"),
+            ("claimable", 4, "jobs_due (queue=? AND priority=? AND tenant=? AND due_at>? AND due_at<?)"),
+            (
+                "restricted_candidates",
+                5,
+                "jobs_restricted (queue=? AND priority=? AND tenant=? AND due_at<?)",
+            ),
             ("start", 4, "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
             ("key_use", 1, "SEARCH jobs USING COVERING INDEX jobs_permit (limit_key=? AND permit>?)"),
             (
@@ -228,7 +235,7 @@ class TestFile:
             ("cancels", 0, "jobs_cancelled"),
             ("withdraw_jobs", 2, "jobs_schedule"),
             ("due_schedules", 3, "schedules_due (next_fire_time<?)"),
-            ("count_jobs", 1, "COVERING INDEX jobs_waiting"),
+            ("count_jobs", 2, "COVERING INDEX jobs_waiting"),
             ("finished_before", 2, "history_finished (finished_at<?)"),
         ],
     )
@@ -389,7 +396,7 @@ class TestHints:
         connection = connect(path)
         changes = ForeignChanges(connection, store._notifier)
         now = await store.time()
-        for expected in ((JobHint("new", HIGHEST_PRIORITY, 0), *LOOK_AT_EVERYTHING), LOOK_AT_EVERYTHING):
+        for expected in ((JobHint("new", 5, 0), *LOOK_AT_EVERYTHING), LOOK_AT_EVERYTHING):
             await add(second_store, job(now, queue="new"))
             assert changes.look() == expected
         connection.close()
@@ -407,3 +414,19 @@ class TestHints:
         assert await store.list_events(0, 10) == ([], 2)
         assert changes.look() == ()
         connection.close()
+
+
+async def test_new_files_are_for_their_owner_only(tmp_path: Path) -> None:
+    """Also under a umask that lets everyone read."""
+    before = os.umask(0o022)
+    try:
+        store = from_url(f"sqlite:///{tmp_path}/d.db")
+        await store.migrate()
+        await store.open()
+        await store.put_record("kind", TENANT, "key", b"{}")
+        found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        await store.close()
+    finally:
+        os.umask(before)
+    assert {"d.db", "d.db-wal", "d.db-shm"} <= found.keys()
+    assert set(found.values()) == {0o600}, found

@@ -73,7 +73,7 @@ class TestProcesses:
         with script(path, "await store.add_jobs([job(await store.time())])") as process:
             await asyncio.wait_for(woken.wait(), TIMEOUT_SECONDS)
             assert process.wait(TIMEOUT_SECONDS) == 0
-        assert heard[:2] == [JobHint("queue", HIGHEST_PRIORITY, 0), JobHint("*", HIGHEST_PRIORITY, 0)]
+        assert heard[:2] == [JobHint("queue", 5, 0), JobHint("*", HIGHEST_PRIORITY, 0)]
         unsubscribe()
         assert store._notifier.poller is None
 

@@ -16,9 +16,11 @@ from itertools import islice
 from math import gcd
 from uuid import UUID
 
+from duetime.errors import InvalidWhen
 from duetime.model import cron, zone
 from duetime.model.cron import CronSearch
 from duetime.model.instant import LATEST, SECOND, Micros, to_micros
+from duetime.model.rrule_search import StepBudget
 from duetime.model.schedule import Schedule
 from duetime.model.when import Cron, Every, Unreadable, When
 from duetime.model.zone import DAY, Zone
@@ -26,6 +28,7 @@ from duetime.model.zone import DAY, Zone
 MAX_CELL = 900  # seconds; offsets of zones are whole multiples of it
 BUCKETS_PER_STEP = 32
 MAX_RUNS = 1_000  # with more runs left than this, a schedule counts as unlimited
+MAX_RUN_STEPS = 20_000  # the same for a recurrence rule that is slow to search
 MAX_SPAN = 35 * DAY * SECOND
 # Hours around midnight UTC that matter for a local day in any zone: an offset and a day. No two clock changes
 # are this close.
@@ -91,7 +94,11 @@ def _nth(when: When, cursor: Micros, runs: int) -> Micros | None:
         return cursor + (runs - 1) * (when.interval // _MICROSECOND)
     if runs > MAX_RUNS:
         return None
-    return max(islice(when.between_us(cursor, LATEST), runs), default=cursor)
+    try:
+        with StepBudget(MAX_RUN_STEPS):
+            return max(islice(when.between_us(cursor, LATEST), runs), default=cursor)
+    except InvalidWhen:
+        return None
 
 
 class Grid:

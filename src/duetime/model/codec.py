@@ -117,6 +117,21 @@ def reader(wanted: Any) -> Callable[[bytes], Any]:
     return msgspec.json.Decoder(wanted).decode
 
 
+class _ReportHead(msgspec.Struct):
+    token: str
+
+
+_report_head = msgspec.json.Decoder(_ReportHead)
+
+
+def token_in(data: bytes) -> str | None:
+    """The member "token" of a JSON object. Reads over everything else without making objects of it."""
+    try:
+        return _report_head.decode(data).token
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 class Argument(NamedTuple):
     """A parameter as the function declares it."""
 

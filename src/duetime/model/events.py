@@ -34,7 +34,7 @@ class NodeFenced:
 
 
 @dataclass(frozen=True, slots=True)
-class NodesBuried:
+class NodesExpired:
     nodes: tuple[NodeId, ...]
 
 
@@ -119,6 +119,13 @@ class TurnFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnRecovered:
+    """A turn of a loop succeeded after turns that failed."""
+
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
 class LoopBlocked:
     """A call blocks the event loop of this node."""
 
@@ -132,7 +139,7 @@ Event = (
     NodeJoined
     | NodeLeft
     | NodeFenced
-    | NodesBuried
+    | NodesExpired
     | JobsRecovered
     | JobsSubmitted
     | JobsClaimed
@@ -143,5 +150,6 @@ Event = (
     | ScheduleChanged
     | QueueChanged
     | TurnFailed
+    | TurnRecovered
     | LoopBlocked
 )

@@ -9,7 +9,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from itertools import groupby, islice, repeat
 from operator import itemgetter
 from typing import Literal
@@ -17,12 +17,10 @@ from typing import Literal
 from duetime.model import cron, instant, zone
 from duetime.model.describe import text
 from duetime.model.describe.when import describe
-from duetime.model.instant import SECOND, Micros
-from duetime.model.schedule import Schedule
+from duetime.model.instant import MINUTE, SECOND, Micros
 from duetime.model.when import Cron, WallClock, When, is_interval, uses_hash, wall_clock
 from duetime.model.zone import ClockChange, matches
 
-MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 MAX_FIRES = 1_000_000
 MAX_HERDS = 10
@@ -38,12 +36,6 @@ class Planned:
     start_at: Micros | None = None
     end_at: Micros | None = None
     runs_left: int | None = None
-
-    @staticmethod
-    def of(schedule: Schedule) -> Planned:
-        draft = schedule.draft
-        left = None if draft.max_runs is None else max(0, draft.max_runs - schedule.runs)
-        return Planned(draft.name, draft.when, draft.start_at, draft.end_at, left)
 
     def fires(self, start: Micros, end: Micros) -> Iterator[Micros]:
         """Every fire in `start <= instant < end`."""
@@ -218,12 +210,7 @@ def previewed(when: When, fires: Sequence[Micros], after: Micros, end: Micros | 
 def local_clock(when: When) -> Callable[[Micros], datetime]:
     """Converts an instant to the local time of its zone."""
     wall = wall_clock(when)
-    if wall is None:
-        return instant.to_datetime
-    place = wall.zone
-    return lambda moment: instant.to_datetime(moment).astimezone(
-        timezone(timedelta(seconds=place.period_at(moment // SECOND).offset))
-    )
+    return instant.to_datetime if wall is None else wall.zone.wall_time
 
 
 def surprises(when: When) -> list[str]:

@@ -35,7 +35,13 @@ RESERVED = frozenset(
     }
 )
 RESERVED_PREFIXES = ("webhook-", "duetime-", "proxy-", "sec-")
+# Values of headers whose names contain one of these are secret, wherever a caller wrote them.
+SECRET_PARTS = ("authorization", "cookie", "token", "secret", "password", "api-key", "apikey")
 Headers = tuple[tuple[str, str], ...]
+
+
+def is_secret(name: str) -> bool:
+    return any(part in name.lower() for part in SECRET_PARTS)
 
 
 def read(value: Any, field: str) -> Headers:

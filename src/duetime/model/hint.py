@@ -3,10 +3,12 @@ hint may be lost."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 from uuid import UUID
 
 from duetime.model.instant import Micros
+from duetime.model.job import DEFAULT_TENANT, JobDraft
 from duetime.model.lease import NodeId
 
 
@@ -17,6 +19,7 @@ class JobHint(NamedTuple):
     queue: str
     priority: int
     due_at: Micros
+    tenant: str = DEFAULT_TENANT
 
 
 class ScheduleHint(NamedTuple):
@@ -42,6 +45,18 @@ class EventHint(NamedTuple):
     """The event log has grown to this id."""
 
     last: int
+
+
+def lane_hints(drafts: Iterable[JobDraft]) -> list[JobHint]:
+    """One per lane, with its earliest due time."""
+    earliest: dict[tuple[str, int, str], Micros] = {}
+    for draft in drafts:
+        lane = (draft.queue, draft.priority, draft.tenant)
+        if draft.due_at < earliest.setdefault(lane, draft.due_at):
+            earliest[lane] = draft.due_at
+    return [
+        JobHint(queue, priority, due_at, tenant) for (queue, priority, tenant), due_at in earliest.items()
+    ]
 
 
 Hint = JobHint | ScheduleHint | CancelHint | DoneHint | EventHint

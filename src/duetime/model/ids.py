@@ -8,9 +8,12 @@ from collections.abc import Callable
 from hashlib import blake2b
 from uuid import UUID, SafeUUID
 
+from duetime.errors import InvalidInput
 from duetime.model.instant import Micros
 
 SEGMENTS = 64
+MIN_ID_PART = 4
+SHORT_ID = 8  # the last digits, which the UI shows
 _RANDOM_VERSION = 7 << 76 | 2 << 62
 _FIRE_VERSION = 8 << 76 | 2 << 62
 _UNKNOWN_SAFETY = SafeUUID.unknown  # looking up a member of an enum is slower than the rest of making an id
@@ -65,6 +68,25 @@ def fire_id(schedule_id: UUID, fire_time: Micros) -> UUID:
     """The only id this fire can have: a second row for it violates the primary key."""
     digest = blake2b(schedule_id.bytes + fire_time.to_bytes(8, "big"), digest_size=10).digest()
     return _uuid(fire_time, _FIRE_VERSION, digest)
+
+
+def read_id_part(text: str) -> tuple[str, bool]:
+    """The digits of a part of an id, and whether they are surely its last: "01935c2e-7b" or "…8f3a01c2"."""
+    is_ending = text.startswith(("…", "..."))
+    digits = text.lstrip("….").replace("-", "").lower()
+    enough = len(digits) == SHORT_ID if is_ending else MIN_ID_PART <= len(digits) <= 32
+    if not enough or not set(digits) <= set("0123456789abcdef"):
+        raise InvalidInput(
+            "id", f"{text!r} is not part of an id: give at least {MIN_ID_PART} of its first digits, or its "
+            f"last {SHORT_ID}"
+        )  # fmt: skip
+    return digits, is_ending
+
+
+def fire_times_of(digits: str) -> tuple[Micros, Micros]:
+    """Ids that begin with these digits have fire times from the first instant until before the second."""
+    low, high = (int(digits[:12].ljust(12, filler), 16) for filler in "0f")
+    return low * 1_000, (high + 1) * 1_000
 
 
 def segment_of(schedule_id: UUID) -> int:

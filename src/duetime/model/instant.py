@@ -8,6 +8,7 @@ from duetime.errors import InvalidInput
 
 Micros = int
 SECOND = 1_000_000
+MINUTE = 60 * SECOND
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = 253_370_764_800 * SECOND  # 9999-01-01: every store and language can represent it
 _MICROSECOND = timedelta(microseconds=1)
@@ -23,6 +24,16 @@ def to_datetime(micros: Micros) -> datetime:
 
 def to_iso(micros: Micros) -> str:
     return f"{to_datetime(micros).replace(tzinfo=None).isoformat()}Z"
+
+
+def minute_key(minute: int) -> str:
+    """The key of a record about this minute. It sorts as text like the number."""
+    return f"{minute:010d}"
+
+
+def minute_of(key: str) -> int:
+    """The minute at the beginning of this key."""
+    return int(key.partition(".")[0])
 
 
 def read(moment: datetime, field: str) -> Micros:

@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from duetime.model.instant import Micros
@@ -53,6 +53,7 @@ class Attempt:
     started_at: Micros | None
     finished_at: Micros
     error: str | None
+    result: bytes | None = None  # of an HTTP target: its response
 
 
 def error_text(error: object) -> str:
@@ -117,6 +118,11 @@ class Overlap(StrEnum):
 class Delivery(StrEnum):
     AT_LEAST_ONCE = "at_least_once"
     AT_MOST_ONCE = "at_most_once"
+
+
+# As callers may write them.
+OverlapName = Overlap | Literal["allow", "skip", "queue", "cancel_previous"]
+DeliveryName = Delivery | Literal["at_least_once", "at_most_once"]
 
 
 class JobDraft(NamedTuple):
@@ -201,11 +207,18 @@ class Job:
     progress: bytes | None
     created_at: Micros
     claimed_at: Micros | None
-    started_at: Micros | None
+    started_at: Micros | None  # exact once the attempt has ended
     finished_at: Micros | None
     result: bytes | None
-    error: str | None  # of the last attempt that did not succeed, or why the job was skipped or cancelled
+    error: str | None  # of the last attempt that did not succeed, or why the job was skipped or is cancelled
     disposition: str | None  # of a dead letter: "retried" or "discarded"
+
+    def __post_init__(self) -> None:
+        """A start is not worth a write. A node starts a job when it has claimed it, or at its instant if that
+        is later; the due_at of an external job is its deadline."""
+        if self.state is State.RUNNING and self.started_at is None and self.claimed_at is not None:
+            due_at = self.claimed_at if self.node is None else self.due_at
+            object.__setattr__(self, "started_at", max(self.claimed_at, due_at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +238,14 @@ class JobFilter:
     fire_after: Micros | None = None
     fire_before: Micros | None = None
     label: tuple[str, str] | None = None  # a key and its value
-    error: str | None = None  # the `error_line` of its error
+    error: str | None = None  # a part of its error; case does not matter
+    error_group: str | None = None  # as `model.search.error_group` names it
+    payload: tuple[str, str] | None = None  # the path of a field and its value
 
 
 def error_line(error: str) -> str:
-    """The line of an error that says what went wrong, by which errors are told apart: its last, for what
-    comes before is where."""
+    """The line of an error that says what went wrong, its last, for what comes before is
+    where."""
     return error.rstrip("\n").rpartition("\n")[2][:MAX_ERROR_LINE]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import Literal, NewType
 from uuid import UUID
 
 from duetime.model.ids import SEGMENTS
@@ -11,6 +11,7 @@ from duetime.model.instant import Micros
 from duetime.model.limit import TaskLimit
 
 NodeId = NewType("NodeId", int)
+NodeState = Literal["alive", "expired", "dead", "left"]
 LEADER = "leader"
 
 
@@ -37,7 +38,13 @@ class Node:
     started_at: Micros
     lease_until: Micros
     dead: bool
+    has_left: bool  # dead, because it ended in an orderly way
     running: int  # jobs it runs now
+
+    def state(self, now: Micros) -> NodeState:
+        if self.dead:
+            return "left" if self.has_left else "dead"
+        return "expired" if self.lease_until < now else "alive"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from operator import add
 from typing import NamedTuple
 
 from duetime.errors import InvalidInput
@@ -11,7 +13,9 @@ from duetime.model import duration
 from duetime.model.instant import Micros
 
 MAX_RUNNING = 1_000_000
-_RATE = re.compile(r"\s*(\d+)\s*/\s*(\S+)\s*")
+MAX_QUEUES = 100  # that are counted by name
+OTHER = "other"  # the name of all queues beyond those
+_RATE = re.compile(r"\s{0,9}(\d{1,9})\s{0,9}/\s{0,9}(\S{1,32})\s{0,9}", re.ASCII)
 
 
 class Rate(NamedTuple):
@@ -70,7 +74,9 @@ class Limit:
 def parse_rate(text: str, field: str = "limit.rate") -> Rate:
     match = _RATE.fullmatch(text) if isinstance(text, str) else None
     if match is None or not 1 <= int(match[1]) <= MAX_RUNNING:
-        raise InvalidInput(field, f'{text!r} is not a rate; use a count and a period, for example "100/1m"')
+        raise InvalidInput(
+            field, f'{str(text)[:40]!r} is not a rate; use a count and a period, for example "100/1m"'
+        )
     # "10/s" says the same as "10/1s".
     period = duration.positive(match[2] if match[2][0].isdigit() else f"1{match[2]}", field)
     return Rate(int(match[1]), period)
@@ -111,3 +117,57 @@ class Queue:
     max_running: int | None = None  # jobs of it that run at the same time, over all nodes
     rate: Rate | None = None
     counts: QueueCounts | None = None  # only where they were asked for
+    # Priority and tenant of its lanes that have pending jobs; only where they were asked for
+    lanes: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def restricted(self) -> bool:
+        return self.paused or self.max_running is not None or self.rate is not None
+
+
+class Quotas(NamedTuple):
+    """How much one tenant may use. None: as much as it likes."""
+
+    queues: int | None = 1_000  # names of queues
+    pending: int | None = None  # jobs
+    pending_per_queue: int | None = None  # jobs
+
+
+DEFAULT_QUOTAS = Quotas()
+
+
+class QueueFilter(NamedTuple):
+    """Which queues to list."""
+
+    restricted: bool = False  # only those that are paused or have limits
+    tenant: str | None = None  # only those under which this tenant stored jobs
+    name: str | None = None
+    after: str = ""  # the last name already seen
+    limit: int | None = None
+    # What workers look for: restricted queues, and of the others those whose jobs do not all wait for a
+    # permit, each with its lanes. The limit holds for these.
+    for_workers: bool = False
+
+
+ALL_QUEUES = QueueFilter()
+
+
+def with_lanes(restricted: Iterable[Queue], lanes: Iterable[tuple[str, int, str]]) -> list[Queue]:
+    """Queues for workers, from those that are restricted and the lanes (queue, priority, tenant) found."""
+    by_queue: dict[str, list[tuple[int, str]]] = {}
+    for name, priority, tenant in lanes:
+        by_queue.setdefault(name, []).append((priority, tenant))
+    known = {name: Queue(name) for name in by_queue} | {queue.name: queue for queue in restricted}
+    return [replace(queue, lanes=tuple(by_queue.get(name, ()))) for name, queue in sorted(known.items())]
+
+
+def largest(queues: Iterable[Queue]) -> dict[str, QueueCounts]:
+    """The counts of the largest queues with jobs, by name, the largest first. The others count together."""
+    counted = [
+        (queue.name, queue.counts) for queue in queues if queue.counts is not None and any(queue.counts)
+    ]
+    counted.sort(key=lambda one: (-one[1].pending - one[1].running, one[0]))
+    found = dict(counted[:MAX_QUEUES])
+    for _, counts in counted[MAX_QUEUES:]:
+        found[OTHER] = QueueCounts(*map(add, found.get(OTHER, QueueCounts()), counts))
+    return found

@@ -18,12 +18,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import JobDraft, Overlap
+from duetime.model.job import DEFAULT_TENANT, JobDraft, Overlap
 from duetime.model.limit import UNLIMITED, Queue, TaskLimit
 
 # Jobs of one limit key that stay claimable; the others wait behind them, so that a flood hides nothing
 READY_PER_KEY = 16
 MIN_ASK_INTERVAL = SECOND // 50  # a job held up by a fast rate asks again when several starts are earned
+SUPERSEDED = "a later job of its schedule starts"  # why `cancel_previous` cancels
 ASK_OVERDUE = SECOND  # the job that was to ask for the next start of a rate did not: another may
 
 
@@ -46,6 +47,7 @@ class Candidate(NamedTuple):
     limit_key: str | None
     schedule_id: UUID | None
     overlap: str | None
+    tenant: str = DEFAULT_TENANT
 
 
 class KeyUse(NamedTuple):
@@ -163,9 +165,10 @@ def in_turns(
     def order(key: str | None) -> tuple[bool, Micros]:
         return (key is None) is keyed_first, 0 if key is None or key not in keys else keys[key].served_at
 
-    lanes: dict[tuple[str, int], dict[str | None, deque[Candidate]]] = {}
+    lanes: dict[tuple[str, int, str], dict[str | None, deque[Candidate]]] = {}
     for job in _oldest_fire_first(candidates):
-        lanes.setdefault((job.queue, job.priority), {}).setdefault(job.limit_key, deque()).append(job)
+        lane = (job.queue, job.priority, job.tenant)
+        lanes.setdefault(lane, {}).setdefault(job.limit_key, deque()).append(job)
     for by_key in lanes.values():
         groups = [by_key[key] for key in sorted(by_key, key=order)]
         while groups:

@@ -14,6 +14,7 @@ from duetime.model.duration import Duration
 from duetime.model.instant import Micros
 
 MAX_ATTEMPTS = 1_000
+MAX_LOSSES, DEFAULT_LOSSES = 1_000, 5
 Problems = type[BaseException] | Iterable[type[BaseException]]
 CustomDelay = Callable[[int, BaseException], Duration]
 
@@ -27,14 +28,15 @@ class Backoff(StrEnum):
 class Retry:
     """How many attempts may fail, which failures are retried, and how long to wait.
 
-    `max_attempts` counts failed attempts, so 1 means "never retry". Attempts that were lost with their worker
-    do not count. The n-th wait is `first_delay * multiplier ** (n - 1)`, or `first_delay * n` if `backoff` is
-    "linear", and at most `max_delay`. Or it is the n-th of `delays`, whose last one is repeated. Or it is the
-    result of the function `delay(failures, error)`. With `jitter` the wait is a random time from zero to
-    that. This is the default, except with `delays` and `delay`, which are exact. `retry_on`: only these
-    exceptions are retried. `give_up_on`: these are never retried, even if `retry_on` lists them. A timeout
-    counts as TimeoutError. An exception group counts if it contains one of them. `max_age`: no attempt starts
-    later than this after the job's fire_time.
+    `max_attempts` counts failed attempts, so 1 means "never retry". Attempts that were lost with their
+    worker do not count; `max_losses` bounds those during which the job was in quarantine. The n-th wait is
+    `first_delay * multiplier ** (n - 1)`, or `first_delay * n` if `backoff` is "linear", and at most
+    `max_delay`. Or it is the n-th of `delays`, whose last one is repeated. Or it is the result of the
+    function `delay(failures, error)`. With `jitter` the wait is a random time from zero to that. This is the
+    default, except with `delays` and `delay`, which are exact. `retry_on`: only these exceptions are
+    retried. `give_up_on`: these are never retried, even if `retry_on` lists them. A timeout counts as
+    TimeoutError. An exception group counts if it contains one of them. `max_age`: no retry is due
+    later than this after the job's fire_time, and a job that has not started by then is skipped.
     """
 
     max_attempts: int = 5
@@ -48,16 +50,11 @@ class Retry:
     retry_on: Problems = ()
     give_up_on: Problems = ()
     max_age: Duration | None = None
+    max_losses: int = DEFAULT_LOSSES
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.max_attempts, bool)
-            or not isinstance(self.max_attempts, int)
-            or not 1 <= self.max_attempts <= MAX_ATTEMPTS
-        ):
-            raise InvalidInput(
-                "retry.max_attempts", f"{self.max_attempts!r} must be a whole number from 1 to {MAX_ATTEMPTS}"
-            )
+        _check_count(self.max_attempts, MAX_ATTEMPTS, "retry.max_attempts")
+        _check_count(self.max_losses, MAX_LOSSES, "retry.max_losses")
         if (
             isinstance(self.multiplier, bool)
             or not isinstance(self.multiplier, int | float)
@@ -145,7 +142,19 @@ class Retry:
             stored["delays"] = [_text(delay) for delay in self.delays]
         if self.max_age is not None:
             stored["max_age"] = _text(self.max_age)
+        if self.max_losses != DEFAULT_LOSSES:
+            stored["max_losses"] = self.max_losses
         return stored
+
+    def described(self) -> dict[str, Any]:
+        """For readers: with the names of the function and the exception types, which cannot be stored."""
+        named: dict[str, Any] = {
+            "delay": getattr(self.delay, "__name__", None),
+            "retry_on": [kind.__name__ for kind in _types(self.retry_on, "retry.retry_on")],
+            "give_up_on": [kind.__name__ for kind in _types(self.give_up_on, "retry.give_up_on")],
+        }
+        stored = replace(self, delay=None, retry_on=(), give_up_on=()).to_json()
+        return stored | {name: value for name, value in named.items() if value}
 
     @staticmethod
     def from_json(value: Any, field: str = "retry") -> Retry:
@@ -155,8 +164,23 @@ class Retry:
 
 
 STORED = frozenset(
-    {"max_attempts", "first_delay", "multiplier", "max_delay", "backoff", "jitter", "delays", "max_age"}
+    {
+        "max_attempts",
+        "first_delay",
+        "multiplier",
+        "max_delay",
+        "backoff",
+        "jitter",
+        "delays",
+        "max_age",
+        "max_losses",
+    }
 )
+
+
+def _check_count(value: Any, most: int, field: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise InvalidInput(field, f"{value!r} must be a whole number from 1 to {most}")
 
 
 def _delays(value: Any) -> tuple[Duration, ...]:

@@ -15,13 +15,14 @@ from functools import lru_cache
 
 from duetime.errors import InvalidWhen, NeverFires
 from duetime.model import zone
-from duetime.model.rrule_search import Frequency, RecurrenceRule, RuleSearch
+from duetime.model.rrule_search import Frequency, RecurrenceRule, RuleSearch, StepBudget
 from duetime.model.zone import DAY, LocalTimes, Search, Zone
 
 MAX_TEXT = 2_048
 MAX_ITEMS = 366
 MAX_COUNT = 10_000
 MAX_INTERVAL = 1_000_000
+MAX_STEPS = 200_000  # to find the last fire of a COUNT
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _RANGES = {
     "BYSECOND": (0, 59),
@@ -91,11 +92,13 @@ def _compiled(text: str, place: Zone) -> Recurrence:
     search = RuleSearch(rule)
     count = _read_number(parts["COUNT"], "COUNT", 1, MAX_COUNT) if "COUNT" in parts else None
     until, last = _read_until(parts)
-    end = last if count is None else _last_counted(search, count)
-    bounded = search if end is None else _bounded(search, end)
-    times = LocalTimes(place, bounded, rule.frequency >= Frequency.DAILY)
-    recurrence = Recurrence("\n".join(lines), place, rule, count, until, last, bounded, times.next_us)
-    if recurrence.next_us((start - 2 * DAY) * 1_000_000) is None:
+    with StepBudget(MAX_STEPS):
+        end = last if count is None else _last_counted(search, count)
+        bounded = search if end is None else _bounded(search, end)
+        times = LocalTimes(place, bounded, rule.frequency >= Frequency.DAILY)
+        recurrence = Recurrence("\n".join(lines), place, rule, count, until, last, bounded, times.next_us)
+        first = recurrence.next_us((start - 2 * DAY) * 1_000_000)
+    if first is None:
         raise NeverFires(
             "rrule",
             f"{rule_line!r} never fires: check its BY parts against each other, and DTSTART against UNTIL",

@@ -6,11 +6,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from calendar import isleap, monthrange
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
 from functools import lru_cache
 
+from duetime.errors import InvalidWhen
 from duetime.model.zone import DAY, LAST
 
 _EPOCH_ORDINAL = 719_163
@@ -44,6 +46,39 @@ _MAX_PERIODS = {
     Frequency.MONTHLY: 4_800,
     Frequency.YEARLY: 400,
 }
+
+
+class StepBudget:
+    """Bounds the steps of all searches inside a `with` block: one search is bounded, but a thousand slow
+    ones would take minutes."""
+
+    def __init__(self, steps: int) -> None:
+        self._total = self._left = steps
+        self._before: Token[StepBudget | None]
+
+    def __enter__(self) -> None:
+        self._before = _budget.set(self)
+
+    def __exit__(self, *_: object) -> None:
+        _budget.reset(self._before)
+
+    def spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise InvalidWhen(
+                "rrule",
+                f"finding its fires takes more than {self._total:,} steps: use a longer FREQ, a smaller "
+                "COUNT or fewer fires, so that most periods of the rule have a fire",
+            )
+
+
+_budget: ContextVar[StepBudget | None] = ContextVar("rrule_steps", default=None)
+
+
+def _spend(steps: int) -> None:
+    budget = _budget.get()
+    if budget is not None:
+        budget.spend(steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +182,7 @@ class RuleSearch:
     def _by_days(self, local: int) -> int | None:
         period = self._on_grid(self._period_of(local // DAY), self._period_of(self._rule.start // DAY))
         for _ in range(_MAX_PERIODS[self._rule.frequency]):
+            _spend(1)
             days = self._days_of(period)
             if days is None:
                 return None
@@ -181,6 +217,7 @@ class RuleSearch:
         start = self._rule.start // unit
         period = self._on_grid(local // unit, start)
         for _ in range(_MAX_PERIODS[self._rule.frequency]):
+            _spend(1)
             moment = period * unit
             if moment >= LAST:
                 return None
@@ -240,11 +277,11 @@ class RuleSearch:
                     self._filter.candidates(period, self._rule.months or range(1, _MONTHS + 1)),
                     period >= _END_YEAR,
                 )
-        return (
-            None
-            if beyond
-            else tuple(sorted({day - _EPOCH_ORDINAL for day in days if self._filter.allows(day)}))
-        )
+        if beyond:
+            return None
+        found = list(days)
+        _spend(len(found))
+        return tuple(sorted({day - _EPOCH_ORDINAL for day in found if self._filter.allows(day)}))
 
 
 def month_length(year: int, month: int) -> int:

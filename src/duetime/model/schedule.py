@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID
 
 from duetime.errors import InvalidInput
-from duetime.model import duration
+from duetime.model import duration, jitter
 from duetime.model.codec import decode
+from duetime.model.command import COMMAND, CommandTarget
 from duetime.model.duration import Duration
 from duetime.model.ids import fire_id
 from duetime.model.instant import SECOND, Micros, to_iso
+from duetime.model.job import Claimed
 from duetime.model.target import HTTP, HttpTarget
 from duetime.model.when import When, to_json
 
@@ -67,16 +68,17 @@ def _latest(schedule: Schedule, now: Micros) -> Micros | None:
 
 
 MissedPolicy = Literal["latest", "all", "skip"]
-LATE_AFTER = 5 * SECOND  # a fire that is planned later than this counts as missed
+LATE_AFTER = 5 * SECOND  # a fire that is planned or starts later than this counts as missed
 MAX_FIRES_PER_STEP = 1_000  # per schedule, so that one with many missed fires cannot delay the others
+MAX_MISSED = 1_000  # of Missed.max: so many later fires are looked at to find out which are the newest
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """What happens to fires that were not planned in time: run the `latest`, run `all`, or `skip` them.
+    """What happens to fires that did not start in time: run the `latest`, run `all`, or `skip` them.
 
-    `within` is the maximum age of a fire that still runs. `max` limits how many run with `all`. The rest are
-    recorded as skipped."""
+    `within` is the maximum age of a fire that still runs. `max` limits how many run with `all`: the newest.
+    The rest are recorded as skipped."""
 
     policy: MissedPolicy = "latest"
     within: Duration | None = None
@@ -90,9 +92,26 @@ class Missed:
         if self.within is not None:
             duration.positive(self.within, "missed.within")
         if self.max is not None and (
-            isinstance(self.max, bool) or not isinstance(self.max, int) or self.max < 1
+            isinstance(self.max, bool) or not isinstance(self.max, int) or not 1 <= self.max <= MAX_MISSED
         ):
-            raise InvalidInput("missed.max", f"{self.max!r} must be a whole number of at least 1")
+            raise InvalidInput("missed.max", f"{self.max!r} must be a whole number from 1 to {MAX_MISSED:,}")
+
+    @property
+    def newest(self) -> int | None:
+        """How many missed fires run, the newest; None for any number."""
+        return {"skip": 0, "latest": 1, "all": self.max}[self.policy]
+
+    def reason(self, age: Micros, newer: int) -> str | None:
+        """Why a missed fire of this age does not run; `newer` later fires are missed, too."""
+        if self.within is not None and age > duration.parse(self.within, "missed.within"):
+            return f"missed: older than {self.within}"
+        if self.newest is None or newer < self.newest:
+            return None
+        return (
+            f"missed: only the last {self.max} run"
+            if self.policy == "all"
+            else f"missed: policy {self.policy}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         within = None if self.within is None else duration.show(duration.parse(self.within, "missed.within"))
@@ -121,7 +140,7 @@ class ScheduleDraft:
     priority: int
     overlap: str | None
     missed: Missed
-    jitter: Micros
+    jitter: str  # as `model.jitter` writes it
     start_at: Micros | None
     end_at: Micros | None
     max_runs: int | None
@@ -223,9 +242,45 @@ def plan_fires(schedule: Schedule, now: Micros, horizon: Micros) -> Firing:
     assert schedule.next_fire_time is not None
     moments, following = _moments(schedule, horizon)
     runs = schedule.runs + len(moments)
-    skipped = _skipped(schedule.draft.missed, moments, following, now)
-    fires = tuple(_fire(schedule, moment, skipped.get(moment)) for moment in moments)
+    late = sum(moment < now - LATE_AFTER for moment in moments)
+    newer = late
+    if late and late == len(moments):
+        after = replace(schedule, next_fire_time=following, last_fire_time=moments[-1], runs=runs)
+        newer += _missed_after(after, moments[-1], now)
+    missed = schedule.draft.missed
+    skipped = [missed.reason(now - moment, newer - place) for place, moment in enumerate(moments[:late], 1)]
+    fires = tuple(
+        _fire(schedule, moment, skipped[place] if place < late else None)
+        for place, moment in enumerate(moments)
+    )
     return Firing(schedule.id, schedule.version, schedule.next_fire_time, following, runs, fires)
+
+
+def missed_at_start(schedule: Schedule, job: Claimed, now: Micros, free_at: Micros) -> str | None:
+    """Why a job that was planned as a fire of this schedule does not start now; None if it starts. From
+    `free_at` on no earlier job of the schedule was in its way."""
+    fire = _fire(schedule, job.fire_time, None)
+    planned = (fire.id, fire.due_at) == (job.id, job.due_at)  # not triggered, filled in or moved
+    if not planned or max(job.due_at, free_at) >= now - LATE_AFTER:
+        return None
+    return schedule.draft.missed.reason(now - job.due_at, _missed_after(schedule, job.fire_time, now))
+
+
+def _missed_after(schedule: Schedule, moment: Micros, now: Micros) -> int:
+    """How many fires after this one are missed, too; counted as far as the policy needs it."""
+    draft, cursor = schedule.draft, None if schedule.paused else schedule.next_fire_time
+    left = MAX_MISSED if draft.max_runs is None else draft.max_runs - schedule.runs
+    found = 0
+    while found < (draft.missed.newest or 0):
+        following = _not_after(draft.when.next_us(moment), draft.end_at)
+        if following is not None and (schedule.last_fire_time is None or following > schedule.last_fire_time):
+            # Between the last fire and the cursor there are none: the schedule was paused or edited.
+            following = None if cursor is None or left <= 0 else max(following, cursor)
+            left -= 1
+        if following is None or following >= now - LATE_AFTER:
+            break
+        moment, found = following, found + 1
+    return found
 
 
 def _moments(schedule: Schedule, horizon: Micros) -> tuple[list[Micros], Micros | None]:
@@ -256,46 +311,9 @@ def _walk(schedule: Schedule) -> Iterator[Micros | None]:
     yield None
 
 
-def _skipped(
-    missed: Missed, moments: list[Micros], following: Micros | None, now: Micros
-) -> dict[Micros, str]:
-    """The reason by fire time, for those of `moments` that do not run."""
-    late = [moment for moment in moments if moment < now - LATE_AFTER]
-    if not late:
-        return {}
-    oldest = None if missed.within is None else now - duration.parse(missed.within, "missed.within")
-    reasons = {
-        moment: f"missed: older than {missed.within}"
-        for moment in late
-        if oldest is not None and moment < oldest
-    }
-    eligible = [moment for moment in late if moment not in reasons]
-    match missed.policy:
-        case "skip":
-            reasons.update(dict.fromkeys(eligible, "missed: policy skip"))
-        case "latest":
-            # The latest missed fire may come after this step; then it is none of these.
-            more_to_come = following is not None and following < now - LATE_AFTER
-            keep = set() if more_to_come else {late[-1]}
-            reasons.update({moment: "missed: policy latest" for moment in eligible if moment not in keep})
-        case "all":
-            if missed.max is not None:
-                reasons.update(
-                    dict.fromkeys(eligible[: -missed.max], f"missed: only the last {missed.max} run")
-                )
-    return reasons
-
-
 def _fire(schedule: Schedule, moment: Micros, skip_reason: str | None) -> Fire:
     identity = fire_id(schedule.id, moment)
-    return Fire(identity, moment, moment + _jitter(identity, schedule.draft.jitter), skip_reason)
-
-
-def _jitter(identity: UUID, limit: Micros) -> Micros:
-    """From a hash, so that every node computes the same due time for a fire."""
-    if limit == 0:
-        return 0
-    return int.from_bytes(blake2b(identity.bytes, digest_size=8).digest(), "big") % (limit + 1)
+    return Fire(identity, moment, moment + jitter.delay(identity, schedule.draft.jitter), skip_reason)
 
 
 def _not_after(moment: Micros | None, end: Micros | None) -> Micros | None:
@@ -324,7 +342,7 @@ def schedule_to_json(draft: ScheduleDraft) -> dict[str, Any]:
         "labels": {} if draft.labels is None else decode(draft.labels),
         "overlap": draft.overlap or "allow",
         "missed": draft.missed.to_json(),
-        "jitter": duration.show(draft.jitter),
+        "jitter": draft.jitter,
         "start_at": iso(draft.start_at),
         "end_at": iso(draft.end_at),
         "max_runs": draft.max_runs,
@@ -342,15 +360,17 @@ def difference(before: ScheduleDraft, after: ScheduleDraft) -> Sequence[FieldCha
     ]
 
 
+KINDS: dict[str, type[HttpTarget] | type[CommandTarget]] = {HTTP: HttpTarget, COMMAND: CommandTarget}
+
+
 def target(name: str, spec: bytes | None) -> dict[str, Any]:
-    if name != HTTP:
+    if name not in KINDS:
         return {"type": "task", "name": name}
     try:
-        return HttpTarget.from_spec(spec or b"{}").to_json()
+        return KINDS[name].from_spec(spec or b"{}").to_json()
     except InvalidInput:
-        return {
-            "type": "http"
-        }  # it was stored under older rules and is invalid now: it cannot run, and is not shown
+        # It was stored under older rules and is invalid now: it cannot run, and is not shown.
+        return {"type": name.removeprefix("@")}
 
 
 def policies(stored: bytes | None) -> dict[str, Any]:
@@ -359,6 +379,7 @@ def policies(stored: bytes | None) -> dict[str, Any]:
         "timeout": own.get("timeout"),
         "retry": own.get("retry"),
         "delivery": own.get("delivery", "at_least_once"),
+        "expires": own.get("expires"),
     }
 
 

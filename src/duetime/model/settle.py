@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from duetime.model import duration
 from duetime.model.duration import Duration
-from duetime.model.instant import Micros
-from duetime.model.job import Claimed, Delivery, Ending, Outcome, State, error_text
+from duetime.model.instant import SECOND, Micros
+from duetime.model.job import Attempt, Claimed, Delivery, Ending, Outcome, State, error_text
 from duetime.model.retry import Retry
 
 # Directives: what a task can return or raise, instead of a result, to say what happens to its job.
@@ -41,8 +42,8 @@ class RetryAfter(_Delay):
 
 
 class AttemptFailed(Directive):
-    """The attempt failed, and the retry policy decides, as after any exception. `result` is kept if it was
-    the last attempt. `wish` is the delay that the target asked for; it is granted up to the policy's
+    """The attempt failed, and the retry policy decides, as after any exception. `result` is kept with the
+    attempt. `wish` is the delay that the target asked for; it is granted up to the policy's
     `max_delay`."""
 
     def __init__(self, reason: str, result: Any = None, wish: Duration | None = None) -> None:
@@ -79,7 +80,11 @@ class Cancel(Directive):
         self.reason = reason
 
 
-POISON_LOSSES = 3  # crashed workers after which the job counts as the cause
+# Many jobs run on a worker that dies, and any of them, or none, is the cause. A job that was lost this often
+# in a row runs in quarantine: of such jobs a node runs one at a time. Only losses in quarantine are charged.
+QUARANTINE_LOSSES = 2
+LOSS_MEMORY = 86_400 * SECOND  # older losses say nothing about the job
+POISON = "poison"
 
 
 class Settlement(NamedTuple):
@@ -94,7 +99,7 @@ class Settlement(NamedTuple):
     ending: Ending  # anything but SUCCEEDED and HANDED_OVER leaves a row in attempts
     started_at: Micros | None
     finished_at: Micros
-    result: bytes | None
+    result: bytes | None  # of the job if the state is final, and of the attempt if it leaves a row
     error: str | None
 
 
@@ -128,7 +133,12 @@ def settle(
             )
             return waiting._replace(state=State.RUNNING)
         case Ending.LOST:
-            return _after_loss(job, outcome, delivery, started_at, now)
+            return _after_loss(job, outcome, retry, delivery, started_at, now, noise)
+
+
+def skip(job: Claimed, reason: str, now: Micros) -> Settlement:
+    """The job is too late to start. It leaves no attempt, because none started."""
+    return _final(job, Outcome(Ending.RELEASED, error=reason), State.SKIPPED, None, now)
 
 
 def _after_failure(
@@ -187,8 +197,35 @@ def _noted(outcome: Outcome, note: str) -> Outcome:
     return replace(outcome, error=note if outcome.error is None else f"{note}\n{outcome.error}")
 
 
+def recent_losses(job: Claimed, attempts: Sequence[Attempt], now: Micros) -> int:
+    """The losses of a job without those that have expired."""
+    lost = [one for one in attempts if one.ending is Ending.LOST and one.finished_at > now - LOSS_MEMORY]
+    return min(job.losses, len(lost))
+
+
+def poisoned(job: Claimed, retry: Retry, now: Micros) -> Settlement | None:
+    """The end of a job that is charged with too many dead workers, if it is. Its next worker decides it,
+    because only a worker is sure to know the retry policy of the task."""
+    if _charged(job.losses) < retry.max_losses:
+        return None
+    error = (
+        f"{POISON}: {job.losses} workers died while running it, {_charged(job.losses)} of them in quarantine"
+    )
+    return _final(job, Outcome(Ending.LOST, error=error), State.DEAD, None, now)
+
+
+def _charged(losses: int) -> int:
+    return losses - QUARANTINE_LOSSES
+
+
 def _after_loss(
-    job: Claimed, outcome: Outcome, delivery: Delivery, started_at: Micros | None, now: Micros
+    job: Claimed,
+    outcome: Outcome,
+    retry: Retry,
+    delivery: Delivery,
+    started_at: Micros | None,
+    now: Micros,
+    noise: float,
 ) -> Settlement:
     # After the first crash all jobs on the worker are suspects; after that only those that had started.
     losses = job.losses + (job.losses == 0 or job.begun)
@@ -196,12 +233,10 @@ def _after_loss(
         return _final(job, outcome, State.CANCELLED, started_at, now, losses=losses)
     if delivery is Delivery.AT_MOST_ONCE:
         return _final(job, outcome, State.DEAD, started_at, now, losses=losses)
-    if losses >= POISON_LOSSES:
-        poison = Outcome(
-            outcome.ending, error=f"poison: {losses} workers died while running it ({outcome.error})"
-        )
-        return _final(job, poison, State.DEAD, started_at, now, losses=losses)
-    return _again(job, outcome, started_at, now, due_at=job.due_at, losses=losses)
+    # A charged job waits, so that a series of crashes with another cause can pass.
+    waits = losses > job.losses and 0 < _charged(losses) < retry.max_losses
+    due_at = now + retry.wait(_charged(losses), noise) if waits else job.due_at
+    return _again(job, outcome, started_at, now, due_at=due_at, losses=losses)
 
 
 def _final(
@@ -247,6 +282,6 @@ def _again(
         outcome.ending,
         started_at,
         now,
-        None,
+        outcome.result,
         outcome.error,
     )

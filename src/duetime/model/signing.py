@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
-from duetime.errors import InvalidInput
+from duetime.errors import Conflict, InvalidInput
 from duetime.model.keyring import KeyRing
 
 PREFIX = "whsec_"
@@ -61,6 +61,13 @@ def endpoint_secrets(ring: KeyRing, tenant: str, origin: str) -> list[bytes]:
     """The secrets of an endpoint without its own secret, different for each tenant. The first is the current
     one."""
     return [hmac.digest(key.derive("webhook"), f"{tenant}\0{origin}".encode(), sha256) for key in ring.keys]
+
+
+def shown_secrets(ring: KeyRing, tenant: str, origin: str) -> list[str]:
+    """The same, for the receiver of the calls."""
+    if ring.current is None:
+        raise Conflict("calls are not signed, because the service has no secret key: set DUETIME_SECRET_KEYS")
+    return [write_secret(secret) for secret in endpoint_secrets(ring, tenant, origin)]
 
 
 class ReportClaim(NamedTuple):

@@ -17,7 +17,7 @@ from duetime.errors import InvalidInput, InvalidPayload
 from duetime.model import duration, signing, url
 from duetime.model import headers as header_grammar
 from duetime.model.codec import decode, encode
-from duetime.model.headers import Headers
+from duetime.model.headers import Headers, is_secret
 from duetime.model.instant import SECOND, Micros
 from duetime.model.url import Url
 
@@ -43,7 +43,10 @@ FIELDS = (
 )
 _CODES = re.compile(r"([1-5])xx|([1-5][0-9]{2})-([1-5][0-9]{2})")
 Seal = Callable[[str, str], str]
-NO_KEY = "cannot be stored without a secret key: set DUETIME_SECRET_KEYS=k1:BASE64 (openssl rand -base64 32)"
+NO_KEY = (
+    "is a secret, which cannot be stored without a secret key: set DUETIME_SECRET_KEYS=k1:BASE64, "
+    "the same on every node (openssl rand -base64 32 makes one)"
+)
 
 
 class Body(StrEnum):
@@ -59,9 +62,19 @@ class Secret:
 
     text: str = field(repr=False)
     sealed: bool = False
+    given_in: str = "secret_headers"  # the field of the target in which the caller wrote it
 
     def __str__(self) -> str:
         return HIDDEN
+
+    @property
+    def key_id(self) -> str:
+        """Of the service key that sealed it."""
+        return self.text.split(".")[1] if self.sealed else ""
+
+    def place(self, name: str, field: str = "target") -> str:
+        """The field that an error about it names."""
+        return f"{field}.{SIGNING}" if name == SIGNING else f"{field}.{self.given_in}.{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +92,12 @@ class HttpTarget:
     def from_json(cls, value: Any, field: str = "target") -> HttpTarget:
         """Reads the input of a caller. Every error names its field."""
         given = _known(value, field)
-        plain = header_grammar.read(given.get("headers", {}), f"{field}.headers")
-        hidden = _secrets(given, field)
+        written = header_grammar.read(given.get("headers", {}), f"{field}.headers")
+        plain = tuple((name, text) for name, text in written if not is_secret(name))
+        hidden = (
+            *((name, Secret(text, given_in="headers")) for name, text in written if is_secret(name)),
+            *_secrets(given, field),
+        )
         named = [name.lower() for name, _ in (*plain, *hidden)]
         if len(set(named)) < len(named):
             raise InvalidInput(f"{field}.secret_headers", "names a header that is also in `headers`")
@@ -95,6 +112,18 @@ class HttpTarget:
             _success(given.get("success", ["2xx"]), f"{field}.success"),
             _boolean(given.get("async", False), f"{field}.async"),
         )
+
+    @classmethod
+    def received(cls, value: Any, before: bytes | None, sealer: Callable[[], Seal | None]) -> HttpTarget:
+        """Reads the input of a caller for the store: secrets are sealed, and an edit of the target `before`
+        keeps those that it leaves out. `sealer` is called only if there are secrets; without a key it
+        returns None, and the target cannot be stored."""
+        target = cls.from_json(value)
+        if before is not None:
+            left_out = [name for name in SECRETS if name not in value]
+            target = target.keeping_secrets_of(cls.from_spec(before), left_out=left_out)
+        seal = sealer() if target.hidden else None
+        return target if seal is None else target.sealed(seal)
 
     @classmethod
     def from_spec(cls, spec: bytes) -> HttpTarget:
@@ -133,8 +162,9 @@ class HttpTarget:
     def to_spec(self) -> bytes:
         """The form that is stored. Rejects a secret that is not sealed, because the store would hold it as
         plain text."""
-        if any(not secret.sealed for _, secret in self.hidden):
-            raise InvalidInput("target.secret_headers", NO_KEY)
+        for name, secret in self.hidden:
+            if not secret.sealed:
+                raise InvalidInput(secret.place(name), NO_KEY)
         sealed = {name: secret.text for name, secret in self.hidden}
         return encode(self.to_json() | ({"sealed": sealed} if sealed else {}))
 
@@ -157,27 +187,30 @@ class HttpTarget:
             (name, old.get(name, one) if one.text == HIDDEN and not one.sealed else one)
             for name, one in self.hidden
         )
-        plain = {name.lower() for name, _ in self.headers}
+        written = {name.lower() for name, _ in (*self.headers, *self.hidden)}
         kept += tuple(
             (name, one)
             for name, one in before.hidden
-            if _field_of(name) in left_out and name.lower() not in plain
+            if _field_of(name) in left_out and name.lower() not in written
         )
         self._refuse_stand_ins(kept, field)
-        if kept != self.hidden and self.url.origin != before.url.origin:
-            raise InvalidInput(
-                f"{field}.secret_headers",
-                "must be set again, or set to {}, because the target moves to another host",
-            )
+        if self.url.origin != before.url.origin:
+            for name, one in kept:
+                if one.sealed:
+                    raise InvalidInput(
+                        one.place(name, field),
+                        "must be set again or removed, because the target moves to another host",
+                    )
         return replace(self, hidden=kept)
 
     @staticmethod
     def _refuse_stand_ins(hidden: tuple[tuple[str, Secret], ...], field: str) -> None:
-        if any(one.text == HIDDEN and not one.sealed for _, one in hidden):
-            raise InvalidInput(
-                f"{field}.secret_headers",
-                f"{HIDDEN} stands for a secret that does not exist: write its value",
-            )
+        for name, one in hidden:
+            if one.text == HIDDEN and not one.sealed:
+                raise InvalidInput(
+                    one.place(name, field),
+                    f"{HIDDEN} stands for a secret that does not exist: write its value",
+                )
 
     def content(self, payload: bytes) -> bytes | None:
         """The bytes to send; None for no body."""
@@ -192,6 +225,12 @@ class HttpTarget:
 
     def succeeded(self, status: int) -> bool:
         return any(first <= status <= last for first, last in self.success)
+
+
+def key_ids(spec: bytes | None) -> set[str]:
+    """The ids of the service keys that a stored target needs."""
+    sealed = {} if spec is None else decode(spec).get("sealed", {})
+    return {Secret(text, sealed=True).key_id for text in sealed.values()}
 
 
 def _field_of(hidden: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from duetime.errors import InvalidInput
@@ -21,6 +21,9 @@ class OnConflict(StrEnum):
     SKIP = "skip"  # the new job is not stored
     REPLACE = "replace"  # the waiting job is cancelled, and the new one takes its place
     RESCHEDULE = "reschedule"  # the waiting job gets the due time of the new one
+
+
+ConflictName = OnConflict | Literal["skip", "replace", "reschedule"]
 
 
 class Rule(NamedTuple):
@@ -47,7 +50,7 @@ class Unique:
     by: Sequence[str] | None = None
     states: Iterable[str] = ("pending", "running")
     within: Duration | None = None
-    on_conflict: str = OnConflict.SKIP
+    on_conflict: ConflictName = OnConflict.SKIP
     rule: Rule = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

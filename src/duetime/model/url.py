@@ -15,7 +15,7 @@ from ipaddress import (
     ip_network,
 )
 
-from duetime.errors import ConfigError, InvalidInput
+from duetime.errors import ConfigError, InvalidInput, TargetNotAllowed
 
 # Which addresses the service may call: our own table of special-purpose networks, and what the operator
 # allows.
@@ -28,6 +28,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 USUAL_PORTS = frozenset({80, 443, 8443})
+ALLOW_IT = "the operator allows hosts and networks with DUETIME_ALLOW, ports with DUETIME_ALLOW_PORTS"
 
 SPECIAL = {
     "0.0.0.0/8": "this network",
@@ -126,6 +127,25 @@ class Egress:
             else:
                 hosts.add(_numeric_host(entry))
         return cls(tuple(networks), frozenset(hosts), USUAL_PORTS | frozenset(ports), plain_http)
+
+    def check(self, url: Url, field: str) -> None:
+        """Refuses a URL that no node with these settings can call, whatever its name resolves to."""
+        reason = self.refusal_before_resolving(url) or self._refusal_of_name(url)
+        if reason is not None:
+            raise TargetNotAllowed(field, f"is not allowed ({url.host}: {reason}); {ALLOW_IT}")
+
+    def refusal_before_resolving(self, url: Url) -> str | None:
+        if url.scheme == "http" and not self.plain_http:
+            return "plain http"
+        address = literal(url.host)
+        return None if address is None else self.refusal(url.host, url.port, address)
+
+    def _refusal_of_name(self, url: Url) -> str | None:
+        if literal(url.host) is not None or url.host in self.hosts or self.networks:
+            return None  # a name may resolve to an address in an allowed network
+        if "." not in url.host:
+            return "a name of a private network"
+        return None if url.port in self.ports else f"port {url.port}"
 
     def refusal(self, host: str, port: int, address: Address) -> str | None:
         """Why this address of this host may not be called; None if it may."""

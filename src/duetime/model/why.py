@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from duetime.model import duration
 from duetime.model.codec import decode
+from duetime.model.command import COMMAND
 from duetime.model.describe.text import counted
-from duetime.model.instant import SECOND, Micros, to_datetime
+from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Attempt, Delivery, Ending, Job, Overlap, State, error_line
 from duetime.model.lease import Node
 from duetime.model.limit import Queue, TaskLimit, show_rate
 from duetime.model.permits import MIN_ASK_INTERVAL
 from duetime.model.profile import NodeProfile
-from duetime.model.settle import POISON_LOSSES
+from duetime.model.settle import POISON
+from duetime.model.zone import UTC_ZONE, Zone
 
 HOUR, DAY = 3_600 * SECOND, 86_400 * SECOND
 JUST_NOW = 5 * SECOND
@@ -37,8 +38,8 @@ CODES = {
     "overlap_waits": "a due job of a schedule that runs one job at a time",
     "queue_full": "a due job of a queue that is at its limit of running jobs",
     "queue_rate": "a due job of a queue that is at its rate limit",
-    "gate_full": "a due job that waits for the limit of its task",
-    "gate_rate": "a due job that waits for the rate limit of its task",
+    "limit_full": "a due job that waits for the limit of its task",
+    "limit_rate": "a due job that waits for the rate limit of its task",
     "workers_busy": "a due job while all workers are busy",
     "starting": "a job that just became due",
     "due": "a due job without a known reason to wait",
@@ -148,10 +149,11 @@ class JobFacts:
     due_in_queue: int = 0  # of the job's tenant
     blocker: Job | None = None  # the job of its schedule that has started and not finished
     bound: TaskLimit | None = None  # of its limit key
-    at_gate: int = 0  # how many jobs of its limit key run
-    gate_jobs: Sequence[Job] = ()  # those of the job's tenant
+    key_running: int = 0  # how many jobs of its limit key run
+    key_jobs: Sequence[Job] = ()  # those of the job's tenant
     queue_free_at: Micros | None = None  # when the rate of the queue allows the next start, if not now
     key_asks_at: Micros | None = None  # when a job that the rate of the limit key holds up asks again
+    zone: Zone = UTC_ZONE  # in which times are shown
 
     @property
     def now(self) -> Micros:
@@ -169,7 +171,7 @@ class JobFacts:
         return bool(self.attempts) and self.attempts[-1].ending is not Ending.RELEASED
 
     def at(self, moment: Micros) -> str:
-        return at(moment, self.now)
+        return at(moment, self.now, self.zone)
 
 
 def held_up_by_rate(job: Job, limit: TaskLimit, now: Micros) -> bool:
@@ -180,13 +182,13 @@ def held_up_by_rate(job: Job, limit: TaskLimit, now: Micros) -> bool:
     return job.fire_time <= now < job.due_at <= now + max(limit.rate.interval, MIN_ASK_INTERVAL)
 
 
-def at(
-    moment: Micros, now: Micros, local: Callable[[Micros], datetime] = to_datetime, zone: str = "UTC"
-) -> str:
+def at(moment: Micros, now: Micros, zone: Zone) -> str:
     """In local time: with seconds if it is near, with its date if it is not today."""
-    when = local(moment)
-    day = "" if when.date() == local(now).date() else f"{when:%Y-%m-%d} "
-    return f"{day}{when:%H:%M:%S} {zone}" if abs(moment - now) < HOUR else f"{day}{when:%H:%M} {zone}"
+    when = zone.wall_time(moment)
+    day = "" if when.date() == zone.wall_time(now).date() else f"{when:%Y-%m-%d} "
+    return (
+        f"{day}{when:%H:%M:%S} {zone.name}" if abs(moment - now) < HOUR else f"{day}{when:%H:%M} {zone.name}"
+    )
 
 
 def explain(facts: JobFacts) -> Why:
@@ -243,7 +245,7 @@ def _due(facts: JobFacts) -> Why:
         or _unserved(facts)
         or _overlap(facts)
         or _queue_full(facts)
-        or _gate_full(facts)
+        or _limit_full(facts)
         or _rate(facts)
         or _busy(facts)
     )
@@ -280,7 +282,9 @@ def _unserved(facts: JobFacts) -> Why | None:
             "task_unknown",
             f"waits: none of {serving} of queue {job.queue} knows {what}",
             None,
-            "start a worker that knows it",
+            "start a worker with --allow-commands yes"
+            if job.target == COMMAND
+            else "start a worker that knows it",
         )
     return None
 
@@ -310,20 +314,20 @@ def _queue_full(facts: JobFacts) -> Why | None:
     return Why("queue_full", why, None, "raise the limit of the queue, or wait")
 
 
-def _gate_full(facts: JobFacts) -> Why | None:
+def _limit_full(facts: JobFacts) -> Why | None:
     job, bound = facts.job, facts.bound
-    if bound is None or bound.max_running is None or facts.at_gate < bound.max_running:
+    if bound is None or bound.max_running is None or facts.key_running < bound.max_running:
         return None
-    named = ", ".join(str(other.id) for other in facts.gate_jobs[:MAX_NAMED])
+    named = ", ".join(str(other.id) for other in facts.key_jobs[:MAX_NAMED])
     who = (
-        f": {named}{' and others' if facts.at_gate > min(len(facts.gate_jobs), MAX_NAMED) else ''}"
+        f": {named}{' and others' if facts.key_running > min(len(facts.key_jobs), MAX_NAMED) else ''}"
         if named
         else ""
     )
     why = (
         f"waits: the limit of {counted(bound.max_running, 'running job')} for {job.limit_key} is reached{who}"
     )
-    return Why("gate_full", why, None, f"raise the limit of {job.target}, or wait")
+    return Why("limit_full", why, None, f"raise the limit of {job.target}, or wait")
 
 
 def _rate(facts: JobFacts) -> Why | None:
@@ -335,7 +339,7 @@ def _rate(facts: JobFacts) -> Why | None:
     if bound is not None and bound.rate is not None and facts.key_asks_at is not None:
         reached = f"the rate limit of {show_rate(bound.rate)} for {facts.job.limit_key} is reached"
         free = f"the next may start at {facts.at(facts.key_asks_at)}"
-        return Why("gate_rate", f"waits: {reached}; {free}", None, remedy)
+        return Why("limit_rate", f"waits: {reached}; {free}", None, remedy)
     return None
 
 
@@ -434,7 +438,7 @@ def _dead(facts: JobFacts) -> Why:
 
 def _why_dead(job: Job) -> str:
     own = {} if job.policies is None else decode(job.policies)
-    if job.losses >= POISON_LOSSES:
+    if (job.error or "").startswith(POISON):
         return f"{job.losses} workers died while running it"
     if own.get("delivery") == Delivery.AT_MOST_ONCE:
         return f"attempt {job.attempt} did not succeed, and it is delivered at most once"
@@ -453,11 +457,12 @@ def _skipped(facts: JobFacts) -> Why:
     reason = facts.job.error or "no reason was recorded"
     kind = reason.partition(":")[0]
     code = f"skipped_{kind}" if kind in ("missed", "overlap") else "skipped"
+    remedy = "backfill the schedule to run it after all" if facts.job.schedule else "submit it again"
     return Why(
         code,
         f"was skipped at {_end(facts)}: {reason}",
         facts.job.finished_at,
-        "backfill the schedule to run it after all",
+        remedy,
     )
 
 

@@ -7,18 +7,20 @@ from functools import partial
 
 from duetime.model.describe.text import counted
 from duetime.model.describe.when import describe
-from duetime.model.forecast import local_clock
 from duetime.model.instant import Micros
 from duetime.model.schedule import Change, Schedule, ScheduleVersion, schedule_status
 from duetime.model.when import Unreadable, When, wall_clock
 from duetime.model.why import JUST_NOW, FleetStatus, Why, at
+from duetime.model.zone import UTC_ZONE, Zone
 
 
-def explain_schedule(schedule: Schedule, fleet: FleetStatus, versions: Sequence[ScheduleVersion]) -> Why:
-    """`versions` are the latest changes, newest first."""
+def explain_schedule(
+    schedule: Schedule, fleet: FleetStatus, versions: Sequence[ScheduleVersion], zone: Zone | None = None
+) -> Why:
+    """`versions` are the latest changes, newest first. Times are in `zone`, or in that of the schedule."""
     if isinstance(schedule.draft.when, Unreadable):
         return Why("unreadable", f"cannot fire: {schedule.draft.when.problem}", None, "replace its `when`")
-    now, show = fleet.now, _local_text(schedule.draft.when, fleet.now)
+    now, show = fleet.now, partial(at, now=fleet.now, zone=zone or _own_zone(schedule.draft.when))
     if schedule.paused:
         return _paused(schedule, show, versions)
     stands = schedule_status(schedule, now)
@@ -37,10 +39,9 @@ def explain_schedule(schedule: Schedule, fleet: FleetStatus, versions: Sequence[
     )
 
 
-def _local_text(when: When, now: Micros) -> Callable[[Micros], str]:
-    """Shows instants in the schedule's own time zone."""
+def _own_zone(when: When) -> Zone:
     wall = wall_clock(when)
-    return partial(at, now=now, local=local_clock(when), zone="UTC" if wall is None else wall.zone.name)
+    return UTC_ZONE if wall is None else wall.zone
 
 
 def _paused(schedule: Schedule, show: Callable[[Micros], str], versions: Sequence[ScheduleVersion]) -> Why:

@@ -8,7 +8,7 @@ in a gap, twice in a fold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import NamedTuple
@@ -70,6 +70,11 @@ class Zone:
         self._info = info
         self._chunks: dict[int, tuple[Period, ...]] = {}
         self._latest = Period(0, 0, 0, 0) if info else Period(-FOREVER, FOREVER, 0, -FOREVER)
+
+    def wall_time(self, moment: int) -> datetime:
+        """The local time of an instant in microseconds."""
+        offset = timezone(timedelta(seconds=self.period_at(moment // 1_000_000).offset))
+        return (_EPOCH + timedelta(microseconds=moment)).astimezone(offset)
 
     def period_at(self, instant: int) -> Period:
         latest = self._latest
@@ -225,10 +230,13 @@ def forget() -> None:
     _names.cache_clear()
 
 
+UTC_ZONE = Zone("UTC", None)
+
+
 @lru_cache(maxsize=1024)
 def _load(name: str) -> Zone:
     if name == "UTC":
-        return Zone(name, None)
+        return UTC_ZONE
     try:
         return Zone(name, ZoneInfo(name))
     except (KeyError, ValueError, OSError) as problem:

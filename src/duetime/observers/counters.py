@@ -19,15 +19,13 @@ from duetime.model.events import (
     TurnFailed,
 )
 from duetime.model.histogram import Histogram
-from duetime.model.instant import SECOND, Micros
+from duetime.model.instant import MINUTE, Micros
 from duetime.model.job import Claimed, Ending, State, error_line
+from duetime.model.limit import MAX_QUEUES, OTHER
 from duetime.model.settle import Settlement
 
-MINUTE = 60 * SECOND
 MIN_MINUTES = 3  # kept, because a settlement may be written a little after its minute
 MAX_MINUTES = 60  # kept while the store cannot be written
-MAX_QUEUES = 100
-OTHER = "other"  # all queues beyond MAX_QUEUES
 MAX_TARGETS = 20
 _place = itemgetter(Claimed._fields.index("tenant"), Claimed._fields.index("queue"))
 # Looked up once: every job compares with these, and looking up a member of an enum is slow.
@@ -186,6 +184,7 @@ class ProcessCounters:
         if len(good) < len(settlements):
             for one, job in zip(settlements, jobs, strict=True):
                 if one.ending is not _SUCCEEDED or one.started_at is None:
+                    self.skipped += one.state is State.SKIPPED and job.schedule_id is not None
                     for counts in both:
                         counts.end(one, job)
 

@@ -28,7 +28,7 @@ from duetime.model.events import (
     NodeFenced,
     NodeJoined,
     NodeLeft,
-    NodesBuried,
+    NodesExpired,
     QueueChanged,
     ScheduleChanged,
 )
@@ -110,7 +110,7 @@ KINDS = ("job", "schedule", "node", "queue")
 MANY = "many"  # events that were only counted
 GAP = "gap"  # events before this entry were not written
 RETRIES = frozenset({Ending.FAILED, Ending.TIMED_OUT, Ending.LOST})
-RARE = frozenset({ScheduleChanged, QueueChanged, NodeJoined, NodeLeft, NodeFenced, NodesBuried})
+RARE = frozenset({ScheduleChanged, QueueChanged, NodeJoined, NodeLeft, NodeFenced, NodesExpired})
 LOGGED = RARE | {AttemptsSettled, JobsClaimed, JobsSubmitted, FiresPlanned, JobChanged, JobsRecovered}
 _NODE_ACTIONS = {NodeJoined: "joined", NodeLeft: "left", NodeFenced: "fenced"}
 
@@ -306,7 +306,7 @@ def _rare(event: Event, now: Micros) -> Iterator[LogEntry]:
             )
         case NodeJoined() | NodeLeft() | NodeFenced():
             yield _node(_NODE_ACTIONS[type(event)], event.node, now)
-        case NodesBuried(nodes):
+        case NodesExpired(nodes):
             for node in nodes:
                 yield _node("died", node, now)
         case _:

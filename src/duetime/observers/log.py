@@ -16,9 +16,10 @@ from duetime.model.events import (
     NodeFenced,
     NodeJoined,
     NodeLeft,
-    NodesBuried,
+    NodesExpired,
     SettlementsRefused,
     TurnFailed,
+    TurnRecovered,
 )
 from duetime.model.job import Claimed, Ending, State
 from duetime.model.settle import Settlement
@@ -26,9 +27,49 @@ from duetime.model.settle import Settlement
 _logger = logging.getLogger("duetime")
 # Looked up once: every attempt compares with these.
 _SUCCEEDED, _HANDED_OVER = Ending.SUCCEEDED, Ending.HANDED_OVER
+FAILURES_PER_RECORD = 500  # some minutes of an outage
 BLOCKED = (
     "%s has blocked this node for %s: use `await`, or a plain function, which runs in a thread. Stack:\n%s"
 )
+
+
+class EventLogger:
+    """Writes a record for each event worth one. An outage of the store makes one record at its beginning, one
+    at its end, and few in between, however often the parts of a node try again."""
+
+    def __init__(self) -> None:
+        self._failing: set[str] = set()  # parts of the node that wait for the store
+        self._failures = 0
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case TurnFailed(part, problem, wait, expected=True):
+                self._log_outage(part, problem, duration.show_millis(wait))
+            case TurnRecovered(part):
+                self._recovered({part})
+            case NodeJoined():
+                self._recovered(self._failing)  # the parts of the former session are gone
+                log_event(event)
+            case _:
+                log_event(event)
+
+    def _log_outage(self, part: str, problem: Exception, wait: str) -> None:
+        self._failing.add(part)
+        self._failures += 1
+        if self._failures == 1:
+            _logger.warning("%s: %s; this node tries again until it succeeds", part, problem)
+        elif self._failures % FAILURES_PER_RECORD == 0:
+            _logger.warning("%s: %s; %d tries have failed", part, problem, self._failures)
+        else:
+            _logger.debug("%s: %s; next try in %s", part, problem, wait)
+
+    def _recovered(self, parts: set[str]) -> None:
+        if not self._failing:
+            return
+        self._failing = self._failing - parts
+        if not self._failing:
+            _logger.warning("the store works again, after %d failed tries", self._failures)
+            self._failures = 0
 
 
 def log_event(event: Event) -> None:
@@ -51,8 +92,6 @@ def log_event(event: Event) -> None:
 
 def _log_trouble(event: Event) -> None:
     match event:
-        case TurnFailed(part, problem, wait, expected=True):
-            _logger.warning("%s: %s; next try in %s", part, problem, duration.show_millis(wait))
         case TurnFailed(part, problem, wait):
             _logger.error(
                 "%s: unexpected %s; next try in %s",
@@ -65,7 +104,7 @@ def _log_trouble(event: Event) -> None:
             _logger.error(
                 "node %d must stop: %s; it joins again under a new id", node, reason, extra={"node": node}
             )
-        case NodesBuried(nodes):
+        case NodesExpired(nodes):
             _logger.warning("node %s is dead: its lease has expired", ", ".join(map(str, nodes)))
         case JobsRecovered(count) if count:
             _logger.warning("gave back %d jobs of dead nodes", count)
@@ -111,6 +150,8 @@ def _log_bad_end(settlement: Settlement, job: Claimed) -> None:
             _logger.warning(
                 said, settlement.id, settlement.attempt, settlement.ending, wait, reason, extra=about
             )
+        case State.SKIPPED:
+            _logger.info("job %s was skipped: %s", settlement.id, reason, extra=about)
         case _:
             _logger.info(
                 "job %s: attempt %d %s", settlement.id, settlement.attempt, settlement.ending, extra=about

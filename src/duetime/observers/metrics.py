@@ -123,19 +123,21 @@ METRICS = {
         ),
         Metric("duetime_fires_planned", "counter", "Fires of schedules that became jobs."),
         Metric(
-            "duetime_fires_skipped", "counter", "Fires of schedules that were missed and recorded as skipped."
+            "duetime_fires_skipped",
+            "counter",
+            "Fires of schedules that were missed, or started too late, and were recorded as skipped.",
         ),
         Metric("duetime_claim_seconds", "histogram", "How long the store took to claim jobs."),
         Metric("duetime_settle_seconds", "histogram", "How long the store took to write outcomes."),
         Metric("duetime_settlements_refused", "counter", "Results that came too late to count."),
         Metric("duetime_jobs_recovered", "counter", "Jobs of dead nodes that this process gave back."),
         Metric(
-            "duetime_turns_failed", "counter", "Turns of a loop that failed and were repeated.", ("part",)
+            "duetime_loop_failures", "counter", "Rounds of a loop that failed and were repeated.", ("part",)
         ),
         Metric("duetime_node_running", "gauge", "Jobs that run in this process."),
         Metric("duetime_node_leases", "gauge", "Leases this process holds."),
-        Metric("duetime_heart_trusted", "gauge", "Whether this node's own lease is certainly valid."),
-        Metric("duetime_heart_age_seconds", "gauge", "Time since this node's own lease was renewed."),
+        Metric("duetime_heartbeat_trusted", "gauge", "Whether this node's own lease is certainly valid."),
+        Metric("duetime_heartbeat_age_seconds", "gauge", "Time since this node's own lease was renewed."),
         Metric("duetime_loop_lag_seconds", "gauge", "How late the event loop runs a callback."),
         Metric(
             "duetime_clock_skew_seconds",

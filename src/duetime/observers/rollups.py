@@ -14,7 +14,7 @@ from duetime.clock import Clock
 from duetime.errors import StoreError
 from duetime.model.codec import decode, encode
 from duetime.model.histogram import Histogram
-from duetime.model.instant import SECOND, Micros
+from duetime.model.instant import SECOND, Micros, minute_key
 from duetime.observers.counters import FAILURES, AttemptCounts, ProcessCounters, TargetFailures
 from duetime.observers.event_log import Debouncer
 from duetime.store import Store
@@ -53,21 +53,12 @@ class MinuteRollups:
             try:
                 expires_at = self._clock.now() + KEEP
                 await self._store.put_record(
-                    KIND, tenant, f"{key_of(minute)}.{self._instance}", to_bytes(counts), None, expires_at
+                    KIND, tenant, f"{minute_key(minute)}.{self._instance}", to_bytes(counts), None, expires_at
                 )
             except StoreError:
                 self._counters.changed.add(place)
                 return RETRY_INTERVAL
         return None
-
-
-def key_of(minute: int) -> str:
-    """Sorts as text like the number."""
-    return f"{minute:010d}"
-
-
-def minute_of(key: str) -> int:
-    return int(key.partition(".")[0])
 
 
 def to_bytes(counts: AttemptCounts) -> bytes:

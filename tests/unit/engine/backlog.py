@@ -3,21 +3,23 @@ nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
 from duetime.engine.fetch.claimer import Backpressure, ClaimCursors, Claimer, Fetch
 from duetime.engine.fetch.sweeper import Sweeper
 from duetime.engine.run.capacity import Capacity
-from duetime.engine.run.permit_chains import Outbox
+from duetime.engine.run.outbox import Outbox
+from duetime.engine.run.start_check import StartCheck
 from duetime.engine.run.worker import Worker
 from duetime.invoker import Context, Handler, Policies
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Delivery
 from duetime.model.lease import NodeId
-from duetime.model.limit import Limit, Queue, Rate
+from duetime.model.limit import ALL_QUEUES, Limit, Queue, QueueFilter, Rate
 from duetime.model.retry import Retry
-from duetime.store import ClaimRequest, Claims, OfDeadNodes, OfNode, PastDeadline, Store
+from duetime.store import ClaimRequest, Claims, OfDeadNodes, OfNode, PastDeadline, Record, Store
 from tests.unit.engine.fake_store import FakeStore, job, make_writer, virtual_clock
 
 NODE = NodeId(1)
@@ -60,13 +62,18 @@ class Backlog:
     async def time(self) -> int:
         return 0
 
-    async def queues(self, counted: bool = False) -> list[Queue]:
+    async def queues(self, counted: bool = False, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:
         return [
-            Queue("default"),
-            Queue("mail", paused=True),
+            Queue("mail", paused=True, lanes=((5, "default"),)),
             Queue("bulk", max_running=2),
             Queue("slow", rate=Rate(1, SECOND)),
         ]
+
+    async def list_records(self, kind: str, tenant: str | None, limit: int) -> list[Record]:
+        return []
+
+    async def put_record(self, kind: str, tenant: str, key: str, value: bytes, *, expires_at: int) -> int:
+        return 1
 
 
 async def accept(job_id: UUID, attempt: int) -> bool:
@@ -81,8 +88,9 @@ def make_worker(
     capacity = Capacity(slots, lambda: True, clock.monotonic)
     record_start = options.pop("record_start", accept)
     writer = options.pop("writer", None) or make_writer(FakeStore(), clock=clock)
+    check = StartCheck(cast(Store, FakeStore()), clock)
     return Worker(
-        {"task": handler or Never()}, clock, capacity, outbox, record_start, writer, **options
+        {"task": handler or Never()}, clock, capacity, outbox, record_start, writer, check, **options
     ), outbox
 
 
@@ -96,6 +104,7 @@ class Bench:
         self.capacity = self.worker.capacity
         self.worker._kick = lambda: None  # type: ignore[method-assign]
         self.cursors = ClaimCursors(["default"])
+        self.capacity._tenants = self.cursors.tenants
         backpressure = Backpressure(lambda: 0, lambda: load, 1.0)
         self.fetch = Fetch(cast(Store, store), self.worker, backpressure, NODE, ("task",))
         self.peers = 0
@@ -103,13 +112,15 @@ class Bench:
         self.called = 0  # times a sweeper told the claimer that there is more
 
     def sweeper(self, *only: str) -> Sweeper:
-        return Sweeper(self.fetch, self.clock, self.cursors, self.outbox, only, self._call)
+        if only:
+            self.cursors._fixed = True
+        return Sweeper(self.fetch, self.clock, self.cursors, self.outbox, self._call)
 
     def starts_soon(self, number: int) -> None:
         """As if so many jobs had been measured to start within a tenth of a second."""
         self.capacity.rate.soon = lambda: number  # type: ignore[method-assign]
 
-    def empty(self, taken: int) -> None:
+    def empty(self, taken: Sequence[Claimed]) -> None:
         self.capacity.release(taken)
 
     def _call(self) -> None:
@@ -122,5 +133,5 @@ class Bench:
             await self.claimer.run_once()
             taken = self.worker._withdraw(lambda _: True)
             brought.append([job.priority for job in taken])
-            self.empty(len(taken))
+            self.empty(taken)
         return brought

@@ -73,7 +73,7 @@ def test_while_there_is_more_and_room_for_it_the_next_claim_does_not_wait_for_th
     async def scene() -> None:
         bench = Bench(Backlog(p5=10_000))
         assert await bench.claimer.run_once() == 0  # no room: something must run first
-        bench.empty(SLOTS)
+        bench.empty([job()] * SLOTS)
         bench.starts_soon(10 * BATCH)
         assert await bench.claimer.run_once() == IMMEDIATELY
 
@@ -256,7 +256,7 @@ def test_sweep_that_took_all_jobs_wakes_no_other_node() -> None:
     play(scene)
 
 
-def test_queues_that_are_new_are_met_by_name_and_left_to_the_claimer() -> None:
+def test_lanes_that_are_new_are_left_to_the_claimer() -> None:
     """It takes more at once than a sweep does."""
 
     async def scene() -> None:
@@ -265,7 +265,7 @@ def test_queues_that_are_new_are_met_by_name_and_left_to_the_claimer() -> None:
         bench.cursors.exhausted(bench.clock.now(), bench.cursors.from_cursors())
         sweeper = bench.sweeper()
         await sweeper.run_once()
-        assert "mail" in bench.cursors
+        assert ("mail", 5, "default") in bench.cursors
         assert (bench.store.requests, bench.called) == ([], 1)
         assert {lane.low for lane in bench.cursors.from_cursors()} == {0}
         await asyncio.sleep(2)
@@ -433,7 +433,7 @@ def test_one_urgent_job_after_the_other_passes_the_crowd() -> None:
         sweeper = bench.sweeper("default")
         await sweeper.run_once()
         for _ in range(2):
-            bench.empty(bench.capacity.held)
+            bench.empty([job()] * bench.capacity.held)
             bench.store.waiting = {9: 1}
             assert sweeper.hinted(JobHint("default", 9, bench.clock.now()))
             await sweeper.run_once()
@@ -451,5 +451,27 @@ def test_a_lane_with_news_is_asked_alone() -> None:
         await bench.claimer.run_once()
         asked = [[lane[:2] for lane in request.lanes] for request in bench.store.requests]
         assert asked == [[("default", 5)]] * 2  # the claim, and the next due time
+
+    play(scene)
+
+
+def test_claim_without_a_tenant_that_has_its_share_wants_to_know_of_settled_jobs() -> None:
+    """They may be settled before the claim returns: no later one would wake the claimer."""
+    seen: list[tuple[set[str], bool]] = []
+    bench: Bench
+
+    class Watched(Backlog):
+        async def claim(self, request: ClaimRequest) -> Claims:
+            seen.append(({lane.tenant for lane in request.lanes}, bench.claimer.hungry))
+            return await super().claim(request)
+
+    async def scene() -> None:
+        nonlocal bench
+        bench = Bench(Watched(p5=10_000))
+        bench.cursors.hinted(JobHint("default", 4, 0, "other"))
+        bench.cursors.hinted(JobHint("default", 5, 0, "default"))
+        assert await bench.claimer.run_once() == IMMEDIATELY
+        await bench.claimer.run_once()
+        assert seen == [({"default", "other"}, False), ({"other"}, True)]
 
     play(scene)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duetime.engine.fetch import claimer
 from duetime.engine.fetch.claimer import ANY_QUEUE, SLACK, ClaimCursors
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
+from duetime.store import Lane
 
 NOW: Micros = 1_000 * SECOND
 
@@ -84,10 +87,10 @@ def test_a_hint_about_everything_lowers_all_bounds() -> None:
     assert {lane.low for lane in lanes.from_cursors()} == {0}
 
 
-def test_a_hint_about_an_unknown_queue_is_ignored() -> None:
+def test_a_hint_adds_its_lane() -> None:
     lanes = ClaimCursors(["default"])
-    lanes.hinted(JobHint("mail", 5, 0))
-    assert "mail" not in lanes
+    lanes.hinted(JobHint("mail", 5, NOW, "acme"))
+    assert ("mail", 5, "acme") in lanes
 
 
 def test_news_are_the_lanes_with_new_jobs() -> None:
@@ -95,7 +98,7 @@ def test_news_are_the_lanes_with_new_jobs() -> None:
     assert lanes.take_news() is None
     lanes.hinted(JobHint("default", 5, NOW))
     lanes.hinted(JobHint("default", 9, NOW))
-    assert lanes.take_news() == frozenset({("default", 5), ("default", 9)})
+    assert lanes.take_news() == frozenset({("default", 5, "default"), ("default", 9, "default")})
     lanes.hinted(JobHint("default", 5, NOW))
     lanes.hinted(JobHint(ANY_QUEUE, 0, 0))
     assert lanes.take_news() is None
@@ -122,11 +125,50 @@ def test_the_sweep_reads_from_the_beginning() -> None:
     assert {lane.low for lane in lanes.from_start()} == {0}
 
 
-def test_a_queue_added_again_keeps_its_bound() -> None:
+def test_a_lane_learned_again_keeps_its_bound() -> None:
     lanes = ClaimCursors(["default"])
     lanes.exhausted(NOW, lanes.from_cursors())
-    lanes.add(["default", "mail"])
+    assert lanes.learn([Lane("default", 5, 0), Lane("mail", 5, 0)], complete=True)
     assert (low(lanes), low(lanes, "mail")) == (NOW - SLACK, 0)
+    assert not lanes.learn([Lane("mail", 5, 0)], complete=True)
+
+
+def test_empty_lanes_are_forgotten_unless_a_hint_names_them() -> None:
+    lanes = ClaimCursors(["default"])
+    lanes.take_news()
+    lanes.learn([Lane("a", 5, 0), Lane("b", 5, 0), Lane("c", 5, 0, "acme")], complete=True)
+    lanes.learn([Lane("a", 5, 0)], complete=False)
+    lanes.hinted(JobHint("c", 5, NOW, "acme"))
+    lanes.learn([], complete=True)
+    assert {*lanes.queues} == {"a", "c", "default"}
+    lanes.take_news()
+    lanes.learn([], complete=True)
+    lanes.learn([], complete=True)
+    assert {*lanes.queues} == {"default"}
+
+
+def test_claim_of_a_forgotten_lane_is_harmless() -> None:
+    lanes = ClaimCursors(["default"])
+    lanes.claimed([claimed(NOW - 5, "gone")], NOW)
+    lanes.exhausted(NOW, [Lane("gone", 5, 0)])
+    assert lanes.queues == ("default",)
+
+
+def test_hint_about_a_queue_that_is_not_served_adds_no_lane() -> None:
+    lanes = ClaimCursors(["mail"], fixed=True)
+    lanes.hinted(JobHint("default", 5, NOW))
+    lanes.hinted(JobHint("mail", 5, NOW, "acme"))
+    assert lanes.queues == ("mail",)
+    assert ("mail", 5, "acme") in lanes
+
+
+def test_place_in_a_limited_queue_is_news_for_every_tenant() -> None:
+    lanes = ClaimCursors(["default"])
+    lanes.limited = frozenset({"bulk"})
+    lanes.learn([Lane("bulk", 5, 0, "acme")], complete=True)
+    lanes.take_news()
+    lanes.hinted(JobHint("bulk", 5, 0))
+    assert lanes.take_news() == frozenset({("bulk", 5, "acme"), ("bulk", 5, "default")})
 
 
 @given(
@@ -165,3 +207,19 @@ def test_a_limited_queue_is_always_read_from_the_beginning() -> None:
     lanes.limited = frozenset({"mail"})
     lanes.exhausted(NOW, lanes.from_cursors())
     assert (low(lanes), low(lanes, "mail")) == (NOW - SLACK, 0)
+
+
+def test_lanes_are_sorted_once_for_many_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    original = claimer._most_urgent_first
+
+    def counting(lane: claimer.LaneName) -> tuple[int, str, str]:
+        compared.append(lane)
+        return original(lane)
+
+    monkeypatch.setattr(claimer, "_most_urgent_first", counting)
+    lanes = ClaimCursors(["default"])
+    for number in range(500):
+        lanes.hinted(JobHint(f"q{number}", 5, NOW))
+    assert len(lanes.from_cursors()) == len(lanes.from_start()) == 510
+    assert len(compared) == 510

@@ -77,12 +77,14 @@ def test_what_is_worth_another_attempt(retry: Retry, problem: BaseException | No
         Retry(max_attempts=1, first_delay=timedelta(milliseconds=250), multiplier=1.5, max_delay="1m"),
         Retry(backoff="linear", jitter=False, max_age="1d"),
         Retry(delays=["1s", "10s"]),
+        Retry(max_losses=50),
     ],
 )
 def test_what_a_job_carries_waits_the_same(retry: Retry) -> None:
     read = Retry.from_json(retry.to_json())
     assert waits(read) == waits(retry)
     assert (read.max_attempts, read.last_attempt_at(0)) == (retry.max_attempts, retry.last_attempt_at(0))
+    assert read.max_losses == retry.max_losses
 
 
 def test_the_old_fields_are_always_there() -> None:

@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.model.instant import SECOND
-from duetime.model.job import Claimed, Delivery, Ending, Outcome, State
+from duetime.model.job import Attempt, Claimed, Delivery, Ending, Outcome, State
 from duetime.model.retry import Retry
-from duetime.model.settle import POISON_LOSSES, Settlement, settle
+from duetime.model.settle import (
+    LOSS_MEMORY,
+    QUARANTINE_LOSSES,
+    Settlement,
+    poisoned,
+    recent_losses,
+    settle,
+)
 
 NOW = 1_000 * SECOND
 RETRY = Retry(max_attempts=3, first_delay="10s", multiplier=2.0, max_delay="1m")
@@ -51,8 +58,9 @@ def decided(
         (job(failures=2, losses=1), Ending.SNOOZED, AGAIN, State.PENDING, 2, 0),
         (job(), Ending.SNOOZED, ONCE, State.PENDING, 0, 0),
         (job(cancel=True), Ending.SNOOZED, AGAIN, State.CANCELLED, 0, 0),
-        (job(losses=POISON_LOSSES - 1, begun=True), Ending.LOST, AGAIN, State.DEAD, 0, POISON_LOSSES),
-        (job(losses=POISON_LOSSES - 1), Ending.LOST, AGAIN, State.PENDING, 0, POISON_LOSSES - 1),
+        (job(losses=1, begun=True), Ending.LOST, AGAIN, State.PENDING, 0, 2),
+        (job(losses=1), Ending.LOST, AGAIN, State.PENDING, 0, 1),
+        (job(losses=6, begun=True), Ending.LOST, AGAIN, State.PENDING, 0, 7),
     ],
 )
 def test_the_table(
@@ -67,11 +75,33 @@ def test_what_runs_at_most_once_may_wait_again_if_it_never_started() -> None:
     assert decided(job(), Ending.RELEASED, ONCE, started=False).state is State.PENDING
 
 
-def test_a_poisonous_job_says_so() -> None:
-    """A18: a job that takes its worker down is stopped."""
-    decision = decided(job(losses=POISON_LOSSES - 1, begun=True), Ending.LOST)
-    assert decision.error is not None
-    assert decision.error.startswith("poison: ")
+def test_only_losses_in_quarantine_make_a_job_poison() -> None:
+    retry = Retry(max_losses=3)
+    assert [poisoned(job(losses=losses), retry, NOW) for losses in range(QUARANTINE_LOSSES + 3)] == [None] * 5
+    dead = poisoned(job(losses=5), retry, NOW)
+    assert dead is not None
+    assert (dead.state, dead.ending, dead.failures, dead.losses) == (State.DEAD, Ending.LOST, 0, 5)
+    assert dead.error == "poison: 5 workers died while running it, 3 of them in quarantine"
+
+
+def test_lost_job_is_due_immediately_unless_it_was_in_quarantine() -> None:
+    """Delays of the policy, as after failures: 10 s, then 20 s; half of it with this noise."""
+    of = [job(losses=losses, begun=True) for losses in range(5)]
+    waits = [decided(one, Ending.LOST).due_at - NOW for one in of]
+    assert waits == [-SECOND, -SECOND, 5 * SECOND, 10 * SECOND, 20 * SECOND]
+    assert decided(job(losses=3), Ending.LOST).due_at == NOW - SECOND, "it had not started"
+
+
+def test_old_losses_expire() -> None:
+    def ended(number: int, ending: Ending, age: int) -> Attempt:
+        return Attempt(UUID(int=7), number, 1, ending, None, NOW - age, "why")
+
+    old, recent = LOSS_MEMORY, LOSS_MEMORY - 1
+    attempts = [ended(1, Ending.LOST, old), ended(2, Ending.LOST, recent), ended(3, Ending.FAILED, 1)]
+    assert recent_losses(job(losses=2), attempts, NOW) == 1
+    attempts.append(ended(4, Ending.LOST, 0))
+    assert recent_losses(job(losses=2), attempts, NOW) == 2
+    assert recent_losses(job(losses=1), attempts, NOW) == 1, "it failed in between: those before do not count"
 
 
 @given(st.floats(0, 1, exclude_max=True), st.integers(0, 1))
@@ -175,7 +205,7 @@ def test_whatever_happens_the_numbers_are_right(
     assert decision.failures == failures + own_fault
     if decision.state is State.PENDING:
         assert decision.failures < RETRY.max_attempts or not own_fault
-        assert decision.losses < POISON_LOSSES or ending is not Ending.LOST
+        assert decision.losses <= of.losses + 1
         never_began = ending is Ending.RELEASED and not started
         assert delivery is AGAIN or never_began or ending is Ending.SNOOZED
     elif decision.state is State.RUNNING:

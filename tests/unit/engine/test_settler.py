@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from duetime.engine.node.timer import NodeClock
-from duetime.engine.run.permit_chains import Outbox
+from duetime.engine.run.outbox import Outbox
 from duetime.engine.run.settler import Settler
 from duetime.errors import StoreUnavailable
 from duetime.model.settle import Settlement
@@ -49,8 +49,8 @@ async def ended_on(store: MemoryStore, errors: Sequence[str]) -> tuple[Settler, 
     for error in errors:
         await store.add_jobs([job(await store.time())])
         claimed = await claim_one(store, node)
+        worker.capacity.claimed([claimed])
         outbox.add(claimed, death(claimed, await store.time(), error=error))
-    worker.capacity.claimed(len(errors))
     takes = Successors(node, 0, ("default",), ("task",))
     return Settler(store, worker, outbox, Observers(), lambda _: None, lambda: takes), outbox
 

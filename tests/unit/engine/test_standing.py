@@ -27,7 +27,7 @@ def schedule(
     when: When, cursor: Micros | None, created: Micros = NOW, max_runs: int | None = None
 ) -> Schedule:
     draft = ScheduleDraft(
-        UUID(int=5), "default", "tick", when, "task", None, b"{}", None, "default", 5, None, Missed("all"), 0, None, None, max_runs,
+        UUID(int=5), "default", "tick", when, "task", None, b"{}", None, "default", 5, None, Missed("all"), "0s", None, None, max_runs,
         None, None,
     )  # fmt: skip
     return Schedule(draft, draft.id, 1, 0, False, None, cursor, None, 0, created, created)

@@ -14,8 +14,9 @@ import pytest
 from duetime.engine.node.timer import LoopTimer, NodeClock
 from duetime.engine.run.capacity import Capacity
 from duetime.engine.run.checkpoints import CheckpointWriter
+from duetime.engine.run.outbox import Outbox
 from duetime.engine.run.perform import Stop
-from duetime.engine.run.permit_chains import Outbox
+from duetime.engine.run.start_check import StartCheck
 from duetime.engine.run.worker import LONG_TURN, MAX_STARTS, Worker
 from duetime.invoker import Context, Policies
 from duetime.model.hint import JobHint
@@ -90,10 +91,12 @@ class Made:
         self.trusted = True
         self.outbox = Outbox(lambda: None)
         self.capacity = Capacity(slots, lambda: self.trusted, clock.monotonic)
-        writer = CheckpointWriter(
-            cast(Store, store or FakeStore()), clock, NodeId(7), lambda: True, self._fence
+        kept = cast(Store, store or FakeStore())
+        writer = CheckpointWriter(kept, clock, NodeId(7), lambda: True, self._fence)
+        check = StartCheck(kept, clock)
+        self.worker = Worker(
+            {"task": handler}, clock, self.capacity, self.outbox, record_start, writer, check
         )
-        self.worker = Worker({"task": handler}, clock, self.capacity, self.outbox, record_start, writer)
 
     @property
     def held(self) -> int:

@@ -320,3 +320,23 @@ def test_any_text_is_read_or_refused(text: str, led: bool) -> None:
         return
     found = rule.next(AFTER)
     assert found is None or found > AFTER
+
+
+def test_rule_that_is_slow_to_count_is_refused_as_fast_as_others_are_read() -> None:
+    """Compared with a rule that has many fires, one in each period."""
+
+    def spent(count: int) -> float:
+        began = time.process_time()
+        assert RRule(f"FREQ=DAILY;COUNT={count}").next(datetime(1970, 1, 2, tzinfo=UTC)) is not None
+        return time.process_time() - began
+
+    plain = min(spent(count) for count in (9_998, 9_999, 10_000))
+    for rule in (
+        "FREQ=SECONDLY;INTERVAL=3571;BYMINUTE=0;BYSECOND=0;COUNT=1500",
+        "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO;COUNT=10000",
+        "FREQ=YEARLY;BYDAY=1MO;COUNT=7000",
+    ):
+        began = time.process_time()
+        with pytest.raises(InvalidWhen, match="use a longer FREQ, a smaller COUNT"):
+            RRule(rule)
+        assert time.process_time() - began < 60 * plain, rule

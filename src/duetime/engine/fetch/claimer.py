@@ -9,9 +9,10 @@ from dataclasses import replace
 from duetime.clock import Clock, pause
 from duetime.engine.node.loop import IMMEDIATELY
 from duetime.engine.run.worker import Worker, needs_permit
+from duetime.model.fairness import fair_turn
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY, Claimed
+from duetime.model.job import DEFAULT_TENANT, HIGHEST_PRIORITY, LOWEST_PRIORITY, Claimed
 from duetime.model.lease import NodeId
 from duetime.store import ClaimRequest, Claims, Lane, OfNode, Store
 
@@ -48,73 +49,109 @@ ANY_QUEUE = "*"
 ALL_JOBS = JobHint(ANY_QUEUE, 0, 0)
 
 
-Lanes = frozenset[tuple[str, int]]
+LaneName = tuple[str, int, str]  # queue, priority, tenant
+Lanes = frozenset[LaneName]
 
 
 class ClaimCursors:
-    def __init__(self, queues: Iterable[str]) -> None:
-        self._low: dict[tuple[str, int], Micros] = {}
-        self._served: dict[tuple[str, int], int] = {}  # lane -> the last time it was read out of order
+    """Begins with all priorities of some queues. Other lanes are added when a hint or a look at the store
+    names them, unless the queues are `fixed`, and forgotten when they are empty."""
+
+    def __init__(self, queues: Iterable[str], *, fixed: bool = False) -> None:
+        self._queues = frozenset(queues)
+        self._fixed = fixed
+        self._low: dict[LaneName, Micros] = {
+            (queue, priority, DEFAULT_TENANT): 0
+            for queue in self._queues
+            for priority in range(LOWEST_PRIORITY, HIGHEST_PRIORITY + 1)
+        }
+        self._first = frozenset(self._low)
+        self.tenants: set[str] = set()  # that have had jobs
+        self._seen: set[LaneName] = set()  # since the look at the store began
+        self._served: dict[LaneName, int] = {}  # lane -> the last time it was read out of order
         self._reads = 0
         self.limited: frozenset[str] = (
             frozenset()
         )  # queues whose jobs may wait, however long they have been due
-        self._ordered: tuple[tuple[str, int], ...] = ()
-        self._hinted: set[tuple[str, int]] | None = (
-            None  # lanes with new jobs since `take_news`; None: any lane
-        )
-        self.add(queues)
+        self._ordered: tuple[LaneName, ...] | None = None  # sorted when it is read next
+        self._hinted: set[LaneName] | None = None  # lanes with new jobs since `take_news`; None: any lane
 
-    def add(self, queues: Iterable[str]) -> None:
-        for queue in queues:
-            for priority in range(LOWEST_PRIORITY, HIGHEST_PRIORITY + 1):
-                self._low.setdefault((queue, priority), 0)
-        self._ordered = tuple(sorted(self._low, key=_most_urgent_first))
+    def learn(self, lanes: Iterable[Lane], *, complete: bool) -> bool:
+        """Lanes that have jobs, as the store says; `complete` after the last of them: lanes that were not
+        among them, nor named by a hint meanwhile, are empty. Returns whether some were unknown."""
+        added = [self._add((lane.queue, lane.priority, lane.tenant), lane.low) for lane in lanes]
+        if complete:
+            for lane in self._low.keys() - self._first - self._seen:
+                del self._low[lane]
+                self._served.pop(lane, None)
+                self._ordered = None
+            self._seen = set() if self._hinted is None else set(self._hinted)
+        return any(added)
+
+    def _add(self, lane: LaneName, low: Micros) -> bool:
+        self._seen.add(lane)
+        self.tenants.add(lane[2])
+        if lane in self._low or (self._fixed and lane[0] not in self._queues):
+            return False
+        self._low[lane], self._ordered = low, None
+        return True
 
     @property
     def queues(self) -> tuple[str, ...]:
-        return tuple(sorted({queue for queue, _ in self._low}))
+        return tuple(sorted({queue for queue, _, _ in self._low}))
 
     @property
     def has_news(self) -> bool:
         """Something may have come that no claim has looked for."""
         return self._hinted is None or bool(self._hinted)
 
-    def __contains__(self, queue: str) -> bool:
-        return (queue, HIGHEST_PRIORITY) in self._low
+    def __contains__(self, lane: LaneName) -> bool:
+        return lane in self._low
 
     def from_cursors(self, only: Lanes | None = None) -> tuple[Lane, ...]:
         """Most urgent first."""
-        limited, lanes = self.limited, self._ordered if only is None else sorted(only, key=_most_urgent_first)
+        limited, known = self.limited, self._low
+        lanes = self._in_order() if only is None else sorted(only & known.keys(), key=_most_urgent_first)
         return tuple(
-            Lane(queue, priority, 0 if queue in limited else self._low[queue, priority])
-            for queue, priority in lanes
+            Lane(lane[0], lane[1], 0 if lane[0] in limited else known[lane], lane[2]) for lane in lanes
         )
 
     def least_recently_read(self) -> tuple[Lane, ...]:
         """Those not read out of order for longest first: under a flood of urgent jobs no other claim reads
         them."""
         return tuple(
-            sorted(self.from_cursors(), key=lambda lane: (self._served.get(lane[:2], 0), lane.priority))
+            sorted(self.from_cursors(), key=lambda lane: (self._served.get(name_of(lane), 0), lane.priority))
         )
 
     def read_out_of_order(self, jobs: Iterable[Claimed]) -> None:
         self._reads += 1
-        self._served.update(((job.queue, job.priority), self._reads) for job in jobs)
+        self._served.update((name_of(job), self._reads) for job in jobs)
 
     def from_start(self) -> tuple[Lane, ...]:
-        return tuple(Lane(queue, priority, 0) for queue, priority in self._ordered)
+        return tuple(Lane(queue, priority, 0, tenant) for queue, priority, tenant in self._in_order())
+
+    def _in_order(self) -> tuple[LaneName, ...]:
+        if self._ordered is None:
+            self._ordered = tuple(sorted(self._low, key=_most_urgent_first))
+        return self._ordered
 
     def hinted(self, hint: JobHint) -> None:
         """A job due at this instant was stored: read its lane from there."""
         if hint.queue == ANY_QUEUE:
             self._low = dict.fromkeys(self._low, 0)
             self._hinted = None
-        elif (hint.queue, hint.priority) in self._low:
-            lane = (hint.queue, hint.priority)
-            self._low[lane] = min(self._low[lane], hint.due_at)
-            if self._hinted is not None:
-                self._hinted.add(lane)
+        else:
+            self._add(lane := name_of(hint), hint.due_at)
+            if lane in self._low:
+                self._low[lane] = min(self._low[lane], hint.due_at)
+                self.look_at([lane])
+                if hint.queue in self.limited:  # a place in it is for any of its jobs
+                    self.look_at(other for other in self._low if other[0] == hint.queue)
+
+    def look_at(self, lanes: Iterable[LaneName]) -> None:
+        """There may be something to claim in these."""
+        if self._hinted is not None:
+            self._hinted.update(lanes)
 
     def take_news(self) -> Lanes | None:
         """The lanes with new jobs since the last call; None for all of them."""
@@ -124,20 +161,25 @@ class ClaimCursors:
     def claimed(self, jobs: Iterable[Claimed], now: Micros) -> None:
         """Never above now: a job stored later may be due before one claimed ahead of time."""
         for job in jobs:
-            lane = (job.queue, job.priority)
-            if self._low[lane] < job.due_at <= now:
+            lane = name_of(job)
+            if self._low.get(lane, now) < job.due_at <= now:
                 self._low[lane] = job.due_at
 
     def exhausted(self, now: Micros, lanes: Iterable[Lane]) -> None:
         """Everything due in these was claimed."""
         floor = now - SLACK
-        for queue, priority, _ in lanes:
-            self._low[queue, priority] = max(self._low[queue, priority], floor)
+        for lane in map(name_of, lanes):
+            if lane in self._low:
+                self._low[lane] = max(self._low[lane], floor)
 
 
-def _most_urgent_first(lane: tuple[str, int]) -> tuple[int, str]:
-    queue, priority = lane
-    return -priority, queue
+def name_of(one: Lane | JobHint | Claimed) -> LaneName:
+    return one.queue, one.priority, one.tenant
+
+
+def _most_urgent_first(lane: LaneName) -> tuple[int, str, str]:
+    queue, priority, tenant = lane
+    return -priority, queue, tenant
 
 
 # One claim on behalf of the worker: what claimer and sweeper share.
@@ -153,7 +195,10 @@ class Fetch:
         self.backpressure = backpressure
         self.node = node
         self.targets = targets
+        self.held_back: Lanes = frozenset()  # by the last request: their tenants have their share
         self._keyed_first = False
+        self._claims = 0
+        self._served: dict[str, int] = {}  # tenant -> the last claim that brought some of its jobs
 
     def request(
         self,
@@ -166,15 +211,31 @@ class Fetch:
     ) -> ClaimRequest:
         self._keyed_first = not self._keyed_first
         permits = self.worker.free_permits
+        self.held_back = frozenset()
+        if self.capacity.shared:
+            lanes, room = self._fairly(lanes, room)
         return ClaimRequest(
             self.node, lanes, self.targets, room, prefetch, permits, self._keyed_first, sweep, urgent
         )
 
+    def _fairly(self, lanes: tuple[Lane, ...], room: int) -> tuple[tuple[Lane, ...], int]:
+        """The lanes of tenants that may take more slots, tenant by tenant."""
+        tenants = dict.fromkeys(lane.tenant for lane in lanes)
+        free = max(room, self.capacity.room)
+        order, room = fair_turn(tenants, self.capacity.held_by, self._served, free, room)
+        self.held_back = frozenset(name_of(lane) for lane in lanes if lane.tenant not in order)
+        able = [lane for lane in lanes if lane.tenant in order]
+        return tuple(sorted(able, key=lambda lane: order[lane.tenant])), room
+
     async def claim(self, request: ClaimRequest) -> Claims:
         """Hands what was claimed to the worker."""
+        if not request.lanes:
+            return Claims([])
         began = self.capacity.monotonic()
         with self.capacity.reserve(request.room, sweep=request.sweep):
             claims = await self.store.claim(request)
+        self._claims += 1
+        self._served.update((job.tenant, self._claims) for job in claims.jobs)
         self.worker.take(claims.jobs, self.capacity.monotonic() - began, passing=request.urgent)
         return claims
 
@@ -228,6 +289,7 @@ class Claimer:
         )
         self._recalled_at: Micros = 0
         self._wake_at: Micros = 0
+        self._held_back: Lanes = frozenset()
         self.hungry = False  # out of room: wake me when a job was settled
 
     async def run_once(self) -> Micros | None:
@@ -243,6 +305,9 @@ class Claimer:
         out_of_order = self._full_claims % OUT_OF_ORDER_EVERY == OUT_OF_ORDER_EVERY - 1
         look_at, news = self._next_look()
         request = self._out_of_order(room) if out_of_order else self._request(room, news)
+        self._held_back = self._fetch.held_back
+        self._cursors.look_at(self._held_back)
+        self.hungry = bool(self._held_back)  # also for jobs that are settled during the claim
         began = self._clock.monotonic()
         claims = await self._fetch.claim(request)
         if out_of_order:
@@ -256,7 +321,7 @@ class Claimer:
         self._cursors.claimed(claims.jobs, now)
         full = len(claims.jobs) >= request.room
         self._capacity.claim_was_full(full)
-        self.hungry = self._worker.free_permits <= 0
+        self.hungry = self._worker.free_permits <= 0 or bool(self._held_back)
         if full:
             self._full_claims += 1
             return IMMEDIATELY if self._capacity.room > 0 else 0  # the store looks for more while these run

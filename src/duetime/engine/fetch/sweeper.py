@@ -9,16 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from duetime.clock import Clock
-from duetime.engine.fetch.claimer import ALL_JOBS, ANY_QUEUE, BATCH, LEAD, ClaimCursors, Fetch
-from duetime.engine.run.permit_chains import Outbox
+from duetime.engine.fetch.claimer import (
+    ALL_JOBS,
+    ANY_QUEUE,
+    BATCH,
+    LEAD,
+    ClaimCursors,
+    Fetch,
+    LaneName,
+    name_of,
+)
+from duetime.engine.run.outbox import Outbox
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.limit import Queue
+from duetime.model.limit import Queue, QueueFilter
 from duetime.store import Lane
 
 MAX_CLOCK_AGE = 2 * SECOND
 MAX_URGENT = 16  # urgent jobs fetched together
 MAX_SWEPT = 100  # jobs claimed by one sweep
+MAX_QUEUES = 1_000  # with jobs, that one look meets
+FOR_WORKERS = QueueFilter(for_workers=True, limit=MAX_QUEUES)
+TENANT = "tenant"  # the kind of the records of tenants that nodes have met
+MAX_TENANTS = 1_000
+TENANT_KEPT_FOR = 30 * 86_400 * SECOND
 MAX_SWEEP_INTERVAL = (
     5 * SECOND
 )  # a sweep that took long because the store stalled must not delay the next one for minutes
@@ -33,7 +47,6 @@ class Sweeper:
         clock: Clock,
         cursors: ClaimCursors,
         outbox: Outbox,
-        only: tuple[str, ...],
         on_more: Callable[[], None],
     ) -> None:
         self._fetch = fetch
@@ -41,9 +54,10 @@ class Sweeper:
         self._clock = clock
         self._cursors = cursors
         self._outbox = outbox
-        self._only = only  # the queues this node serves; empty for all
         self._on_more = on_more  # there may be more to claim than the claimer knows
-        self._urgent: dict[tuple[str, int], Micros] = {}  # lane -> from where on to read it
+        self._met: set[str] = set()  # tenants that are recorded
+        self._after = ""  # the last queue that the look at the store has met
+        self._urgent: dict[LaneName, Micros] = {}  # lane -> from where on to read it
         self._next_sweep: Micros = 0
 
     def hinted(self, hint: JobHint) -> bool:
@@ -54,7 +68,7 @@ class Sweeper:
             or hint.due_at - LEAD > self._clock.now()
         ):
             return False
-        lane = (hint.queue, hint.priority)
+        lane = name_of(hint)
         self._urgent[lane] = min(hint.due_at, self._urgent.get(lane, hint.due_at))
         return True
 
@@ -68,9 +82,9 @@ class Sweeper:
 
     async def _fetch_urgent(self) -> None:
         lanes = [
-            Lane(queue, priority, low)
-            for (queue, priority), low in self._urgent.items()
-            if queue in self._cursors
+            Lane(lane[0], lane[1], low, lane[2])
+            for lane, low in self._urgent.items()
+            if lane in self._cursors
         ]
         self._urgent.clear()
         # Beyond the room: where many short tasks wait, these few start before them.
@@ -86,7 +100,10 @@ class Sweeper:
         """How long to wait for the next look."""
         began = self._clock.monotonic()
         self._urgent.clear()
-        found_new = self._learn(await self._fetch.store.queues())
+        await self._learn_tenants()
+        found_new = self._learn(
+            await self._fetch.store.queues(wanted=FOR_WORKERS._replace(after=self._after)),
+        )
         room = self._fetch.backpressure.allow(min(BATCH, self._capacity.room))
         if found_new or room <= 0:  # the claimer takes more jobs together, now or when there is room
             self._cursors.hinted(ALL_JOBS)
@@ -98,14 +115,26 @@ class Sweeper:
         return min(max(SECOND, 20 * (self._clock.monotonic() - began)), MAX_SWEEP_INTERVAL)
 
     def _learn(self, queues: list[Queue]) -> bool:
-        """Whether some of these queues were unknown here."""
+        """Whether some lanes were unknown here. Where there are very many queues, the next look goes on where
+        this one stopped."""
         limited = frozenset(
             queue.name for queue in queues if queue.max_running is not None or queue.rate is not None
         )
         self._cursors.limited = self._outbox.limited_queues = limited
-        unknown = [] if self._only else [queue.name for queue in queues if queue.name not in self._cursors]
-        self._cursors.add(unknown)
-        return bool(unknown)
+        busy = [queue for queue in queues if queue.lanes]
+        self._after = busy[-1].name if len(busy) >= MAX_QUEUES else ""
+        lanes = (Lane(queue.name, priority, 0, tenant) for queue in busy for priority, tenant in queue.lanes)
+        return self._cursors.learn(lanes, complete=not self._after)
+
+    async def _learn_tenants(self) -> None:
+        """Those that nodes have met lately have a share of the slots, also while they have no jobs."""
+        store, now = self._fetch.store, self._clock.now()
+        if not self._met:
+            records = await store.list_records(TENANT, None, MAX_TENANTS)
+            self._cursors.tenants.update(record.tenant for record in records)
+        for tenant in self._cursors.tenants - self._met:
+            await store.put_record(TENANT, tenant, "met", b"", expires_at=now + TENANT_KEPT_FOR)
+            self._met.add(tenant)
 
     async def _sweep(self, room: int) -> None:
         """A few jobs: urgent ones wait behind this claim. If there are more, the next claim finds them."""
@@ -114,5 +143,5 @@ class Sweeper:
         )
         if len(jobs) >= room or more:
             for job in jobs:
-                self._cursors.hinted(JobHint(job.queue, job.priority, job.due_at))
+                self._cursors.hinted(JobHint(job.queue, job.priority, job.due_at, job.tenant))
             self._on_more()

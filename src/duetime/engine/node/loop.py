@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from duetime.clock import Clock
 from duetime.errors import StoreError
-from duetime.model.events import TurnFailed
+from duetime.model.events import TurnFailed, TurnRecovered
 from duetime.model.instant import SECOND, Micros
 from duetime.observer import Observers
 
@@ -68,7 +68,9 @@ class Loop:
         self._woken = False
         try:
             wait = await self.body.run_once()
-            self._failed_turns = 0
+            if self._failed_turns:
+                self._failed_turns = 0
+                self._observers(TurnRecovered(self.body.name))
             return wait
         except Exception as problem:
             self._failed_turns += 1

@@ -10,13 +10,13 @@ from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
 from duetime.engine.run.perform import decide
 from duetime.invoker import Handler, Policies
-from duetime.model.events import AttemptsSettled, JobsRecovered, NodesBuried
+from duetime.model.events import AttemptsSettled, JobsRecovered, NodesExpired
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Delivery, Ending, Outcome
 from duetime.model.lease import NodeId
 from duetime.model.retry import Retry
-from duetime.model.settle import Settlement
+from duetime.model.settle import QUARANTINE_LOSSES, Settlement, recent_losses
 from duetime.observer import Observers
 from duetime.store import OfDeadNodes, PastDeadline, Store
 
@@ -52,7 +52,7 @@ class Reaper:
         expired = await self._store.expire_nodes(self._node)
         failpoint("reaper.after_expire")
         if expired:
-            self._observers(NodesBuried(tuple(expired)))
+            self._observers(NodesExpired(tuple(expired)))
         if expired or self._ticks % CHECK_JOBS_EVERY == 0:
             await self._recover()
         if self._ticks % CHECK_JOBS_EVERY == 0:
@@ -62,7 +62,7 @@ class Reaper:
 
     async def _recover(self) -> None:
         while orphans := await self._store.running_jobs(OfDeadNodes(), BATCH):
-            lost = [self._lost(job) for job in orphans]
+            lost = [await self._lost(job) for job in orphans]
             failpoint("reaper.before_settle")
             refused = set((await self._store.settle(lost)).refused)
             written = [pair for pair in zip(lost, orphans, strict=True) if pair[0].id not in refused]
@@ -90,25 +90,24 @@ class Reaper:
         return job.target in self._handlers or self._clock.now() - job.due_at > UNKNOWN_TARGET_GRACE
 
     def _timed_out(self, job: Claimed) -> Settlement:
-        handler = self._handlers.get(job.target)
         outcome = Outcome(Ending.TIMED_OUT, error=NO_REPORT, problem=TimeoutError(NO_REPORT))
-        return decide(
-            job, outcome, DEFAULT_POLICIES if handler is None else handler.policies, None, self._clock
-        )
+        return decide(job, outcome, self._policies(job), None, self._clock)
 
     async def _hint(self, jobs: list[Claimed]) -> None:
         await self._store.hint(
             [
-                JobHint(queue, priority, 0)
-                for queue, priority in sorted({(job.queue, job.priority) for job in jobs})
+                JobHint(queue, priority, 0, tenant)
+                for queue, priority, tenant in sorted({(job.queue, job.priority, job.tenant) for job in jobs})
             ]
         )
 
-    def _lost(self, job: Claimed) -> Settlement:
-        return decide(
-            job,
-            Outcome(Ending.LOST, error="the worker died or lost its lease"),
-            DEFAULT_POLICIES,
-            None,
-            self._clock,
-        )
+    async def _lost(self, job: Claimed) -> Settlement:
+        if job.losses >= QUARANTINE_LOSSES:
+            attempts = await self._store.list_attempts(job.id)
+            job = job._replace(losses=recent_losses(job, attempts, self._clock.now()))
+        outcome = Outcome(Ending.LOST, error="the worker died or lost its lease")
+        return decide(job, outcome, self._policies(job), None, self._clock)
+
+    def _policies(self, job: Claimed) -> Policies:
+        handler = self._handlers.get(job.target)
+        return DEFAULT_POLICIES if handler is None else handler.policies

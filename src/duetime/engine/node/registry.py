@@ -154,6 +154,7 @@ def to_bytes(defaults: Defaults) -> bytes:
             "unique": None if unique is None else _unique_json(unique),
             "names": None if names is None else sorted(names),
             "left_out": defaults.left_out,
+            "about": defaults.about,
         }
     )
 
@@ -170,6 +171,7 @@ def from_bytes(data: bytes) -> Defaults:
         unique=None if unique is None else Unique(**unique),
         names=None if names is None else frozenset(names),
         left_out=value["left_out"],
+        about=value["about"],
     )
 
 

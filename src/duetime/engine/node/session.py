@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from duetime.clock import Clock
-from duetime.engine.fetch.claimer import ANY_QUEUE, Backpressure, ClaimCursors, Claimer, Fetch
+from duetime.engine.fetch.claimer import Backpressure, ClaimCursors, Claimer, Fetch
 from duetime.engine.fetch.sweeper import Sweeper
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.loop import Loop, LoopBody
@@ -16,17 +16,19 @@ from duetime.engine.node.options import HandlerRegistry, NodeOptions
 from duetime.engine.node.reaper import Reaper
 from duetime.engine.node.registry import TaskDefaultsPublisher, TaskRegistryPublisher
 from duetime.engine.plan.planner import LeaseKeeper, Planner, Retention
+from duetime.engine.plan.queue_depth import DepthSampler
 from duetime.engine.run.capacity import Capacity
 from duetime.engine.run.checkpoints import CheckpointWriter
+from duetime.engine.run.outbox import Outbox
 from duetime.engine.run.perform import Stop
-from duetime.engine.run.permit_chains import Outbox
 from duetime.engine.run.settler import Settler
+from duetime.engine.run.start_check import StartCheck
 from duetime.engine.run.worker import Worker
 from duetime.invoker import Handler
 from duetime.model.events import JobsClaimed
 from duetime.model.hint import CancelHint, Hint, JobHint, ScheduleHint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Claimed
+from duetime.model.job import DEFAULT_QUEUE, Claimed
 from duetime.model.limit import TaskLimit
 from duetime.model.profile import NodeProfile
 from duetime.model.settle import Settlement
@@ -129,6 +131,7 @@ class NodeSession:
         self._add(
             Retention(self._store, self._clock, lambda: keeper.leads, self._options.retention, retentions)
         )
+        self._add(DepthSampler(self._store, self._clock, lambda: keeper.leads))
         planner = Planner(
             self._store, self._clock, lambda: keeper.segments, self._options.lookahead, self._observers
         )
@@ -177,12 +180,11 @@ class _Work:
         self, session: NodeSession, handlers: Mapping[str, Handler], on_settled: Callable[[list[UUID]], None]
     ) -> None:
         store, clock, options, heartbeat = session._store, session._clock, session._options, session.heartbeat
-        self._queues = options.queues
         self._store = store
         self._on_settled = on_settled
-        self._cursors = cursors = ClaimCursors(self._queues or ("default",))
+        self._cursors = cursors = ClaimCursors(options.queues or (DEFAULT_QUEUE,), fixed=bool(options.queues))
         self.outbox = Outbox(self._wake_settler)
-        capacity = Capacity(options.concurrency, heartbeat.trusted, clock.monotonic)
+        capacity = Capacity(options.concurrency, heartbeat.trusted, clock.monotonic, cursors.tenants)
         checkpoints = CheckpointWriter(store, clock, session.node, heartbeat.trusted, self._fence)
         observers, targets = session._observers, tuple(sorted(handlers))
         self.worker = Worker(
@@ -192,6 +194,7 @@ class _Work:
             self.outbox,
             self._record_start,
             checkpoints,
+            StartCheck(store, clock),
             lambda jobs, lapse: observers(JobsClaimed(jobs, lapse)),
             lambda: cursors.has_news,
         )
@@ -204,7 +207,7 @@ class _Work:
         )
         self._claimer = Claimer(fetch, clock, cursors, lambda: heartbeat.peers)
         self._claiming = session._add(self._claimer)
-        self._sweeper = Sweeper(fetch, clock, cursors, self.outbox, self._queues, self._claiming.wake)
+        self._sweeper = Sweeper(fetch, clock, cursors, self.outbox, self._claiming.wake)
         self._sweeping = session._add(self._sweeper)
         settler = Settler(
             store,
@@ -218,12 +221,10 @@ class _Work:
 
     def restore(self, unwritten: Unwritten) -> None:
         """Settlements of an earlier session count as held until they are written."""
-        self.worker.capacity.claimed(len(unwritten))
+        self.worker.capacity.claimed(job for _, job in unwritten)
         self.outbox.restore(unwritten)
 
     def hinted(self, hint: JobHint) -> None:
-        if hint.queue != ANY_QUEUE and hint.queue not in self._cursors and not self._queues:
-            self._cursors.add([hint.queue])
         if self._claimer.hinted(hint):
             self._claiming.wake()
         if self._sweeper.hinted(hint):

@@ -3,10 +3,11 @@ releases them."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from itertools import takewhile
+from operator import attrgetter
 
 from duetime.errors import StoreError
 from duetime.model.instant import SECOND, Micros
@@ -16,6 +17,7 @@ MAX_BACKLOG = 1_000
 AHEAD = SECOND // 10  # claim what starts within this time
 MAX_AHEAD = 4_000
 MIN_STARTS = 20  # worth a measurement
+_tenant = attrgetter("tenant")
 
 
 class StartRate:
@@ -49,12 +51,19 @@ class StartRate:
 
 
 class Capacity:
-    def __init__(self, slots: int, trusted: Callable[[], bool], monotonic: Callable[[], Micros]) -> None:
+    def __init__(
+        self,
+        slots: int,
+        trusted: Callable[[], bool],
+        monotonic: Callable[[], Micros],
+        tenants: Set[str] = frozenset(),
+    ) -> None:
         self.slots = slots
         self.trusted = trusted  # whether the node's lease allows starts
         self.rate = StartRate()
         self.monotonic = monotonic
-        self._held = 0
+        self._tenants = tenants  # those with jobs for this node
+        self._held: Counter[str] = Counter()  # by tenant
         self._reserved = 0  # given to claims whose reply is under way
         self._closed = False
         self._backlog = 1
@@ -65,12 +74,24 @@ class Capacity:
 
     @property
     def room(self) -> int:
-        """The free slots, and what will start soon at the present rate."""
-        return 0 if self._closed else self.slots + self.rate.soon() - self._held - self._reserved
+        """The free slots, and what will start soon at the present rate. Slots that tenants share are not
+        given away ahead of time."""
+        soon = 0 if self.shared else self.rate.soon()
+        return 0 if self._closed else self.slots + soon - self.held - self._reserved
+
+    @property
+    def shared(self) -> bool:
+        """Several tenants share the slots: see `model/fairness.py`."""
+        return len(self._tenants) > 1
 
     @property
     def held(self) -> int:
         """Jobs claimed by this node and not yet settled in the store."""
+        return self._held.total()
+
+    @property
+    def held_by(self) -> Mapping[str, int]:
+        """The same by tenant."""
         return self._held
 
     @property
@@ -106,11 +127,11 @@ class Capacity:
             self._reserved -= number
             self._sweeping = self._sweeping and not sweep
 
-    def claimed(self, number: int) -> None:
-        self._held += number
+    def claimed(self, jobs: Iterable[Claimed]) -> None:
+        self._held.update(map(_tenant, jobs))
 
-    def release(self, number: int) -> None:
-        self._held -= number
+    def release(self, jobs: Iterable[Claimed]) -> None:
+        self._held.subtract(map(_tenant, jobs))
 
     def claim_was_full(self, full: bool) -> None:
         self._backlog = min(2 * self._backlog, MAX_BACKLOG) if full else 1

@@ -179,6 +179,7 @@ def effective(job: Claimed, defaults: Policies) -> Policies:
         ),
         timeout=_own(own, "timeout", lambda timeout: duration.parse(timeout, "timeout"), defaults.timeout),
         delivery=_own(own, "delivery", Delivery, defaults.delivery),
+        expires=own.get("expires"),
     )
 
 

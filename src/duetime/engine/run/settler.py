@@ -7,7 +7,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from duetime.engine.failpoint import failpoint
-from duetime.engine.run.permit_chains import Outbox
+from duetime.engine.run.outbox import Outbox
 from duetime.engine.run.worker import Worker, needs_permit
 from duetime.errors import StoreFull, StoreUnavailable
 from duetime.model.events import AttemptsSettled, SettlementsRefused
@@ -58,7 +58,7 @@ class Settler:
         failpoint("worker.after_settle")
         # Only now: a turn that failed is repeated with the same settlements, which the store takes once.
         self._outbox.written(len(batch))
-        self._capacity.release(len(batch))
+        self._capacity.release(jobs)
         self._worker.take_successors(successors)
         self._report(batch, jobs, refused, lapse)
         if hints := self._outbox.take_hints():

@@ -18,13 +18,15 @@ from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
 from duetime.engine.run.capacity import Capacity, RunQueue
 from duetime.engine.run.checkpoints import CheckpointWriter
+from duetime.engine.run.outbox import Outbox
 from duetime.engine.run.perform import Slot, Stop, classify, decide, effective, perform
-from duetime.engine.run.permit_chains import Outbox, PermitChains
+from duetime.engine.run.permit_chains import PermitChains
+from duetime.engine.run.start_check import StartCheck
 from duetime.errors import StoreError
 from duetime.invoker import Handler
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import HIGHEST_PRIORITY, Claimed, Ending, Outcome
-from duetime.model.settle import Settlement
+from duetime.model.settle import QUARANTINE_LOSSES, Settlement, poisoned, skip
 
 # In one turn of the event loop: jobs due together start together, before the replies to the first come in
 MAX_STARTS = 64
@@ -42,6 +44,7 @@ class Worker:
         outbox: Outbox,
         record_start: RecordStart,
         checkpoints: CheckpointWriter,
+        start_check: StartCheck,
         on_claimed: Callable[[list[Claimed], Micros], None] = lambda jobs, lapse: None,
         has_news: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -52,6 +55,7 @@ class Worker:
         self._outbox = outbox
         self._record_start = record_start
         self._checkpoints = checkpoints
+        self._start_check = start_check
         self._on_claimed = on_claimed
         self._has_news = has_news  # whether something came that no claim has looked for
         self._alone = asyncio.Lock()
@@ -96,7 +100,7 @@ class Worker:
         if not passing:
             self._last_priority = jobs[-1].priority
         now = self._clock.now()
-        self.capacity.claimed(len(jobs))
+        self.capacity.claimed(jobs)
         later: dict[Micros, list[Claimed]] = {}
         if not self._ready:
             self.capacity.rate.begin(self._clock.monotonic())
@@ -113,7 +117,7 @@ class Worker:
     def take_successors(self, jobs: list[Claimed]) -> None:
         """Jobs that got the permits of jobs settled by this node."""
         if jobs and self.capacity.closed:
-            self.capacity.claimed(len(jobs))
+            self.capacity.claimed(jobs)
             self._release(jobs)
         elif jobs:
             self.take(jobs, passing=True)
@@ -140,7 +144,7 @@ class Worker:
         `known_before` the store was asked may have been settled since."""
         known = known_before | self.known()
         unknown = [job for job in held if (job.id, job.attempt) not in known]
-        self.capacity.claimed(len(unknown))
+        self.capacity.claimed(unknown)
         self._release(unknown)
 
     def stop(self, job_id: UUID, why: Stop) -> None:
@@ -262,8 +266,8 @@ class Worker:
             await free
 
     async def _perform_with_care(self, job: Claimed, slot: Slot, handler: Handler) -> Settlement | None:
-        """Jobs that are cancelled, were lost before or have a timeout. None when the job now belongs to
-        another attempt."""
+        """Jobs that are cancelled, late or were lost before, or have a timeout. None when the job now belongs
+        to another attempt."""
         if job.cancel_requested:
             return decide(
                 job,
@@ -272,6 +276,16 @@ class Worker:
                 None,
                 self._clock,
             )
+        policies = effective(job, handler.policies)
+        if self._start_check.needed(job, policies):
+            try:
+                reason = await self._start_check.reason(job, policies)
+            except (StoreError, asyncio.CancelledError) as problem:
+                return self._not_started(job, slot, handler, problem)
+            if reason is not None:
+                return skip(job, reason, self._clock.now())
+            if not self.capacity.trusted():  # the reply was slow, or this process was suspended
+                return self._not_started(job, slot, handler)
         return await (
             self._perform_bounded(job, slot, handler)
             if job.losses == 0
@@ -288,18 +302,28 @@ class Worker:
         return settlement
 
     async def _perform_suspect(self, job: Claimed, slot: Slot, handler: Handler) -> Settlement | None:
-        """Record that a previously lost job is starting, so that a second crash can be attributed to it.
-        After the second loss such jobs run one at a time."""
+        """Record that a previously lost job is starting, so that a second crash can be attributed to it. In
+        quarantine such jobs run one at a time."""
+        poison = poisoned(job, effective(job, handler.policies).retry, self._clock.now())
+        if poison is not None:
+            return poison
         try:
-            async with self._alone if job.losses > 1 else nullcontext():
+            async with self._alone if job.losses >= QUARANTINE_LOSSES else nullcontext():
                 if not await self._record_start(job.id, job.attempt):
                     return None
-                if not self.capacity.trusted():  # the reply was slow, or this process was suspended
-                    return decide(job, Outcome(Ending.RELEASED), handler.policies, None, self._clock)
+                if not self.capacity.trusted():
+                    return self._not_started(job, slot, handler)
                 return await self._perform_bounded(job, slot, handler)
         except (StoreError, asyncio.CancelledError) as problem:
-            outcome = Outcome(Ending.RELEASED) if slot.stop is None else classify(problem, slot.stop)
-            return decide(job, outcome, handler.policies, None, self._clock)
+            return self._not_started(job, slot, handler, problem)
+
+    def _not_started(
+        self, job: Claimed, slot: Slot, handler: Handler, problem: BaseException | None = None
+    ) -> Settlement:
+        """Release the job, unless it was told to stop while the store was asked."""
+        stopped = None if problem is None or slot.stop is None else classify(problem, slot.stop)
+        outcome = stopped or Outcome(Ending.RELEASED)
+        return decide(job, outcome, handler.policies, None, self._clock)
 
     # -- ending
     def _interrupt(self, slot: Slot, job: Claimed, why: Stop) -> None:
@@ -311,7 +335,7 @@ class Worker:
         if job.limit_key is not None:
             self._leave(job, settlement)
         if settlement is None:
-            self.capacity.release(1)
+            self.capacity.release([job])
         else:
             self._outbox.add(job, settlement)
         if self._emptied is not None and not self._emptied.done() and not self.running:
@@ -368,7 +392,9 @@ def _is_plain(job: Claimed, handler: Handler) -> bool:
         job.losses == 0
         and not job.cancel_requested
         and job.policies is None
+        and job.schedule_id is None
         and handler.policies.timeout is None
+        and handler.policies.retry.max_age is None
     )
 
 

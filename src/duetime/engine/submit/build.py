@@ -21,15 +21,15 @@ from duetime.engine.submit.validate import (
     encode_labels,
 )
 from duetime.errors import InvalidInput
-from duetime.model import duration, instant
+from duetime.model import duration, expiry, instant, jitter
 from duetime.model.codec import decode, encode, encode_payload
 from duetime.model.duration import Duration
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
-from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, Job, JobDraft
+from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, DeliveryName, Job, JobDraft
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
-from duetime.model.unique import LIVE, OnConflict, Rule, Unique
+from duetime.model.unique import LIVE, ConflictName, OnConflict, Rule, Unique
 
 # The limit key and the unique key of a job, both derived from its arguments.
 
@@ -60,7 +60,7 @@ def unique_key(task: str, by: Sequence[str] | None, arguments: Mapping[str, Any]
 
 
 def unique_of(
-    own: Unique | bool | None, on_conflict: str | None, has_key: bool, registered: Unique | None
+    own: Unique | bool | None, on_conflict: ConflictName | None, has_key: bool, registered: Unique | None
 ) -> Unique | None:
     """The uniqueness of a job: the call's own, or that of its task."""
     unique = registered if own is None else check_unique(own, registered)
@@ -105,11 +105,13 @@ class NewJob(NamedTuple):
     unique_key: str | None = None
     timeout: Duration | None = None
     retry: Retry | None = None
-    delivery: str | None = None
+    delivery: DeliveryName | None = None
     owner: str | None = None
     labels: Mapping[str, str] | None = None
     unique: Unique | bool | None = None  # None: the task's
-    on_conflict: str | None = None
+    on_conflict: ConflictName | None = None
+    expires: Duration | datetime | None = None  # skip the job if it has not started by then
+    jitter: Duration | None = None  # such as "30s" or "1s..5s"
 
 
 JOB_OPTIONS = tuple(name for name in NewJob._fields if name not in ("task", "payload"))
@@ -128,6 +130,7 @@ class Defaults:
     unique: Unique | None = None
     names: frozenset[str] | None = None  # of the task's arguments; None: any
     left_out: Mapping[str, Any] = field(default_factory=dict)  # default values of arguments
+    about: Mapping[str, Any] = field(default_factory=dict)  # for people: doc, arguments and policies, as JSON
 
     def arguments(self, payload: bytes) -> dict[str, Any]:
         """All arguments of the call, as JSON values."""
@@ -203,6 +206,8 @@ def _draft(job_id: UUID, tenant: str, new: NewJob, defaults: Defaults, fire_time
         labels,
         unique,
         on_conflict,
+        expires,
+        spread,
     ) = new
     payload = defaults.encode({} if arguments is None else arguments)
     if key is not None:
@@ -210,20 +215,23 @@ def _draft(job_id: UUID, tenant: str, new: NewJob, defaults: Defaults, fire_time
     elif unique is not None or on_conflict is not None or defaults.unique is not None:
         rule = unique_of(unique, on_conflict, False, defaults.unique)
         key = None if rule is None else defaults.unique_key(task, rule, payload)
+    due_at = fire_time if spread is None else fire_time + jitter.delay(job_id, jitter.normalized(spread))
+    if expires is not None and expiry.expires_at(expiry.show(expires), due_at) < due_at:
+        raise InvalidInput("expires", f"{expires} is before the job is due: it would never start")
     return JobDraft(
         job_id,
         tenant,
         None,
         None,
         fire_time,
-        fire_time,
+        due_at,
         defaults.queue if queue is None else check_name(queue, "queue"),
         defaults.priority if priority is None else check_priority(priority),
         None,
         task,
         None,
         payload,
-        policies(timeout, retry, delivery or defaults.delivery, defaults.version),
+        policies(timeout, retry, delivery or defaults.delivery, defaults.version, expires),
         owner if owner is None else check_name(owner, "owner"),
         labels if labels is None else encode_labels(labels),
         key,
@@ -235,10 +243,11 @@ def _draft(job_id: UUID, tenant: str, new: NewJob, defaults: Defaults, fire_time
 def retry_draft(job_id: UUID, job: Job, payload: Any, defaults: Defaults, now: Micros) -> JobDraft:
     """A new job, due now, that repeats a dead letter; with its payload unless another one is given."""
     data = job.payload if payload is None else defaults.encode(payload)
+    own = without_expiry(job.policies)
     return JobDraft(
         job_id, job.tenant, job.schedule_id, job.schedule, job.fire_time, now, job.queue, job.priority,
         job.overlap, job.target, job.target_spec, data,
-        job.policies if payload is None else at_version(job.policies, defaults.version), job.owner,
+        own if payload is None else at_version(own, defaults.version), job.owner,
         job.labels, _retry_key(job, data, defaults), job.id,
         defaults.limit_key(job.target, data, job.owner, job.tenant) or job.limit_key,
     )  # fmt: skip
@@ -283,10 +292,14 @@ def fire_time_of(at: datetime | None, delay: Duration | None, now: Micros) -> Mi
 
 
 def policies(
-    timeout: Duration | None, retry: Retry | None, delivery: str | None, version: int = 1
+    timeout: Duration | None,
+    retry: Retry | None,
+    delivery: str | None,
+    version: int = 1,
+    expires: Duration | datetime | None = None,
 ) -> bytes | None:
     """JSON of what differs from the target's defaults; None if nothing does."""
-    if timeout is None and retry is None and delivery is None and version == 1:
+    if timeout is None and retry is None and delivery is None and version == 1 and expires is None:
         return None
     own: dict[str, Any] = {}
     if timeout is not None:
@@ -295,7 +308,16 @@ def policies(
         own["retry"] = check_retry(retry).to_json()
     if delivery is not None:
         own["delivery"] = check_delivery(delivery).value
+    if expires is not None:
+        own["expires"] = expiry.show(expires)
     return _encoded(own, version)
+
+
+def without_expiry(stored: bytes | None) -> bytes | None:
+    """The policies of a job that an operator runs again, however late."""
+    own = {} if stored is None else decode(stored)
+    own.pop("expires", None)
+    return encode(own) if own else None
 
 
 def at_version(stored: bytes | None, version: int) -> bytes | None:

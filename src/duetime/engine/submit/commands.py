@@ -14,6 +14,8 @@ from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
 from duetime.engine.plan.planner import PORTION
 from duetime.engine.submit.build import NO_DEFAULTS, Defaults, retry_draft
+from duetime.engine.submit.quota import QuotaCheck
+from duetime.engine.submit.schedules import DECLARED
 from duetime.errors import (
     Conflict,
     InvalidInput,
@@ -28,7 +30,7 @@ from duetime.invoker import TaskConnection
 from duetime.model.ids import Ids, fire_id
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import CancelReply, Job, JobDraft, error_text
-from duetime.model.limit import Queue
+from duetime.model.limit import Queue, QueueFilter
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, first_fire, plan_fires
 from duetime.model.unique import Admission, Rule
 from duetime.store import ScheduleState, Store
@@ -114,6 +116,7 @@ class Commands:
         self._clock = clock
         self._ids = ids
         self._submitter = Submitter(store)
+        self.quota = QuotaCheck(store, clock)
         self._repeat: Repeat | None = None
         self._again = False  # an earlier execution of a repeated request may have stored its jobs
 
@@ -221,7 +224,7 @@ class Commands:
     # -- queues ----------------------------------------------------------------------------------------------
     async def change_queue(self, name: str, change: Callable[[Queue], Queue]) -> Queue:
         """Store the changed settings of a queue; a queue that was never used has none yet."""
-        known = next((queue for queue in await self._store.queues() if queue.name == name), Queue(name))
+        [known] = await self._store.queues(wanted=QueueFilter(name=name)) or [Queue(name)]
         changed = change(known)
         await self._store.set_queue(changed)
         return changed
@@ -234,10 +237,11 @@ class Commands:
         expect_version: int | None = None,
         declared: Callable[[ScheduleDraft], ScheduleDraft] = lambda draft: draft,
         author: str | None = None,
+        paused: bool = False,
     ) -> Schedule:
         """Create or replace. Putting an identical schedule changes nothing, so every process may declare its
         schedules when it starts. `declared` reduces a draft to what the caller declared; values from the task
-        may change without replace=True."""
+        may change without a conflict. A new schedule is created `paused` if the caller wants that."""
         cursor = first_fire(draft, await self.now())
         known = (
             await self._store.get_schedule(draft.tenant, draft.name) if replacing or cursor is None else None
@@ -249,7 +253,7 @@ class Commands:
         if known is not None:
             await self._catch_up(known)
         expected = expect_version if expect_version is not None else None if replacing else 0
-        stored = await self._write(draft, cursor, expected, author)
+        stored = await self._write(draft, cursor, expected, author, paused)
         if stored is not None:
             return stored
         if expect_version is None and known is None:
@@ -263,13 +267,13 @@ class Commands:
         return await self._explain_refusal(draft, expect_version)
 
     async def _write(
-        self, draft: ScheduleDraft, cursor: Micros, expected: int | None, author: str | None
+        self, draft: ScheduleDraft, cursor: Micros, expected: int | None, author: str | None, new_paused: bool
     ) -> Schedule | None:
         """Create or replace; a paused schedule stays paused. With nothing expected, whatever is there is
         replaced."""
         while True:
             known = None if expected == 0 else await self._store.get_schedule(draft.tenant, draft.name)
-            paused, note = (False, None) if known is None else (known.paused, known.pause_note)
+            paused, note = (new_paused, None) if known is None else (known.paused, known.pause_note)
             version = expected if expected is not None else 0 if known is None else known.version
             state = ScheduleState(draft, cursor, paused, note)
             stored = await self._store.write_schedule(draft.tenant, draft.name, state, version, author)
@@ -325,6 +329,7 @@ class Commands:
             while expect_version in (None, schedule.version):
                 removed = await self._store.write_schedule(tenant, name, None, schedule.version, author)
                 if removed is not None:
+                    await self._store.put_record(DECLARED, tenant, name, None)
                     return removed
                 schedule = await self.get_schedule(tenant, name)
         raise VersionConflict(
@@ -382,8 +387,9 @@ class Commands:
 
 def already_there(draft: ScheduleDraft) -> ScheduleExists:
     return ScheduleExists(
-        f"another schedule {draft.name!r} already exists: "
-        "choose another name, or pass replace=True to change it"
+        f"another schedule {draft.name!r} already exists",
+        "choose another name, or edit that one; declarations in code decide with "
+        'on_conflict="keep" or "replace"',
     )
 
 

@@ -4,8 +4,9 @@ removes an optional value."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypedDict
 
 from duetime.engine.submit.build import NO_DEFAULTS, Defaults, at_version, policies
 from duetime.engine.submit.validate import (
@@ -20,18 +21,76 @@ from duetime.engine.submit.validate import (
 from duetime.errors import Conflict, InvalidInput, UnknownOption
 from duetime.model import duration, instant
 from duetime.model.codec import decode, encode
+from duetime.model.duration import Duration
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
-from duetime.model.job import Overlap
+from duetime.model.jitter import NO_JITTER, normalized
+from duetime.model.job import DeliveryName, Overlap, OverlapName
 from duetime.model.retry import Retry
-from duetime.model.schedule import Missed, ScheduleDraft, difference
+from duetime.model.schedule import (
+    FieldChange,
+    Missed,
+    MissedPolicy,
+    ScheduleDraft,
+    difference,
+    schedule_to_json,
+)
 from duetime.model.when import At, Cron, Every, RRule, When, from_json, seeded
 
 NULL = b"null"
-POLICIES = frozenset({"timeout", "retry", "delivery"})
+POLICIES = frozenset({"timeout", "retry", "delivery", "expires"})
 TARGET = frozenset({"target", "payload"})
-INITIAL: dict[str, Any] = {"overlap": Overlap.ALLOW, "missed": Missed(), "jitter": "0s"}
+INITIAL: dict[str, Any] = {"overlap": Overlap.ALLOW, "missed": Missed(), "jitter": NO_JITTER}
 DefaultsOf = Callable[[str, bytes | None], Awaitable[Defaults]]
+DECLARED = "declared"  # the kind of records that keep declarations, by the name of the schedule
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """The options of a schedule of a task, as callers write them."""
+
+    payload: Mapping[str, Any]
+    overlap: OverlapName
+    missed: Missed | MissedPolicy
+    jitter: Duration
+    start_at: datetime | None
+    end_at: datetime | None
+    max_runs: int | None
+    queue: str
+    priority: int
+    timeout: Duration | None
+    retry: Retry | None
+    delivery: DeliveryName | None
+    expires: Duration | None
+    owner: str | None
+    labels: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a program declared last, and the set that it belongs to."""
+
+    definition: Mapping[str, Any]
+    group: str | None = None
+
+    @staticmethod
+    def of(draft: ScheduleDraft, group: str | None) -> Declaration:
+        return Declaration(decode(encode(schedule_to_json(draft))), group)
+
+    @staticmethod
+    def from_bytes(value: bytes) -> Declaration:
+        return Declaration(**decode(value))
+
+    def to_bytes(self) -> bytes:
+        return encode({"definition": self.definition, "group": self.group})
+
+    def drift(self, stored: ScheduleDraft) -> list[FieldChange]:
+        """How the stored schedule differs: it was edited after the declaration, or kept by it."""
+        now = Declaration.of(stored, None).definition
+        return [
+            FieldChange(field, declared, now[field])
+            for field, declared in self.definition.items()
+            if field in now and now[field] != declared
+        ]
 
 
 def schedule_draft(
@@ -69,6 +128,7 @@ def schedule_draft(
             options.get("retry"),
             options.get("delivery") or defaults.delivery,
             defaults.version,
+            _expires(options),
         ),
         limit_key=defaults.limit_key(task, payload, values["owner"], tenant),
         **values,
@@ -155,7 +215,13 @@ def _policies(stored: bytes | None, changes: Mapping[str, Any]) -> bytes | None:
         Retry.from_json(retry) if isinstance(retry, Mapping) else retry,
         changes.get("delivery", own.get("delivery")),
         own.get("version", 1),
+        _expires(changes) if "expires" in changes else own.get("expires"),
     )
+
+
+def _expires(options: Mapping[str, Any]) -> str | None:
+    expires = options.get("expires")
+    return None if expires is None else duration.show(duration.positive(expires, "expires"))
 
 
 def _version(draft: ScheduleDraft) -> Any:
@@ -195,7 +261,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "labels": lambda value: None if value is None or value == {} else encode_labels(value),
     "overlap": check_overlap,
     "missed": _missed,
-    "jitter": lambda value: duration.parse(value, "jitter"),
+    "jitter": normalized,
     "start_at": _instant("start_at"),
     "end_at": _instant("end_at"),
     "max_runs": check_max_runs,

@@ -65,6 +65,7 @@ class Submission:
     ) -> SubmittedJob:
         """Store one job. `defaults` are those of its task, if the caller knows them."""
         draft, rule = await self.build(request, defaults)
+        await self.commands.quota.check([draft])
         if connection is not None:
             refuse_rule(rule)
             [job_id] = await self.commands.submit_within(connection, [draft])
@@ -78,6 +79,7 @@ class Submission:
     async def submit_many(self, requests: Sequence[Request], connection: Any = None) -> list[SubmittedJob]:
         """Store all of them or none."""
         drafts = await self.build_many(requests)
+        await self.commands.quota.check(drafts)
         if connection is not None:
             return submitted(drafts, await self.commands.submit_within(connection, drafts))
         return submitted(drafts, await self.commands.submit_many(drafts))

@@ -33,16 +33,16 @@ def refuse_unknown(options: Mapping[str, Any], known: Iterable[str]) -> None:
             )
 
 
-def check_name(value: Any, field: str) -> str:
+def check_name(value: Any, field: str, max_length: int = MAX_NAME_LENGTH) -> str:
     if (
         not isinstance(value, str)
         or not value
-        or len(value) > MAX_NAME_LENGTH
+        or len(value) > max_length
         or not value.isprintable()
         or value != value.strip()
     ):
         raise InvalidInput(
-            field, f"{value!r} must be 1 to {MAX_NAME_LENGTH} printable characters without blanks at the ends"
+            field, f"{value!r} must be 1 to {max_length} printable characters without blanks at the ends"
         )
     if value == "*" or value.startswith("@"):
         raise InvalidInput(

@@ -7,6 +7,7 @@ service adds are ignored.
 
 from duetime.model.views.encoding import Page, encode_view, from_json, to_json
 from duetime.model.views.fleet import (
+    ArgumentView,
     CreatedKey,
     EventView,
     FailingTarget,
@@ -16,6 +17,8 @@ from duetime.model.views.fleet import (
     Me,
     NextFire,
     NodeView,
+    QueueDepth,
+    QueueDepths,
     QueueView,
     Stats,
     StatsPoint,
@@ -51,6 +54,7 @@ from duetime.model.views.schedules import (
 )
 
 __all__ = [
+    "ArgumentView",
     "AttemptView",
     "Backfilled",
     "BulkFailure",
@@ -79,6 +83,8 @@ __all__ = [
     "PlanView",
     "PlanWords",
     "PreviewView",
+    "QueueDepth",
+    "QueueDepths",
     "QueueView",
     "SchedulePreview",
     "ScheduleView",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
+from duetime.model.api_key import PREFIX_LENGTH, ApiKey, Scope, listed
 from duetime.model.instant import Micros, to_datetime
-from duetime.model.keyring import PREFIX_LENGTH, ApiKey, Scope, listed
-from duetime.model.lease import Lease, Node
+from duetime.model.lease import Lease, Node, NodeState
 from duetime.model.limit import Queue, QueueCounts, show_rate
-from duetime.model.views.fields import about, copied, moment
-from duetime.model.views.jobs import JobSummary
+from duetime.model.views.fields import ANY_JSON, about, copied, moment
+from duetime.model.views.jobs import DeliveryName, JobSummary
 
 PREFIX: dict[str, Any] = {
     **about("The public part of the key.", "k3v9q2m7xw"),
@@ -48,19 +48,59 @@ class QueueView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueDepth:
+    """The live jobs of a queue, at each time of the series."""
+
+    name: str = field(metadata=about("other: all queues beyond the 100 largest."))
+    pending: list[int | None] = field(metadata=about("null: not known."))
+    due: list[int | None]
+    running: list[int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueDepths:
+    """Queue depth over time."""
+
+    times: list[datetime] = field(metadata=about("The beginnings of the steps."))
+    queues: list[QueueDepth] = field(metadata=about("Those that had jobs, the largest first."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgumentView:
+    """An argument of a task."""
+
+    name: str
+    type: str | None = field(default=None, metadata=about("Its annotation, as written in the code.", "int"))
+    required: bool = False
+    default: Any = field(default=None, metadata=ANY_JSON)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskView:
+    """What a task declares. Jobs that set something else override it."""
+
     name: str
     queue: str | None = field(
         default=None, metadata=about("The queue of its jobs; null: its nodes have not published it yet.")
     )
     doc: str | None = field(default=None, metadata=about("The first line of its docstring."))
+    arguments: list[ArgumentView] = field(default_factory=list)
+    priority: int | None = None
+    timeout: str | None = None
+    retry: dict[str, Any] | None = None
+    delivery: DeliveryName | None = None
+    max_running: int | None = None
+    rate: str | None = None
+    limited_per: str | None = field(
+        default=None, metadata=about("The limits apply to each value of this argument.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
     id: int
     name: str
-    state: Literal["alive", "expired", "dead"]
+    state: NodeState = field(metadata=about("left: it ended in an orderly way; dead: it lost its lease."))
     roles: list[str]
     version: str
     running: int
@@ -72,7 +112,7 @@ class NodeView:
         return NodeView(
             id=row.id,
             name=row.name,
-            state="dead" if row.dead else "expired" if row.lease_until < now else "alive",
+            state=row.state(now),
             roles=list(row.roles),
             version=row.version,
             running=row.running,
@@ -210,15 +250,3 @@ class Stats:
     late: list[JobSummary] = field(default_factory=list, metadata=about("Due and not started, oldest first."))
     next: list[NextFire] = field(default_factory=list)
     leader: int | None = None
-
-    @staticmethod
-    def of(stats: Any) -> Stats:
-        return Stats(
-            now=stats.now,
-            live=copied(LiveCounts, stats.live),
-            series=[copied(StatsPoint, point) for point in stats.series],
-            failing=[copied(FailingTarget, one, sample=UUID(one.sample)) for one in stats.failing],
-            late=[JobSummary.of(row) for row in stats.late],
-            next=[copied(NextFire, fire) for fire in stats.next],
-            leader=stats.leader,
-        )

@@ -13,6 +13,7 @@ from duetime.model.job import Attempt, Ending, Job, JobDraft, State
 from duetime.model.schedule import policies, target
 from duetime.model.views.fields import ANY_JSON, TARGET, about, copied, decoded, moment
 
+MAX_LISTED_PAYLOAD = 4_096
 MAX_FAILURES = 1_000  # kept in the result of a bulk action
 DeliveryName = Literal["at_least_once", "at_most_once"]
 ConflictName = Literal["skipped", "replaced", "rescheduled"]
@@ -28,17 +29,25 @@ class AttemptView:
     started_at: datetime | None = field(default=None, metadata=about("null: the attempt never started."))
     finished_at: datetime
     error: str | None = None
+    result: Any = field(
+        default=None,
+        metadata=about("Of an HTTP target: the status, headers and first 4 KB of its response. Else null."),
+    )
 
     @staticmethod
     def of(row: Attempt) -> AttemptView:
         return copied(
-            AttemptView, row, started_at=moment(row.started_at), finished_at=to_datetime(row.finished_at)
+            AttemptView,
+            row,
+            started_at=moment(row.started_at),
+            finished_at=to_datetime(row.finished_at),
+            result=decoded(row.result),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSummary:
-    """A job without its payload, result and attempts."""
+    """A job without its result and attempts."""
 
     id: UUID
     state: State
@@ -64,11 +73,23 @@ class JobSummary:
         ),
     )
     started_at: datetime | None = field(
-        default=None, metadata=about("When the latest attempt started. Known after the attempt has ended.")
+        default=None,
+        metadata=about(
+            "When the latest attempt started: exact once it has ended; before, when a node claimed the job, "
+            "or when it was due if that is later."
+        ),
     )
     finished_at: datetime | None = None
     error: str | None = None
     disposition: str | None = None
+    payload: Any = field(
+        default=None,
+        metadata={
+            **ANY_JSON,
+            **about("In lists null if `payload_bytes` is over 4,096: read the job to get it."),
+        },
+    )
+    payload_bytes: int = field(default=0, metadata=about("The size of the payload as JSON."))
 
     @property
     def task(self) -> str | None:
@@ -77,17 +98,20 @@ class JobSummary:
 
     @staticmethod
     def of(row: Job) -> JobSummary:
-        return JobSummary(**_summary(row))
+        payload = row.payload if len(row.payload) <= MAX_LISTED_PAYLOAD else None
+        return JobSummary(**_summary(row), payload=decoded(payload))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView(JobSummary):
-    """A job with its payload, result and attempts."""
+    """A job with its result and attempts."""
 
-    payload: Any = field(default=None, metadata=ANY_JSON)
     timeout: str | None = None
     retry: dict[str, Any] | None = None
     delivery: DeliveryName = "at_least_once"
+    expires: str | None = field(
+        default=None, metadata=about("Until when it must start: after its due time, or an instant.")
+    )
     losses: int = 0
     checkpoint: Any = field(default=None, metadata=ANY_JSON)
     progress: Any = field(default=None, metadata=ANY_JSON)
@@ -134,6 +158,7 @@ def _summary(row: Job) -> dict[str, Any]:
         "finished_at": moment(row.finished_at),
         "error": row.error,
         "disposition": row.disposition,
+        "payload_bytes": len(row.payload),
     }
 
 
@@ -222,9 +247,15 @@ class BulkResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadGroup:
-    """Dead letters of one target with the same error."""
+    """Dead letters of one target with the same cause."""
 
-    error: str = field(metadata=about("The line of the error that names the cause; GET /jobs filters by it."))
+    error: str = field(
+        metadata=about(
+            "Type, message with N for each number, id and quoted text, and place; GET /jobs finds them by "
+            "`error_group`.",
+            "ValueError: order N has no address (in ship, orders.py)",
+        )
+    )
     target: str = field(metadata={"examples": ["invoice.send"]})
     count: int
     oldest: datetime
@@ -238,10 +269,6 @@ class DeadGroups:
     complete: bool = field(
         default=True, metadata=about("False: there are older dead letters that were not counted.")
     )
-
-    @staticmethod
-    def of(groups: Sequence[Any], complete: bool) -> DeadGroups:
-        return DeadGroups(items=[copied(DeadGroup, group) for group in groups], complete=complete)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import UUID
 
-from duetime.model import duration
 from duetime.model.describe.when import describe
 from duetime.model.instant import Micros, to_datetime
-from duetime.model.schedule import Change, Schedule, policies, schedule_status, target
+from duetime.model.schedule import Change, FieldChange, Schedule, policies, schedule_status, target
 from duetime.model.views.fields import ANY_JSON, TARGET, about, copied, decoded, moment
 from duetime.model.views.jobs import DeliveryName
 from duetime.model.when import restore, to_json
@@ -42,6 +42,7 @@ class ScheduleView:
     timeout: str | None = None
     retry: dict[str, Any] | None = None
     delivery: DeliveryName = "at_least_once"
+    expires: str | None = None
     owner: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
     overlap: OverlapName = "allow"
@@ -57,6 +58,13 @@ class ScheduleView:
     last_fire_time: datetime | None = None
     created_at: datetime
     updated_at: datetime
+    drift: list[Difference] | None = field(
+        default=None,
+        metadata=about(
+            "How it differs from its declaration in code, which is `before`. Null: it is not declared in "
+            "code. Lists do not have it."
+        ),
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.when, dict):
@@ -73,7 +81,7 @@ class ScheduleView:
         return self.when
 
     @staticmethod
-    def of(row: Schedule, now: Micros) -> ScheduleView:
+    def of(row: Schedule, now: Micros, drift: Sequence[FieldChange] | None = None) -> ScheduleView:
         draft, status = row.draft, schedule_status(row, now)
         return ScheduleView(
             **policies(draft.policies),
@@ -90,7 +98,7 @@ class ScheduleView:
             labels=decoded(draft.labels) or {},
             overlap=cast(OverlapName, draft.overlap or "allow"),
             missed=draft.missed.to_json(),
-            jitter=duration.show(draft.jitter),
+            jitter=draft.jitter,
             start_at=moment(draft.start_at),
             end_at=moment(draft.end_at),
             max_runs=draft.max_runs,
@@ -101,6 +109,9 @@ class ScheduleView:
             last_fire_time=moment(status.last_fire_time),
             created_at=to_datetime(row.created_at),
             updated_at=to_datetime(row.updated_at),
+            drift=None
+            if drift is None
+            else [Difference(field=one.field, before=one.before, after=one.after) for one in drift],
         )
 
     def to_fields(self) -> dict[str, Any]:

@@ -11,7 +11,16 @@ from duetime.model.hint import CancelHint, Hint, JobHint
 from duetime.model.instant import Micros
 from duetime.model.job import State
 from duetime.model.limit import UNLIMITED
-from duetime.model.permits import READY_PER_KEY, Candidate, Decision, Usage, decide, promotable, skip_reason
+from duetime.model.permits import (
+    READY_PER_KEY,
+    SUPERSEDED,
+    Candidate,
+    Decision,
+    Usage,
+    decide,
+    promotable,
+    skip_reason,
+)
 from duetime.store import ClaimRequest, Lane
 from duetime.stores.memory.jobs import MemoryJobs
 from duetime.stores.memory.row import Row
@@ -51,9 +60,7 @@ class MemoryClaim:
         """Taken out of their lanes, in the order of the lanes."""
         found: list[Row] = []
         for lane in self._request.lanes:
-            if not self._jobs.lanes.is_empty(lane.queue, lane.priority) and not self._jobs.limits.paused(
-                lane.queue
-            ):
+            if not self._jobs.lanes.is_empty(lane) and not self._jobs.limits.paused(lane.queue):
                 found += self._of_lane(lane, self._request.room - sum(not row.needs_permit for row in found))
         return found
 
@@ -117,12 +124,12 @@ class MemoryClaim:
         """A retry that waits need not wait any longer to hear that it is to stop."""
         if row.cancel_requested:
             return
-        row.cancel_requested = True
+        row.cancel_requested, row.error = True, SUPERSEDED
         if row.node is not None:
             self.hints.append(CancelHint(row.node, row.draft.id))
         elif row.state is State.PENDING:
             self._jobs.reschedule(row, min(row.draft.due_at, self._now), row.draft.priority)
-            self.hints.append(JobHint(row.draft.queue, row.draft.priority, self._now))
+            self.hints.append(JobHint(row.draft.queue, row.draft.priority, self._now, row.draft.tenant))
 
     def _find_free_permits(self) -> None:
         """Jobs that wait although a permit is free: a limit was raised, or the job that was to ask is
@@ -141,7 +148,7 @@ def next_due(jobs: MemoryJobs, request: ClaimRequest, now: Micros) -> Micros | N
     targets = frozenset(request.targets)
     found: list[Micros | None] = []
     for lane in request.lanes:
-        if jobs.lanes.is_empty(lane.queue, lane.priority) or jobs.limits.paused(lane.queue):
+        if jobs.lanes.is_empty(lane) or jobs.limits.paused(lane.queue):
             continue
         found.append(jobs.lanes.next_due(lane, targets, now, request.prefetch))
         free_at = jobs.limits.free_at(lane.queue, now)
@@ -163,4 +170,5 @@ def _candidate(row: Row) -> Candidate:
         draft.limit_key,
         draft.schedule_id,
         draft.overlap,
+        draft.tenant,
     )

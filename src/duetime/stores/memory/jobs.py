@@ -99,7 +99,7 @@ class MemoryJobs:
         if (holder := self.holder(draft.tenant, draft.unique_key)) is not None:
             return holder
         row = self.live[draft.id] = Row(draft, now)
-        self.limits.know(draft.queue)
+        self.limits.know(draft.queue, draft.tenant)
         if draft.unique_key is not None:
             self._by_key[draft.tenant, draft.unique_key] = draft.id
             self._with_key.setdefault((draft.tenant, draft.unique_key), {})[draft.id] = row
@@ -113,7 +113,7 @@ class MemoryJobs:
 
     def add_skipped(self, draft: JobDraft, reason: str, now: Micros) -> None:
         if not self.stored(draft.id):
-            self.limits.know(draft.queue)
+            self.limits.know(draft.queue, draft.tenant)
             self.past[draft.id] = Row(draft, now, State.SKIPPED, finished_at=now, error=reason)
 
     def start(self, row: Row, node: NodeId, now: Micros, permit: UUID | None) -> None:
@@ -138,7 +138,8 @@ class MemoryJobs:
         self._stop(row)
         row.state, row.node, row.claimed_at, row.begun = State.PENDING, None, None, False
         row.failures, row.losses = decision.failures, decision.losses
-        row.error = decision.error if decision.error is not None else row.error
+        if row.error is None or not row.cancel_requested:
+            row.error = decision.error or row.error
         row.draft = row.draft._replace(due_at=decision.due_at)
         self.lanes.push(row)
 
@@ -188,6 +189,7 @@ class MemoryJobs:
             decision.started_at,
             decision.finished_at,
             decision.error,
+            decision.result,
         )
         self.attempts.setdefault(row.draft.id, []).append(ended)
 

@@ -11,7 +11,7 @@ from duetime.store import Lane
 from duetime.stores.memory.due_heap import DueHeap
 from duetime.stores.memory.row import Row
 
-Name = tuple[str, int]  # queue, priority
+Name = tuple[str, int, str]  # queue, priority, tenant
 Order = tuple[
     int, Micros, int, int, Row
 ]  # most urgent first, then oldest due; unique by its ticket, so rows are never compared
@@ -28,7 +28,7 @@ class Lanes:
 
     def push(self, row: Row) -> None:
         draft = row.draft
-        name = (draft.queue, draft.priority)
+        name = (draft.queue, draft.priority, draft.tenant)
         self._heap(row).push(row, next(self._tickets))
         self._ready[name] = self._ready.get(name, 0) + 1
 
@@ -42,7 +42,7 @@ class Lanes:
             row.waits_for, row.ticket = None, 0
         elif row.ticket:
             self._heap(row).forget(row)
-            self._ready[row.draft.queue, row.draft.priority] -= 1
+            self._ready[row.draft.queue, row.draft.priority, row.draft.tenant] -= 1
 
     def names(self) -> list[str]:
         """The permits that jobs wait for."""
@@ -68,13 +68,19 @@ class Lanes:
             promoted.append(row)
         return promoted
 
-    def is_empty(self, queue: str, priority: int) -> bool:
+    def is_empty(self, lane: Lane) -> bool:
         """Most of the lanes a worker asks for are."""
-        return not self._ready.get((queue, priority))
+        return not self._ready.get(_name(lane))
+
+    def with_jobs(self) -> list[Name]:
+        """Lanes that have claimable jobs, now or later, in order."""
+        for name in [name for name, number in self._ready.items() if not number]:
+            del self._ready[name], self._heaps[name]
+        return sorted(self._ready)
 
     def take(self, lane: Lane, targets: frozenset[str], until: Micros, *, bound: bool) -> Iterator[Row]:
         """Takes claimable rows out, oldest due first; the caller starts each or pushes it again."""
-        name = lane[:2]
+        name = _name(lane)
         heaps = [
             heap
             for (target, needs), heap in self._heaps.get(name, {}).items()
@@ -98,20 +104,24 @@ class Lanes:
         that is not due yet counts."""
         found = (
             heap.first_after(now if needs else now + prefetch)
-            for (target, needs), heap in self._heaps.get(lane[:2], {}).items()
+            for (target, needs), heap in self._heaps.get(_name(lane), {}).items()
             if target in targets
         )
         return min((due_at for due_at in found if due_at is not None), default=None)
 
     def has_due(self, lane: Lane, targets: frozenset[str], moment: Micros) -> bool:
-        heaps = self._heaps.get(lane[:2], {}).items()
+        heaps = self._heaps.get(_name(lane), {}).items()
         heads = [heap.first() for (target, _), heap in heaps if target in targets]
         return any(head is not None and head[0] <= moment for head in heads)
 
     def _heap(self, row: Row) -> DueHeap:
         draft = row.draft
-        lane = self._heaps.setdefault((draft.queue, draft.priority), {})
+        lane = self._heaps.setdefault((draft.queue, draft.priority, draft.tenant), {})
         key = (draft.target, row.needs_permit)
         if key not in lane:
             lane[key] = DueHeap()
         return lane[key]
+
+
+def _name(lane: Lane) -> Name:
+    return lane.queue, lane.priority, lane.tenant

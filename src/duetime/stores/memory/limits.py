@@ -15,15 +15,17 @@ from duetime.stores.memory.row import Row
 class Limits:
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}  # every queue that a job was ever stored under or that was set
+        self.used_by: set[tuple[str, str]] = set()  # queue and tenant
         self.by_target: dict[str, TaskLimit] = {}
         self._permits: dict[str, Counter[UUID | None]] = {}  # by limit key: the permits of its running jobs
         self._rates: dict[str, KeyUse] = {}  # by limit key
         self._running: Counter[str] = Counter()  # by queue
         self._queue_spent: dict[str, Micros] = {}
 
-    def know(self, queue: str) -> None:
-        if queue not in self.queues:
-            self.queues[queue] = Queue(queue)
+    def know(self, queue: str, tenant: str) -> None:
+        if (queue, tenant) not in self.used_by:
+            self.used_by.add((queue, tenant))
+            self.queues.setdefault(queue, Queue(queue))
 
     def begin(self, row: Row) -> None:
         self._running[row.draft.queue] += 1

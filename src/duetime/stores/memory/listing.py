@@ -5,9 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 from duetime.model.instant import Micros
-from duetime.model.job import JobFilter, State, error_line
+from duetime.model.job import JobFilter, State
 from duetime.model.schedule import Schedule, ScheduleFilter
-from duetime.stores.labels import has_label
+from duetime.model.search import error_group, has_field, has_label
 from duetime.stores.memory.row import Row
 
 
@@ -31,7 +31,9 @@ def selects(wanted: JobFilter, row: Row) -> bool:
         and (wanted.fire_before is None or draft.fire_time < wanted.fire_before)
         and (not wanted.undisposed or (row.state is State.DEAD and row.disposition is None))
         and (wanted.label is None or has_label(draft.labels, *wanted.label))
-        and (wanted.error is None or (row.error is not None and error_line(row.error) == wanted.error))
+        and (wanted.error is None or wanted.error.casefold() in (row.error or "").casefold())
+        and (wanted.error_group is None or wanted.error_group == error_group(row.error or ""))
+        and (wanted.payload is None or has_field(draft.payload, *wanted.payload))
     )
 
 

@@ -18,6 +18,7 @@ class _Member:
     started_at: Micros
     lease_until: Micros
     dead: bool = False
+    has_left: bool = False
 
 
 @dataclass(slots=True)
@@ -56,8 +57,8 @@ class MemoryNodes:
         return self._alive(node) and self._members[node].lease_until > now
 
     def leave(self, node: NodeId) -> None:
-        if node in self._members:
-            self._members[node].dead = True
+        if self._alive(node):
+            self._members[node].dead = self._members[node].has_left = True
         self._drop(node, self._leases)
 
     def expire(self, me: NodeId, now: Micros) -> list[NodeId]:
@@ -120,6 +121,7 @@ class MemoryNodes:
             member.started_at,
             member.lease_until,
             member.dead,
+            member.has_left,
             running,
         )
 

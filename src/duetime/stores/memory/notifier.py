@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 
 from duetime.model.hint import Hint, JobHint, ScheduleHint
-from duetime.model.instant import Micros
-from duetime.model.job import JobDraft
 from duetime.model.schedule import Schedule
 
 ALL_LANES = JobHint("*", 0, 0)
@@ -35,16 +33,6 @@ class MemoryNotifier:
             if listener in self._listeners:
                 at = self._listeners.index(listener)
                 self._listeners = self._listeners[:at] + self._listeners[at + 1 :]
-
-
-def job_hints(drafts: Iterable[JobDraft]) -> list[Hint]:
-    """One per lane, with its earliest due time."""
-    earliest: dict[tuple[str, int], Micros] = {}
-    for draft in drafts:
-        lane = (draft.queue, draft.priority)
-        if lane not in earliest or draft.due_at < earliest[lane]:
-            earliest[lane] = draft.due_at
-    return [JobHint(queue, priority, due_at) for (queue, priority), due_at in earliest.items()]
 
 
 def cursor_hints(schedule: Schedule | None) -> list[Hint]:

@@ -42,7 +42,8 @@ class MemorySettle:
         else:
             row.failures, row.losses = decision.failures, decision.losses
             row.started_at, row.result = decision.started_at, decision.result
-            jobs.finish(row, decision.state, decision.finished_at, decision.error)
+            reasoned = decision.state is State.CANCELLED and row.cancel_requested
+            jobs.finish(row, decision.state, decision.finished_at, (reasoned and row.error) or decision.error)
         if jobs.limits.may_pass_on(row):
             wanted = 1 if self._wanted is None else self._wanted.wanted.get(draft.id, 1)
             self.pass_on(str(draft.limit_key), permit, wanted)

@@ -14,11 +14,11 @@ from uuid import UUID
 
 from duetime.clock import wall_micros
 from duetime.errors import ConfigError, Conflict, InvalidInput
-from duetime.model.hint import CancelHint, EventHint, Hint
+from duetime.model.hint import CancelHint, EventHint, Hint, lane_hints
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter, State
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
-from duetime.model.limit import Queue, QueueCounts
+from duetime.model.limit import ALL_QUEUES, Queue, QueueCounts, QueueFilter, with_lanes
 from duetime.model.permits import waiting_when_stored
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
@@ -47,7 +47,7 @@ from duetime.stores.memory.event_log import MemoryEventLog
 from duetime.stores.memory.jobs import MemoryJobs
 from duetime.stores.memory.listing import position, selects
 from duetime.stores.memory.nodes import MemoryNodes
-from duetime.stores.memory.notifier import ALL_LANES, MemoryNotifier, cursor_hints, job_hints
+from duetime.stores.memory.notifier import ALL_LANES, MemoryNotifier, cursor_hints
 from duetime.stores.memory.records import MemoryRecords
 from duetime.stores.memory.row import Row, claimed_of, job_of
 from duetime.stores.memory.schedules import MemorySchedules
@@ -95,14 +95,14 @@ class MemoryStore:
             now = self._clock()
             waiting = waiting_when_stored(drafts, now)
             ids = [self._jobs.add(draft, now, waiting.get(draft.id)) for draft in drafts]
-        self._send(job_hints(drafts))
+        self._send(lane_hints(drafts))
         return ids
 
     async def add_unique(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
         with self._lock:
             admission = admit(self._jobs, draft, rule, self._clock())
             moved = self._jobs.live.get(admission.id)
-        self._send([] if moved is None or admission.conflict == "skipped" else job_hints([moved.draft]))
+        self._send([] if moved is None or admission.conflict == "skipped" else lane_hints([moved.draft]))
         return admission
 
     def within(self, connection: Any) -> NoReturn:
@@ -146,9 +146,10 @@ class MemoryStore:
                 return CancelReply.FINAL
             if row.node is None:
                 ending = self._cancel(row, reason)
-                reply, hints = CancelReply.CANCELLED, job_hints(waiting.draft for waiting in ending.claimable)
+                hints: Sequence[Hint] = lane_hints(waiting.draft for waiting in ending.claimable)
+                reply = CancelReply.CANCELLED
             else:
-                row.cancel_requested = True
+                row.cancel_requested, row.error = True, reason
                 reply, hints = CancelReply.REQUESTED, [CancelHint(row.node, job_id)]
         self._send(hints)
         return reply
@@ -166,7 +167,7 @@ class MemoryStore:
                 draft.due_at if due_at is None else due_at,
                 draft.priority if priority is None else priority,
             )
-        self._send(job_hints([row.draft]))
+        self._send(lane_hints([row.draft]))
         return True
 
     async def resolve_dead_job(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
@@ -183,7 +184,7 @@ class MemoryStore:
             row.disposition = "discarded" if retry is None else "retried"
             if retry is not None:
                 self._jobs.add(retry, self._clock())
-        self._send([] if retry is None else job_hints([retry]))
+        self._send([] if retry is None else lane_hints([retry]))
         return True
 
     # -- jobs: what workers ask for
@@ -213,7 +214,7 @@ class MemoryStore:
             for decision in settlements:
                 ending.write(decision)
             following = [claimed_of(row) for row in ending.successors]
-        self._send(job_hints(row.draft for row in ending.claimable))
+        self._send(lane_hints(row.draft for row in ending.claimable))
         return Settled(ending.refused, following)
 
     async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
@@ -240,10 +241,24 @@ class MemoryStore:
             "the memory store has no transactions: a task that needs ctx.connection needs sqlite:/// or postgresql://"
         )
 
-    async def queues(self, counted: bool = False) -> list[Queue]:
+    async def queues(self, counted: bool = False, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:
+        limits = self._jobs.limits
+        if wanted.for_workers:
+            with self._lock:
+                names = [name for name in self._jobs.lanes.with_jobs() if name[0] > wanted.after]
+            page = {*sorted({queue for queue, _, _ in names})[: wanted.limit]}
+            restricted = await self.queues(wanted=QueueFilter(restricted=True))
+            return with_lanes(restricted, (name for name in names if name[0] in page))
         with self._lock:
-            queues = [queue for _, queue in sorted(self._jobs.limits.queues.items())]
-            counts = self._counts() if counted else {}
+            queues = [
+                queue
+                for name, queue in sorted(limits.queues.items())
+                if name > wanted.after
+                and wanted.name in (None, name)
+                and (wanted.tenant is None or (name, wanted.tenant) in limits.used_by)
+                and (queue.restricted or not wanted.restricted)
+            ][: wanted.limit]
+            counts = self._counts(wanted.tenant) if counted else {}
         return (
             [replace(queue, counts=counts.get(queue.name, QueueCounts())) for queue in queues]
             if counted
@@ -299,7 +314,7 @@ class MemoryStore:
             applied = [
                 drafts for firing in firings if (drafts := self._schedules.fire(firing, now)) is not None
             ]
-        self._send(job_hints(draft for drafts in applied for draft in drafts))
+        self._send(lane_hints(draft for drafts in applied for draft in drafts))
         return len(applied)
 
     # -- nodes and leases
@@ -404,11 +419,12 @@ class MemoryStore:
             ending.free_schedule(row)
         return ending
 
-    def _counts(self) -> dict[str, QueueCounts]:
+    def _counts(self, tenant: str | None) -> dict[str, QueueCounts]:
         now = self._clock()
         by_queue: dict[str, list[Row]] = defaultdict(list)
         for row in self._jobs.live.values():
-            by_queue[row.draft.queue].append(row)
+            if tenant is None or row.draft.tenant == tenant:
+                by_queue[row.draft.queue].append(row)
         return {queue: _counts_of(rows, now) for queue, rows in by_queue.items()}
 
 

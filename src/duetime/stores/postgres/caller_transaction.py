@@ -67,7 +67,7 @@ class AsyncPostgresTransaction:
     async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         # On a connection of the store: a new name in the caller's transaction would block every user of it
         # until that ends.
-        await self._queues.record({draft.queue for draft in drafts})
+        await self._queues.record(drafts)
         with _explained():
             rows = await self._call(_in_json(drafts), self._home) if drafts else []
         return _ids(drafts, rows)

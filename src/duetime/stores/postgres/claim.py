@@ -9,11 +9,11 @@ from operator import itemgetter
 from typing import Any
 
 from duetime.clock import monotonic_micros
-from duetime.model.hint import CancelHint, DoneHint, Hint, JobHint
+from duetime.model.hint import CancelHint, DoneHint, Hint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
 from duetime.model.lease import NodeId
-from duetime.model.permits import READY_PER_KEY, Decision, decide
+from duetime.model.permits import READY_PER_KEY, SUPERSEDED, Decision, decide
 from duetime.store import ClaimRequest, Claims
 from duetime.stores.postgres.connection import PostgresConnection
 from duetime.stores.postgres.connections import SQL, PostgresConnections
@@ -25,14 +25,14 @@ from duetime.stores.postgres.limits import (
     rate_of,
     usage_of,
 )
-from duetime.stores.postgres.notifier import Notifier
+from duetime.stores.postgres.notifier import Notifier, hint_of
 from duetime.stores.postgres.rows import claimed_of
 
 DEPTH = 8 * READY_PER_KEY  # jobs that a claim looks at beyond its room: keys that take turns
 SPARE = 4  # candidates that it locks beyond its room, in place of those that cannot start
 FLOOD_DEPTH = 1_000  # after a claim that made jobs wait: a flood must be set aside soon
 PERMITS_EXPECTED_FOR = SECOND  # after a claim or settlement that met some
-_due_at, _lane = itemgetter(4), itemgetter(5, 6)  # of a claimed row
+_due_at, _lane = itemgetter(4), itemgetter(5, 6, 17)  # of a claimed row
 
 
 class ClaimPath:
@@ -61,7 +61,7 @@ class PostgresClaims:
             await self._free_permits.promote(connection) if request.sweep and not request.urgent else []
         )
         if promoted:
-            self._notifier.notify([JobHint(row["queue"], row["priority"], row["due_at"]) for row in promoted])
+            self._notifier.notify([hint_of(row) for row in promoted])
         if monotonic_micros() >= path.permits_until:
             rows = await self._claim_plain(connection, request)
             if rows or not await self._needs_permits(connection, request):
@@ -70,9 +70,9 @@ class PostgresClaims:
         return Claims(jobs, more or bool(promoted))
 
     async def next_due(self, request: ClaimRequest) -> Micros | None:
-        queues, priorities, _ = _lane_columns(request)
+        queues, priorities, _, tenants = _lane_columns(request)
         rows = await self._connections.claim.fetch(
-            SQL["next_due"], queues, priorities, request.prefetch, request.targets
+            SQL["next_due"], queues, priorities, tenants, request.prefetch, request.targets
         )
         found = [rows[0]["due_at"]]
         for row in rows[1:]:
@@ -90,8 +90,10 @@ class PostgresClaims:
         return await connection.fetch(SQL[statement], *values, repeat=False)
 
     async def _needs_permits(self, connection: PostgresConnection, request: ClaimRequest) -> bool:
-        queues, priorities, _ = _lane_columns(request)
-        needed: bool = await connection.value(SQL["needs_permits"], queues, priorities, request.prefetch)
+        queues, priorities, _, tenants = _lane_columns(request)
+        needed: bool = await connection.value(
+            SQL["needs_permits"], queues, priorities, tenants, request.prefetch
+        )
         return needed
 
     async def _claim_with_permits(
@@ -128,7 +130,7 @@ class PostgresClaims:
             path.permits_until = monotonic_micros() + PERMITS_EXPECTED_FOR
         # Other claims passed over the rows that this one had locked and left.
         left = set(decision.left)
-        lanes = [JobHint(row["queue"], row["priority"], row["due_at"]) for row in rows if row["id"] in left]
+        lanes = [hint_of(row) for row in rows if row["id"] in left]
         self._notifier.notify([*lanes, *hints_of(news)])
         more = decision.set_aside or any(row["kind"] == "claimable" for row in news)
         return Claims(in_order(request, [row[2:] for row in news if row["kind"] == "started"]), more)
@@ -139,7 +141,9 @@ class PostgresClaims:
         later = {name: number for name, number in decision.promote.items() if name in waiting}
         for name in later:
             del decision.promote[name]
-        news: list[Any] = await connection.fetch(SQL["execute_decision"], node, *arguments_of(decision))
+        news: list[Any] = await connection.fetch(
+            SQL["execute_decision"], node, *arguments_of(decision), SUPERSEDED
+        )
         for row in await connection.fetch(SQL["promote"], [*later], [*later.values()]) if later else ():
             news.append({"kind": "claimable", **row})
         return news
@@ -151,7 +155,7 @@ def hints_of(news: Iterable[Any]) -> list[Hint]:
     for row in news:
         match row["kind"]:
             case "claimable":
-                hints.append(JobHint(row["queue"], row["priority"], row["due_at"]))
+                hints.append(hint_of(row))
             case "done":
                 hints.append(DoneHint(row["id"]))
             case "cancel":
@@ -159,9 +163,11 @@ def hints_of(news: Iterable[Any]) -> list[Hint]:
     return hints
 
 
-def _lane_columns(request: ClaimRequest) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Micros, ...]]:
-    queues, priorities, lows = zip(*request.lanes, strict=True) if request.lanes else ((), (), ())
-    return queues, priorities, lows
+def _lane_columns(
+    request: ClaimRequest,
+) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Micros, ...], tuple[str, ...]]:
+    queues, priorities, lows, tenants = zip(*request.lanes, strict=True) if request.lanes else ((),) * 4
+    return queues, priorities, lows, tenants
 
 
 def in_order(request: ClaimRequest, rows: list[Any]) -> list[Claimed]:
@@ -169,8 +175,8 @@ def in_order(request: ClaimRequest, rows: list[Any]) -> list[Claimed]:
     have rows of one lane only."""
     rows.sort(key=_due_at)
     if len(set(map(_lane, rows))) > 1:
-        by_lane: dict[tuple[str, int], list[Any]] = {
-            (lane.queue, lane.priority): [] for lane in request.lanes
+        by_lane: dict[tuple[str, int, str], list[Any]] = {
+            (lane.queue, lane.priority, lane.tenant): [] for lane in request.lanes
         }
         for row in rows:
             by_lane[_lane(row)].append(row)

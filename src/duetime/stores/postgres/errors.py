@@ -74,7 +74,9 @@ def translate(problem: BaseException, error_class: ErrorClass, place: str) -> Du
         case ErrorClass.FULL:
             return StoreFull(f"{server} has no room left ({problem}): free disk space, then repeat")
         case ErrorClass.NO_SCHEMA:
-            return SchemaMissing(f"{server} has no Duetime tables, or old ones: run `duetime migrate`")
+            return SchemaMissing(
+                f"{server} has no Duetime tables, or old ones: run `duetime migrate`, or start with --migrate"
+            )
         case ErrorClass.ACCESS_DENIED:
             return ConfigError(
                 f"{server} denies access ({problem}): check user, password and database of the URL"

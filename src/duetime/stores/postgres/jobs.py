@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +10,7 @@ import asyncpg
 
 from duetime.clock import wall_micros
 from duetime.errors import Conflict, StoreUnavailable
-from duetime.model.hint import CancelHint, DoneHint, JobHint
+from duetime.model.hint import CancelHint, DoneHint, JobHint, lane_hints
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Job, JobDraft, JobFilter
 from duetime.model.lease import NodeId
@@ -54,7 +54,7 @@ class PostgresJobs:
     async def add(self, drafts: Sequence[JobDraft], is_retry: bool) -> list[UUID]:
         if not drafts:
             return []
-        await self._queues.record({draft.queue for draft in drafts})
+        await self._queues.record(drafts)
         if len(drafts) == 1 and await self.add_one(drafts[0], is_retry):
             return [drafts[0].id]
         keyed = [draft for draft in drafts if draft.unique_key is not None]
@@ -71,7 +71,7 @@ class PostgresJobs:
 
     async def add_one(self, draft: JobDraft, is_retry: bool) -> bool:
         """False when its id is known or its key is taken."""
-        hint = JobHint(draft.queue, draft.priority, draft.due_at)
+        hint = JobHint(draft.queue, draft.priority, draft.due_at, draft.tenant)
         sent = self._notifier.piggyback(hint)
         statement = SQL["add_job" if draft.unique_key is None else "add_keyed_job"]
 
@@ -161,7 +161,7 @@ class PostgresJobs:
         if announce:
             row = await self._connections.submit.row(SQL["await_job"], tenant, job_id)
             if row is not None and row["claimable"]:
-                self._notifier.notify([JobHint(row["queue"], row["priority"], row["due_at"])])
+                self._notifier.notify([JobHint(row["queue"], row["priority"], row["due_at"], tenant)])
         row = await self._get.submit((tenant, job_id))
         return None if row is None else job_of(row)
 
@@ -212,12 +212,12 @@ class PostgresJobs:
     ) -> bool:
         row = await self._reschedule.submit((tenant, job_id), due_at, priority)
         if row is not None:
-            self._notifier.notify([JobHint(row["queue"], row["priority"], row["due_at"])])
+            self._notifier.notify([JobHint(row["queue"], row["priority"], row["due_at"], tenant)])
         return row is not None
 
     async def resolve_dead(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
         if retry is not None:
-            await self._queues.record({retry.queue})
+            await self._queues.record([retry])
         resolved = bool(await self._resolve.submit((tenant, job_id), retry))
         if resolved and retry is not None:
             self._notifier.notify(lane_hints([retry]))
@@ -295,16 +295,6 @@ def _key_held(draft: JobDraft, holder: UUID | None) -> Conflict:
     return Conflict(
         f"job {holder} holds the unique key {draft.unique_key!r}: wait for it to finish, or cancel it"
     )
-
-
-def lane_hints(drafts: Iterable[JobDraft]) -> list[JobHint]:
-    """One per lane, with its earliest due time."""
-    earliest: dict[tuple[str, int], Micros] = {}
-    for draft in drafts:
-        lane = (draft.queue, draft.priority)
-        if draft.due_at < earliest.get(lane, 1 << 62):
-            earliest[lane] = draft.due_at
-    return [JobHint(queue, priority, due_at) for (queue, priority), due_at in earliest.items()]
 
 
 def columns(drafts: Sequence[JobDraft], waiting: Mapping[UUID, str]) -> list[Any]:

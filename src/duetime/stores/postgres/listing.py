@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from duetime.model.codec import encode
 from duetime.model.instant import Micros
-from duetime.model.job import FINAL, MAX_ERROR_LINE, JobFilter, State
+from duetime.model.job import FINAL, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
+from duetime.model.search import field_values
 from duetime.stores.postgres.connections import SQL
 
 LIVE, PAST = SQL["live_jobs"], SQL["past_jobs"]
@@ -69,8 +71,7 @@ def schedules(wanted: ScheduleFilter, limit: int, after_name: str | None) -> Lis
     if after_name is not None:
         conditions.append(f"name > {made.bind(after_name)}")
     if wanted.text is not None:
-        # By the database's own locale.
-        conditions.append(f'strpos(lower(name COLLATE "default"), lower({made.bind(wanted.text)}::text)) > 0')
+        conditions.append(_contains(made, "name", wanted.text))
     where = " AND ".join([*conditions, *_label(made, wanted.label)])
     made.text = f"SELECT * FROM duetime.schedules WHERE {where} ORDER BY name LIMIT {made.bind(limit)}"  # noqa: S608
     return made
@@ -123,10 +124,21 @@ def _conditions(made: ListQuery, wanted: JobFilter) -> list[str]:
             f"id < {made.bind(_first_id(wanted.fire_before // 1_000 + 1))}",
         ]
     if wanted.error is not None:
-        # As model.job.error_line.
-        line = f"left(split_part(rtrim(error, E'\\n'), E'\\n', -1), {MAX_ERROR_LINE})"
-        conditions.append(f"{line} = {made.bind(wanted.error)}")
+        conditions.append(_contains(made, "error", wanted.error))
+    if wanted.error_group is not None:
+        conditions.append(f"duetime.error_group(coalesce(error, '')) = {made.bind(wanted.error_group)}")
+    if wanted.payload is not None:
+        path, value = wanted.payload
+        values = [encode(one).decode() for one in field_values(value)]
+        conditions.append(
+            f"duetime.has_field(payload, {made.bind(path.split('.'))}::text[], {made.bind(values)}::text[])"
+        )
     return [*conditions, *_label(made, wanted.label)]
+
+
+def _contains(made: ListQuery, column: str, text: str) -> str:
+    """By the database's own locale; case does not matter."""
+    return f'strpos(lower({column} COLLATE "default"), lower({made.bind(text)}::text)) > 0'
 
 
 def _label(made: ListQuery, label: tuple[str, str] | None) -> list[str]:

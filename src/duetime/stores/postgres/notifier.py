@@ -174,11 +174,15 @@ class Notifier:
                 listener(hint)
 
 
+def hint_of(row: Any) -> JobHint:
+    return JobHint(row["queue"], row["priority"], row["due_at"], row["tenant"])
+
+
 def encode(hint: Hint) -> str:
-    """Short, whatever it is about; the queue comes last because its name may contain anything."""
+    """Short, whatever it is about. Names come last because they may contain anything."""
     match hint:
-        case JobHint(queue, priority, due_at):
-            return f"j {priority} {due_at} {queue}"
+        case JobHint(queue, priority, due_at, tenant):
+            return f"j {priority} {due_at} {len(tenant)} {tenant}{queue}"
         case ScheduleHint(instant):
             return f"s {instant}"
         case CancelHint(node, job_id):
@@ -192,9 +196,9 @@ def encode(hint: Hint) -> str:
 def decode(payload: str) -> Hint | None:
     """None for a payload that this version does not know."""
     try:
-        match payload.split(" ", 3):
-            case ["j", priority, due_at, queue]:
-                return JobHint(queue, int(priority), int(due_at))
+        match payload.split(" ", 4):
+            case ["j", priority, due_at, length, names]:
+                return JobHint(names[int(length) :], int(priority), int(due_at), names[: int(length)])
             case ["s", instant]:
                 return ScheduleHint(int(instant))
             case ["c", node, job_id]:
@@ -210,7 +214,7 @@ def decode(payload: str) -> Hint | None:
 
 def _key(hint: Hint) -> tuple[object, ...]:
     if isinstance(hint, JobHint):  # by far the most
-        return ("j", hint.queue, hint.priority)
+        return ("j", hint.queue, hint.priority, hint.tenant)
     match hint:
         case ScheduleHint():
             return ("s",)

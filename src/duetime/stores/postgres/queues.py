@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from duetime.model.limit import Queue
+from collections.abc import Iterable
+
+from duetime.model.job import JobDraft
+from duetime.model.limit import Queue, QueueFilter, with_lanes
 from duetime.stores.postgres.connections import SQL, PostgresConnections
 from duetime.stores.postgres.notifier import LOOK_AT_ALL, Notifier
 from duetime.stores.postgres.rows import queue_of
@@ -12,15 +15,20 @@ class PostgresQueues:
     def __init__(self, connections: PostgresConnections, notifier: Notifier) -> None:
         self._connections = connections
         self._notifier = notifier
-        self._known: set[str] = set()
+        self._known: set[tuple[str, str]] = set()
 
-    async def record(self, names: set[str]) -> None:
-        if new := names - self._known:
-            await self._connections.submit.count(SQL["add_queues"], sorted(new))
+    async def record(self, drafts: Iterable[JobDraft]) -> None:
+        if new := {(draft.queue, draft.tenant) for draft in drafts} - self._known:
+            await self._connections.submit.count(SQL["add_queues"], *zip(*sorted(new), strict=True))
             self._known |= new
 
-    async def all(self, counted: bool) -> list[Queue]:
-        return [queue_of(row) for row in await self._connections.read.fetch(SQL["queues"], counted)]
+    async def page(self, counted: bool, wanted: QueueFilter) -> list[Queue]:
+        rows = await self._connections.read.fetch(SQL["queues"], counted, *wanted[:-1])
+        return [queue_of(row) for row in rows]
+
+    async def for_workers(self, wanted: QueueFilter) -> list[Queue]:
+        lanes = await self._connections.read.fetch(SQL["lanes"], wanted.after, wanted.limit)
+        return with_lanes(await self.page(False, QueueFilter(restricted=True)), lanes)
 
     async def set(self, queue: Queue) -> None:
         rate = (None, None) if queue.rate is None else queue.rate

@@ -38,12 +38,13 @@ def attempt_of(row: Any) -> Attempt:
         row["started_at"],
         row["finished_at"],
         row["error"],
+        row["result"],
     )
 
 
 def node_of(row: Any) -> Node:
-    number, name, roles, version, started_at, lease_until, dead, running = row
-    return Node(number, name, tuple(roles), version, started_at, lease_until, dead, running)
+    number, name, roles, version, started_at, lease_until, dead, has_left, running = row
+    return Node(number, name, tuple(roles), version, started_at, lease_until, dead, has_left, running)
 
 
 def lease_of(row: Any) -> Lease:

@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg
 
 from duetime.errors import StoreUnavailable
-from duetime.model.hint import JobHint, ScheduleHint
+from duetime.model.hint import ScheduleHint
 from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
 from duetime.model.schedule import Change, Firing, Schedule, ScheduleFilter, ScheduleVersion, change_of
@@ -19,7 +19,7 @@ from duetime.store import ScheduleState
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.batching import Batch, Batcher, Replies, Subject, by_statement, columns
 from duetime.stores.postgres.connections import SQL, PostgresConnections
-from duetime.stores.postgres.notifier import Notifier
+from duetime.stores.postgres.notifier import Notifier, hint_of
 from duetime.stores.postgres.rows import definition_of, schedule_of, version_of
 
 MAX_RACES = 10
@@ -103,13 +103,7 @@ class PostgresSchedules:
             ]
 
         rows = await self._connections.plan.run(work, atomic=len(rounds) > 1) if rounds else []
-        self._notifier.notify(
-            [
-                JobHint(row["queue"], row["priority"], row["due_at"])
-                for row in rows
-                if row["queue"] is not None
-            ]
-        )
+        self._notifier.notify([hint_of(row) for row in rows if row["queue"] is not None])
         return sum(row["applied"] or 0 for row in rows)
 
 

@@ -38,7 +38,7 @@ async def check_schema(connections: PostgresConnections, temporary: bool) -> Sch
     if schema.version < len(MIGRATIONS):
         raise SchemaMissing(
             f"the database has schema {schema.version}, this Duetime needs {len(MIGRATIONS)}: run "
-            "`duetime migrate`"
+            "`duetime migrate`, or start with `duetime serve --migrate`"
         )
     return schema
 

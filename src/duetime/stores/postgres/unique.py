@@ -9,11 +9,11 @@ from typing import Any
 from uuid import UUID
 
 from duetime.errors import StoreUnavailable
-from duetime.model.hint import DoneHint, Hint, JobHint
+from duetime.model.hint import DoneHint, Hint, JobHint, lane_hints
 from duetime.model.job import FINAL, JobDraft, State
 from duetime.model.unique import Admission, OnConflict, Rule
 from duetime.stores.postgres.connections import SQL, PostgresConnections
-from duetime.stores.postgres.jobs import NO_ONE_WAITS, PostgresJobs, columns, lane_hints
+from duetime.stores.postgres.jobs import NO_ONE_WAITS, PostgresJobs, columns
 from duetime.stores.postgres.notifier import Notifier
 from duetime.stores.postgres.queues import PostgresQueues
 
@@ -30,7 +30,7 @@ class UniqueJobs:
         self._queues = queues
 
     async def add(self, draft: JobDraft, rule: Rule, is_retry: bool) -> Admission:
-        await self._queues.record({draft.queue})
+        await self._queues.record([draft])
         # If no finished job matches the rule, storing the draft is enough, unless its key is taken.
         if not rule.states & FINAL and await self._jobs.add_one(draft, is_retry):
             return Admission(draft.id)
@@ -101,7 +101,9 @@ class UniqueInsert:
             return Admission(holder["id"], "skipped")
         if self._on_conflict is OnConflict.RESCHEDULE:
             await self._connection.execute(SQL["reschedule_holder"], holder["id"], self._draft.due_at)
-            self.hints.append(JobHint(holder["queue"], holder["priority"], self._draft.due_at))
+            self.hints.append(
+                JobHint(holder["queue"], holder["priority"], self._draft.due_at, self._draft.tenant)
+            )
             return Admission(holder["id"], "rescheduled")
         if await self._connection.fetchval(SQL["replace_holder"], holder["id"], _reason(self._draft.id)):
             self.hints.append(DoneHint(holder["id"]))

@@ -13,7 +13,7 @@ from duetime.model.hint import CancelHint, JobHint
 from duetime.model.ids import random_bytes
 from duetime.model.instant import Micros
 from duetime.model.lease import NodeId
-from duetime.model.permits import Candidate, Decision, decide, skip_reason
+from duetime.model.permits import SUPERSEDED, Candidate, Decision, decide, skip_reason
 from duetime.store import ClaimRequest, Lane
 from duetime.stores.sqlite import limits
 from duetime.stores.sqlite.jobs import end_pending
@@ -86,7 +86,7 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """Lane by lane, each by due time."""
     targets, until = text_of(request.targets), transaction.now + request.prefetch
-    order = {(lane.queue, lane.priority): at for at, lane in enumerate(request.lanes)}
+    order = {(lane.queue, lane.priority, lane.tenant): at for at, lane in enumerate(request.lanes)}
     with_keys = request.permits is None or request.permits > 0
     for lanes in _groups(request.lanes, queues):
         vacancies = queues.vacancies.get(lanes[0].queue)
@@ -97,7 +97,7 @@ def _candidates(
             candidate_of(row)
             for row in transaction.all("restricted_candidates", (*parameters, MAX_CANDIDATES, with_keys))
         ]
-        yield from sorted(found, key=lambda job: (order[job.queue, job.priority], job.due_at))
+        yield from sorted(found, key=lambda job: (order[job.queue, job.priority, job.tenant], job.due_at))
 
 
 def _groups(lanes: tuple[Lane, ...], queues: QueueLimits) -> list[list[Lane]]:
@@ -126,7 +126,7 @@ def _set_aside(transaction: SqliteTransaction, decision: Decision) -> None:
     for job_id, in_the_way in decision.skip.items():
         end_pending(transaction, job_id.bytes, "skipped", skip_reason(in_the_way))
     for job_id in decision.cancel:
-        for *due, node in transaction.all("ask_to_stop", (job_id.bytes, transaction.now)):
+        for *due, node in transaction.all("ask_to_stop", (job_id.bytes, transaction.now, SUPERSEDED)):
             if node is None:
                 transaction.tell([JobHint(*due)])
             elif node:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 from uuid import UUID
 
 from duetime.errors import Conflict
-from duetime.model.hint import CancelHint, JobHint
+from duetime.model.hint import CancelHint, JobHint, lane_hints
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Job, JobDraft, State
 from duetime.model.lease import NodeId
@@ -22,7 +22,6 @@ from duetime.stores.sqlite.rows import attempt_of, draft_rows, job_of, uuid_of
 from duetime.stores.sqlite.session import Row, SqliteSession, SqliteTransaction
 
 _id = itemgetter(0)
-_lane_and_due = itemgetter(6, 7, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,8 @@ class Addition:
 def add(transaction: SqliteTransaction, drafts: Sequence[JobDraft]) -> list[UUID]:
     rows = draft_rows(drafts, transaction.now, waiting_when_stored(drafts, transaction.now))
     stored = transaction.change_many("add_job", _without_past(transaction, rows))
-    hints = job_hints(drafts)
-    add_queues(transaction, {hint.queue for hint in hints})
+    hints = lane_hints(drafts)
+    add_queues(transaction, ((hint.queue, hint.tenant) for hint in hints))
     transaction.tell(hints)
     if stored == len(drafts):
         return [draft.id for draft in drafts]
@@ -65,16 +64,6 @@ def _answer(transaction: SqliteTransaction, draft: JobDraft) -> UUID:
     return uuid_of(transaction.value("live_holder", (draft.tenant, draft.unique_key)))
 
 
-def job_hints(drafts: Iterable[JobDraft]) -> list[JobHint]:
-    """One per lane, with its earliest due time."""
-    earliest: dict[tuple[str, int], Micros] = {}
-    for queue, priority, due_at in map(_lane_and_due, drafts):
-        lane = (queue, priority)
-        if due_at < earliest.setdefault(lane, due_at):
-            earliest[lane] = due_at
-    return [JobHint(queue, priority, due_at) for (queue, priority), due_at in earliest.items()]
-
-
 def get(session: SqliteSession, tenant: str, job_id: UUID) -> Job | None:
     key = (tenant, job_id.bytes)
     row = session.one("get_live", key) or session.one("get_past", key)
@@ -92,7 +81,7 @@ def cancel(transaction: SqliteTransaction, tenant: str, job_id: UUID, reason: st
     if job.state.final:
         return CancelReply.FINAL
     if job.state is State.RUNNING and job.node is not None:
-        transaction.change("request_cancel", (job_id.bytes,))
+        transaction.change("request_cancel", (job_id.bytes, reason))
         transaction.tell([CancelHint(NodeId(job.node), job_id)])
         return CancelReply.REQUESTED
     if job.state is State.RUNNING:  # external

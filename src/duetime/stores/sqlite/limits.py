@@ -30,6 +30,7 @@ class StoppedJob(NamedTuple):
     schedule_id: bytes | None
     queue: str
     priority: int
+    tenant: str
 
 
 class WaitingJob(NamedTuple):

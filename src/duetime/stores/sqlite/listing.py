@@ -17,7 +17,8 @@ _STATES = {
     frozenset({State.RUNNING}): "list_if_running",
     frozenset({State.DEAD}): "list_if_dead",
 }  # those with an index of their own
-_OTHER = ("due_after", "due_before", "fire_after", "fire_before", "label", "error")
+_OTHER = ("due_after", "due_before", "fire_after", "fire_before", "label", "error", "error_group", "payload")
+_PAIRS = ("label", "payload")
 
 
 def jobs(
@@ -75,10 +76,13 @@ def _conditions(wanted: JobFilter, before: tuple[Micros, UUID] | None) -> Iterat
 def _values(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> dict[str, Any]:
     before_time, before_id = (None, None) if before is None else (before[0], before[1].bytes)
     key, value = wanted.label or (None, None)
+    payload_path, payload_value = wanted.payload or (None, None)
     return {
-        **{name: getattr(wanted, name) for name in ("tenant", *_EQUAL, *_OTHER) if name != "label"},
+        **{name: getattr(wanted, name) for name in ("tenant", *_EQUAL, *_OTHER) if name not in _PAIRS},
         "label_key": key,
         "label_value": value,
+        "payload_path": payload_path,
+        "payload_value": payload_value,
         "states": None if wanted.states is None else text_of(list(wanted.states)),
         "limit": limit,
         "before_time": before_time,

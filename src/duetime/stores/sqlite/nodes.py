@@ -33,7 +33,7 @@ def beat(transaction: SqliteTransaction, node: NodeId, ttl: Micros) -> Beat:
 
 
 def leave(transaction: SqliteTransaction, node: NodeId) -> None:
-    transaction.change("declare_dead", (node,))
+    transaction.change("declare_dead", (node, 1))
     transaction.change("drop_leases", (node, "[]"))
 
 
@@ -51,7 +51,7 @@ def expire(transaction: SqliteTransaction, me: NodeId, locks: NodeLocks) -> list
     # those whose process is gone.
     now = transaction.now if transaction.waited < LONG_WAIT else 0
     gone = suspects(transaction, me, now, locks)
-    return [node for node in gone if transaction.change("declare_dead", (node,)) == 1]
+    return [node for node in gone if transaction.change("declare_dead", (node, 0)) == 1]
 
 
 def known(session: SqliteSession, living: bool) -> list[Node]:

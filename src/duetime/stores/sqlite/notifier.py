@@ -15,6 +15,7 @@ from duetime.model.job import HIGHEST_PRIORITY
 from duetime.model.lease import NodeId
 from duetime.store import Unsubscribe
 from duetime.stores.sqlite.connection import connect
+from duetime.stores.sqlite.queues import lanes
 from duetime.stores.sqlite.rows import uuid_of
 from duetime.stores.sqlite.session import Row, SqliteSession
 from duetime.stores.sqlite.threads import call_on
@@ -23,6 +24,7 @@ from duetime.stores.sqlite.threads import call_on
 # while.
 BUSY_SECONDS, QUIET_SECONDS, LOOKS_UNTIL_QUIET = 0.01, 0.05, 200
 START_TIMEOUT_SECONDS, RETRY_SECONDS = 1.0, 1.0
+MAX_QUEUES = 100  # that a look compares; the sweep of a worker finds others
 LOOK_AT_EVERYTHING: tuple[Hint, ...] = (
     JobHint("*", HIGHEST_PRIORITY, 0),
     ScheduleHint(0),
@@ -117,7 +119,7 @@ class ForeignChanges:
         self._version: int | None = None  # so that the first look finds jobs that have ended already
         self._seen = self._count()
         self._last_event = int(self._session.value("last_event"))
-        self._queues = self._known_queues()
+        self._lanes = self._known_lanes()
 
     def look(self) -> tuple[Hint, ...]:
         """SQLite tells cheaply whether there was any commit; heartbeats, for example, do not raise the
@@ -133,15 +135,15 @@ class ForeignChanges:
             return tuple(found)
         self._seen = count
         cancels = [CancelHint(NodeId(node), uuid_of(job_id)) for node, job_id in self._session.all("cancels")]
-        return (*self._new_queues(), *LOOK_AT_EVERYTHING, *cancels, *found)
+        return (*self._new_lanes(), *LOOK_AT_EVERYTHING, *cancels, *found)
 
-    def _new_queues(self) -> list[Hint]:
-        """By name: a worker does not look into a queue that it does not know."""
-        known, self._queues = self._queues, self._known_queues()
-        return [JobHint(name, HIGHEST_PRIORITY, 0) for name in self._queues - known]
+    def _new_lanes(self) -> list[Hint]:
+        """By name: a worker does not look into a lane that it does not know."""
+        known, self._lanes = self._lanes, self._known_lanes()
+        return [JobHint(queue, priority, 0, tenant) for queue, priority, tenant in self._lanes - known]
 
-    def _known_queues(self) -> set[str]:
-        return {name for name, *_ in self._session.all("queues")}
+    def _known_lanes(self) -> set[Row]:
+        return {tuple(row) for row in lanes(self._session, "", MAX_QUEUES)}
 
     def _events(self) -> list[Hint]:
         last, self._last_event = self._last_event, int(self._session.value("last_event"))

@@ -7,30 +7,42 @@ from typing import Any
 
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.limit import Queue, QueueCounts
+from duetime.model.limit import MAX_RUNNING, Queue, QueueCounts, QueueFilter, with_lanes
 from duetime.model.permits import QueueUse
 from duetime.store import ClaimRequest
 from duetime.stores.sqlite.rows import rate_of, text_of
-from duetime.stores.sqlite.session import SqliteSession, SqliteTransaction
+from duetime.stores.sqlite.session import Row, SqliteSession, SqliteTransaction
 
+RESTRICTED = QueueFilter(restricted=True)
 JUST_NOW = SECOND // 20  # a start allowed within this time may have come too late for the last claim
 
 
-def known(session: SqliteSession, now: Micros, counted: bool) -> list[Queue]:
+def known(session: SqliteSession, now: Micros, counted: bool, wanted: QueueFilter) -> list[Queue]:
+    if wanted.for_workers:
+        return with_lanes(known(session, now, False, RESTRICTED), lanes(session, wanted.after, wanted.limit))
     counts = (
-        {queue: QueueCounts(*numbers) for queue, *numbers in session.all("count_jobs", (now,))}
+        {queue: QueueCounts(*numbers) for queue, *numbers in session.all("count_jobs", (now, wanted.tenant))}
         if counted
         else {}
     )
     return [
         _queue_of(row, counts.get(row[0], QueueCounts()) if counted else None)
-        for row in session.all("queues")
+        for row in session.all("queues", wanted[:-1])
     ]
 
 
-def add_queues(transaction: SqliteTransaction, names: Iterable[str]) -> None:
-    for name in names:
-        transaction.change("add_queue", (name,))
+def lanes(session: SqliteSession, after: str, limit: int | None) -> list[Row]:
+    """Queue, priority and tenant of pending jobs, of so many queues."""
+    found = session.all("lanes", (after, MAX_RUNNING if limit is None else limit))
+    names = sorted({row[0] for row in found})[:limit]
+    return [row for row in found if names and row[0] <= names[-1]]
+
+
+def add_queues(transaction: SqliteTransaction, used: Iterable[tuple[str, str]]) -> None:
+    """`used`: each queue with a tenant that stores jobs under it."""
+    pairs = set(used)
+    transaction.change_many("add_queues", [(queue,) for queue in {queue for queue, _ in pairs}])
+    transaction.change_many("add_queue_tenants", [(tenant, queue) for queue, tenant in pairs])
 
 
 def set_queue(transaction: SqliteTransaction, queue: Queue) -> None:

@@ -60,15 +60,15 @@ def claimed_of(row: Row) -> Claimed:
 
 
 def candidate_of(row: Row) -> Candidate:
-    return Candidate._make((uuid_of(row[0]), *row[1:8], _maybe_uuid(row[8]), row[9]))
+    return Candidate._make((uuid_of(row[0]), *row[1:8], _maybe_uuid(row[8]), *row[9:]))
 
 
 def plain_candidate_of(row: Row) -> Candidate:
     """From a row of `claimable`."""
-    _, job_id, attempt, target, _, due_at, queue, priority, fire_time, _, _, _, schedule_id, *_ = row
-    schedule_id = _maybe_uuid(schedule_id)
+    _, job_id, attempt, target, _, due_at, queue, priority, fire_time, _, _, _, schedule_id, *rest = row
+    lane, tenant = (queue, priority, due_at), rest[5]
     return Candidate(
-        uuid_of(job_id), queue, priority, due_at, fire_time, attempt - 1, target, None, schedule_id, None
+        uuid_of(job_id), *lane, fire_time, attempt - 1, target, None, _maybe_uuid(schedule_id), None, tenant
     )
 
 
@@ -80,15 +80,16 @@ def job_of(row: Row) -> Job:
 
 
 def attempt_of(job_id: UUID, row: Row) -> Attempt:
-    number, node, ending, started_at, finished_at, error = row
-    return Attempt(job_id, number, node or None, Ending(ending), started_at, finished_at, error)
+    number, node, ending, *rest = row
+    return Attempt(job_id, number, node or None, Ending(ending), *rest)
 
 
 def node_of(row: Row) -> Node:
-    number, name, roles, version, started_at, lease_until, dead, running = row
+    number, name, roles, version, started_at, lease_until, dead, has_left, running = row
     return Node(
-        NodeId(number), name, tuple(codec.decode(roles)), version, started_at, lease_until, dead == 1, running
-    )
+        NodeId(number), name, tuple(codec.decode(roles)), version, started_at, lease_until, dead == 1,
+        has_left == 1, running,
+    )  # fmt: skip
 
 
 def lease_of(row: Row) -> Lease:

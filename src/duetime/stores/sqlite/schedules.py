@@ -110,7 +110,7 @@ def fire(transaction: SqliteTransaction, firings: Sequence[Firing]) -> int:
                 skips.append((*row, one.skip_reason))
     transaction.change_many("store_fire", runs)
     transaction.change_many("store_skipped", skips)
-    add_queues(transaction, {queue for firing, (queue, _) in moved if firing.fires})
+    add_queues(transaction, ((queue, tenant) for firing, (queue, _, tenant) in moved if firing.fires))
     transaction.tell(_hints(moved))
     return len(moved)
 
@@ -135,4 +135,6 @@ def _hints(moved: list[tuple[Firing, Row]]) -> list[JobHint]:
         due_at = min((one.due_at for one in firing.fires if one.skip_reason is None), default=None)
         if due_at is not None:
             earliest[lane] = min(due_at, earliest.get(lane, due_at))
-    return [JobHint(queue, priority, due_at) for (queue, priority), due_at in earliest.items()]
+    return [
+        JobHint(queue, priority, due_at, tenant) for (queue, priority, tenant), due_at in earliest.items()
+    ]

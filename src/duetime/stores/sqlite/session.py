@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
@@ -16,8 +17,16 @@ STATEMENTS = load("duetime.stores.sqlite", "sql")
 # than this.
 SOON = 2 * SECOND
 
+# These releases take ?1 for a name and warn about parameters in a sequence (python/cpython#117995).
+BY_NAME = (3, 12) <= sys.version_info < (3, 12, 4)
+
 Row = tuple[Any, ...]
 Parameters = Sequence[Any]
+
+
+def bound(parameters: Parameters) -> Any:
+    """The parameters of ?1, ?2 and so on, as this Python takes them without a warning."""
+    return {str(number): value for number, value in enumerate(parameters, 1)} if BY_NAME else parameters
 
 
 class Executes(Protocol):
@@ -33,23 +42,23 @@ class SqliteSession:
         self.connection = connection
 
     def all(self, name: str, parameters: Parameters = ()) -> list[Row]:
-        return self.connection.execute(STATEMENTS[name], parameters).fetchall()
+        return self.connection.execute(STATEMENTS[name], bound(parameters)).fetchall()
 
     def one(self, name: str, parameters: Parameters = ()) -> Row | None:
-        rows = self.connection.execute(STATEMENTS[name], parameters).fetchall()
+        rows = self.connection.execute(STATEMENTS[name], bound(parameters)).fetchall()
         return rows[0] if rows else None
 
     def value(self, name: str, parameters: Parameters = ()) -> Any:
-        return self.connection.execute(STATEMENTS[name], parameters).fetchall()[0][0]
+        return self.connection.execute(STATEMENTS[name], bound(parameters)).fetchall()[0][0]
 
     def change(self, name: str, parameters: Parameters = ()) -> int:
         """Returns how many rows it changed."""
-        return self.connection.execute(STATEMENTS[name], parameters).rowcount
+        return self.connection.execute(STATEMENTS[name], bound(parameters)).rowcount
 
     def change_many(self, name: str, rows: Sequence[Parameters]) -> int:
         """As `change`, for each of these rows."""
         return sum(
-            self.connection.execute(statement, values).rowcount
+            self.connection.execute(statement, bound(values)).rowcount
             for statement, values in pieces(STATEMENTS[name], rows)
         )
 
@@ -57,7 +66,7 @@ class SqliteSession:
         """As `all`, for each of these rows."""
         found: list[Row] = []
         for statement, values in pieces(STATEMENTS[name], rows):
-            found += self.connection.execute(statement, values).fetchall()
+            found += self.connection.execute(statement, bound(values)).fetchall()
         return found
 
     def composed(

@@ -62,8 +62,8 @@ def write(
     limited_queues = {name for name, use in queues.in_use.items() if use.queue.max_running is not None}
     transaction.tell(
         [
-            JobHint(*lane, transaction.now)
-            for lane in {job[5:] for job in ending if job.queue in limited_queues}
+            JobHint(queue, priority, transaction.now, tenant)
+            for queue, priority, tenant in {job[5:] for job in ending if job.queue in limited_queues}
         ]
     )
     passed = limits.PassOn(transaction, successors, queues.paused | queues.in_use.keys()) if waiting else None
@@ -118,6 +118,7 @@ def _attempt_row(decision: Settlement) -> Row:
         decision.started_at,
         decision.finished_at,
         decision.error,
+        decision.result,
     )
 
 

@@ -14,7 +14,7 @@ from duetime.model.hint import Hint
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
-from duetime.model.limit import Queue
+from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
@@ -161,8 +161,8 @@ class SqliteStore:
     async def resolve_dead_job(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
         return await self._write(jobs.resolve_dead, tenant, job_id, retry)
 
-    async def queues(self, counted: bool = False) -> list[Queue]:
-        return await self._read(queues.known, wall_micros(), counted)
+    async def queues(self, counted: bool = False, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:
+        return await self._read(queues.known, wall_micros(), counted, wanted)
 
     async def set_queue(self, queue: Queue) -> None:
         await self._write(queues.set_queue, queue)

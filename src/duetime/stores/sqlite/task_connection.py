@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Self
 
 from duetime.errors import InvalidInput
+from duetime.stores.sqlite.session import bound
 
 # Literals, quoted names and comments come first, so that a $1 within them is left alone.
 _PLACEHOLDER = re.compile(
@@ -121,7 +122,8 @@ def _checked(query: str) -> str:
 def _cursor(connection: sqlite3.Connection, query: str, arguments: Sequence[Any]) -> sqlite3.Cursor:
     cursor = connection.cursor()
     cursor.row_factory = sqlite3.Row
-    return cursor.execute(numbered(query), arguments)
+    statement = numbered(query)
+    return cursor.execute(statement, arguments if statement == query else bound(arguments))
 
 
 def _first(cursor: sqlite3.Cursor) -> sqlite3.Row | None:

@@ -21,8 +21,8 @@ import pytest
 _TESTS = (
     "announce batching change checkpoints claim events external fire hints leases lifecycle limits "
     "listing nodes overlap queues races "
-    "rates records retention running_jobs schedules search settle submit successors transactions unique "
-    "versions"
+    "rates records retention running_jobs schedules search settle submit successors tenants transactions "
+    "unique versions"
 )
 pytest.register_assert_rewrite(
     *(
@@ -59,6 +59,7 @@ from duetime.testing.conformance import (  # noqa: E402
     settle,
     submit,
     successors,
+    tenants,
     transactions,
     unique,
     versions,
@@ -79,6 +80,7 @@ class StoreConformance(
     search.JobSearchConformance,
     search.MatchingConformance,
     search.ErrorSearchConformance,
+    search.PayloadSearchConformance,
     search.ScheduleSearchConformance,
     change.CancelConformance,
     change.RescheduleConformance,
@@ -95,6 +97,7 @@ class StoreConformance(
     rates.RateConformance,
     rates.NextStartConformance,
     queues.QueueConformance,
+    tenants.TenantConformance,
     queues.QueuePauseConformance,
     queues.QueueLimitConformance,
     queues.QueueRateConformance,

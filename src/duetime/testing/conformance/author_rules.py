@@ -1,4 +1,4 @@
-"""Rules of the machine for what task authors use: gates, unique jobs, checkpoints, marks, paused queues,
+"""Rules of the machine for what task authors use: limit keys, unique jobs, checkpoints, marks, paused queues,
 workers outside."""
 
 from __future__ import annotations

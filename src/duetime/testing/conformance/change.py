@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.model.job import CancelReply, State
+from duetime.model.job import CancelReply, Ending, State
 from duetime.store import Lane, Store
 from duetime.testing.conformance.drafts import (
     HOUR,
@@ -13,6 +13,7 @@ from duetime.testing.conformance.drafts import (
     add,
     claim,
     claim_one,
+    ended,
     finished,
     job,
     joined,
@@ -50,8 +51,30 @@ class CancelConformance:
         assert await store.cancel_job(TENANT, claimed.id, "not wanted") is CancelReply.REQUESTED
         found = await stored(store, claimed.id)
         assert (found.state, found.cancel_requested, found.attempt) == (State.RUNNING, True, 1)
+        assert found.error == "not wanted"
         assert await store.cancel_job(TENANT, claimed.id, "again") is CancelReply.REQUESTED
         assert await settle(store, [success(claimed, now)]) == []
+
+    async def test_reason_of_a_requested_cancellation_is_kept(self, store: Store) -> None:
+        """Also if the attempt that was to stop ended in another way, and the next one is cancelled."""
+        node, now = await joined(store), await store.time()
+        claimed = await started(store, node, job(now))
+        await store.cancel_job(TENANT, claimed.id, "not wanted")
+        assert await settle(store, [retry(claimed, now, now, error="it failed")]) == []
+        again = await claim_one(store, node)
+        assert again.cancel_requested
+        stopped = ended(again, State.CANCELLED, Ending.CANCELLED, now, error="cancelled before it started")
+        assert await settle(store, [stopped]) == []
+        assert (await stored(store, claimed.id)).error == "not wanted"
+        errors = [attempt.error for attempt in await store.list_attempts(claimed.id)]
+        assert errors == ["it failed", "cancelled before it started"]
+
+    async def test_error_of_a_job_that_dies_although_it_was_to_stop_is_kept(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        claimed = await started(store, node, job(now))
+        await store.cancel_job(TENANT, claimed.id, "not wanted")
+        assert await settle(store, [ended(claimed, State.DEAD, Ending.FAILED, now, error="it failed")]) == []
+        assert (await stored(store, claimed.id)).error == "it failed"
 
     async def test_a_retry_that_waits_ends_as_cancelled(self, store: Store) -> None:
         node, now = await joined(store), await store.time()

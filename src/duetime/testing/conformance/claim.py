@@ -47,7 +47,7 @@ class ClaimConformance:
         )
         assert found.claimed_at is not None
         assert now <= found.claimed_at <= await store.time()
-        assert found.started_at is None  # it may wait at the node for its turn: only the node knows
+        assert found.started_at == max(found.claimed_at or 0, found.due_at)
 
     async def test_job_that_goes_back_is_not_claimed(self, store: Store) -> None:
         node, now = await joined(store), await store.time()

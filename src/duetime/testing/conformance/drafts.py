@@ -10,7 +10,7 @@ from uuid import UUID
 
 from duetime.model.ids import SEGMENTS, Ids, fire_id
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Claimed, Ending, Job, JobDraft, State
+from duetime.model.job import DEFAULT_TENANT, Claimed, Ending, Job, JobDraft, State
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.model.limit import QueueCounts, Rate, TaskLimit
 from duetime.model.schedule import Fire, Firing, Missed, Schedule, ScheduleDraft
@@ -19,7 +19,7 @@ from duetime.model.when import Every
 from duetime.store import AttemptUpdate, ClaimRequest, Lane, ScheduleState, Store, Successors
 
 MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND
-TENANT, QUEUE, PRIORITY, TARGET = "tenant", "queue", 5, "task"
+TENANT, QUEUE, PRIORITY, TARGET = DEFAULT_TENANT, "queue", 5, "task"
 LANE = Lane(QUEUE, PRIORITY, 0)
 ALL_SEGMENTS = range(SEGMENTS)
 Decide = Callable[[Claimed, Micros], Settlement]
@@ -134,7 +134,7 @@ async def claim_one(
 async def started(store: Store, node: NodeId, draft: JobDraft) -> Claimed:
     """Store this job and claim it."""
     await add(store, draft)
-    lane = Lane(draft.queue, draft.priority, 0)
+    lane = Lane(draft.queue, draft.priority, 0, draft.tenant)
     claimed = await claim(store, request(node, lane, room=1, targets=(draft.target,), prefetch=DAY))
     assert [row.id for row in claimed] == [draft.id]
     return claimed[0]
@@ -255,7 +255,7 @@ def schedule(name: str = "schedule", **changes: Any) -> ScheduleDraft:
         priority=PRIORITY,
         overlap=None,
         missed=Missed(),
-        jitter=0,
+        jitter="0s",
         start_at=None,
         end_at=None,
         max_runs=None,

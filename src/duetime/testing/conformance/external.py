@@ -193,7 +193,7 @@ class DeadlineConformance:
             "target_spec": b"{1}",
             "payload": b"\xff",
             "policies": b"{2}",
-            "limit_key": "gate",
+            "limit_key": "key",
         }
         claimed = await handed_over(store, node, job(now - HOUR, **details), now - MINUTE)
         assert await store.running_jobs(PastDeadline(), 10) == [claimed]

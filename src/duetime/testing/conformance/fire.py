@@ -45,7 +45,7 @@ class FireConformance:
             "payload": b"\x00\xff",
             "policies": b"{2}",
             "labels": b"{3}",
-            "limit_key": "gate",
+            "limit_key": "key",
         }
         draft = schedule(queue="billing", priority=9, overlap="queue", owner="owner", **details)
         made = await put(store, draft, now)

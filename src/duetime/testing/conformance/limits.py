@@ -44,7 +44,7 @@ ENDINGS = {"success": success, "death": death, "retry": retry_later, "release": 
 AT_MOST_ONE = limit(max_running=1)
 
 
-def gates(claimed: list[Claimed]) -> Counter[str | None]:
+def by_key(claimed: list[Claimed]) -> Counter[str | None]:
     return Counter(row.limit_key for row in claimed)
 
 
@@ -70,9 +70,9 @@ class LimitConformance:
 
     async def test_each_gate_has_room_of_its_own(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
-        await store.add_jobs([job(now - DAY + at, limit_key=f"gate {at % 5}") for at in range(20)])
+        await store.add_jobs([job(now - DAY + at, limit_key=f"key {at % 5}") for at in range(20)])
         claimed = await claim(store, request(node), limits=(limit(max_running=2),))
-        assert gates(claimed) == {f"gate {number}": 2 for number in range(5)}
+        assert by_key(claimed) == {f"key {number}": 2 for number in range(5)}
 
     async def test_a_target_without_a_bound_has_none(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
@@ -87,7 +87,7 @@ class LimitConformance:
     async def test_jobs_without_a_gate_know_no_bound(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs([*jobs(10, now - DAY), *jobs(10, now - DAY, limit_key="a")])
-        assert gates(await claim(store, request(node), limits=(AT_MOST_ONE,))) == {None: 10, "a": 1}
+        assert by_key(await claim(store, request(node), limits=(AT_MOST_ONE,))) == {None: 10, "a": 1}
 
     async def test_each_target_has_the_bound_that_was_given_for_it(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
@@ -95,7 +95,7 @@ class LimitConformance:
             await store.add_jobs(jobs(6, now - DAY, target=target, limit_key=target))
         bounds = (limit(max_running=2, target="x"), limit(max_running=4, target="y"))
         claimed = await claim(store, request(node, targets=("x", "y", "z")), limits=bounds)
-        assert gates(claimed) == {"x": 2, "y": 4, "z": 6}
+        assert by_key(claimed) == {"x": 2, "y": 4, "z": 6}
 
     async def test_the_limit_of_the_node_that_started_last_holds(self, store: Store) -> None:
         """A new release raises the limit; the sweep finds the permits that are free."""
@@ -174,7 +174,7 @@ class LimitConformance:
         )
         assert len(await claim(store, request(node, room=1), limits=(AT_MOST_ONE,))) == 1
         assert len(await claim(store, request(node), limits=(AT_MOST_ONE,))) == 1
-        assert gates(await claim(store, request(node, prefetch=2 * MINUTE), limits=(AT_MOST_ONE,))) == {
+        assert by_key(await claim(store, request(node, prefetch=2 * MINUTE), limits=(AT_MOST_ONE,))) == {
             "c": 1
         }
 
@@ -185,7 +185,7 @@ class LimitConformance:
 
     async def test_the_gate_travels_with_the_job(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
-        draft = await add(store, job(now, limit_key="a gate's name, 🦄"))
+        draft = await add(store, job(now, limit_key="a key's name, 🦄"))
         assert (await stored(store, draft.id)).limit_key == draft.limit_key
         claimed = await claim_one(store, node)
         assert claimed.limit_key == draft.limit_key
@@ -222,11 +222,11 @@ class LimitConformance:
 
 
 class LimitWithOverlapConformance:
-    """Jobs that have a gate and a schedule which runs one at a time obey both."""
+    """Jobs that have a key and a schedule which runs one at a time obey both."""
 
     @pytest.mark.parametrize("overlap", ["skip", "queue", "cancel_previous"])
     async def test_a_full_gate_is_no_overlap(self, store: Store, overlap: str) -> None:
-        """Another job of the gate runs, none of the schedule: it waits, and is neither skipped nor in
+        """Another job of the key runs, none of the schedule: it waits, and is neither skipped nor in
         anybody's way."""
         node, now = await joined(store), await store.time()
         running = await started(store, node, job(now - HOUR, limit_key="a"))
@@ -265,7 +265,7 @@ class LimitWithOverlapConformance:
         await claim_one(store, node, limits=(AT_MOST_ONE,))
         await add(store, of_schedule(new_id(0), now, "queue"))
         await add(store, job(now))
-        assert gates(await claim(store, request(node, room=2), limits=(AT_MOST_ONE,))) == {None: 2}
+        assert by_key(await claim(store, request(node, room=2), limits=(AT_MOST_ONE,))) == {None: 2}
 
 
 class FairTurnConformance:
@@ -280,33 +280,33 @@ class FairTurnConformance:
                 *jobs(5, now - HOUR, limit_key="c"),
             ]
         )
-        assert gates(await claim(store, request(node, room=9))) == {"flood": 3, "b": 3, "c": 3}
+        assert by_key(await claim(store, request(node, room=9))) == {"flood": 3, "b": 3, "c": 3}
 
     async def test_what_others_leave_goes_to_the_flood(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs([*jobs(30, now - DAY, limit_key="flood"), *jobs(2, now - HOUR, limit_key="b")])
-        assert gates(await claim(store, request(node, room=10))) == {"flood": 8, "b": 2}
+        assert by_key(await claim(store, request(node, room=10))) == {"flood": 8, "b": 2}
 
     async def test_within_a_gate_the_oldest_goes_first(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs(
-            [job(now - age * MINUTE, limit_key=gate) for age in (2, 4, 1, 3) for gate in ("a", "b")]
+            [job(now - age * MINUTE, limit_key=key) for age in (2, 4, 1, 3) for key in ("a", "b")]
         )
         claimed = [row for _ in range(4) for row in await claim(store, request(node, room=2))]
-        for gate in ("a", "b"):
-            assert [(now - row.due_at) // MINUTE for row in claimed if row.limit_key == gate] == [4, 3, 2, 1]
+        for key in ("a", "b"):
+            assert [(now - row.due_at) // MINUTE for row in claimed if row.limit_key == key] == [4, 3, 2, 1]
 
     async def test_a_flood_of_one_gate_leaves_room_for_jobs_without(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs([*jobs(300, now - DAY, limit_key="flood"), *jobs(2, now - HOUR)])
-        assert gates(await claim(store, request(node, room=6)))[None] == 2
+        assert by_key(await claim(store, request(node, room=6)))[None] == 2
 
     async def test_a_flood_without_gates_leaves_room_for_gated_jobs(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs(
             [*jobs(300, now - DAY), job(now - HOUR, limit_key="a"), job(now - HOUR, limit_key="b")]
         )
-        found = gates(await claim(store, request(node, room=6)))
+        found = by_key(await claim(store, request(node, room=6)))
         assert (found["a"], found["b"]) == (1, 1)
 
     @pytest.mark.parametrize("flood", ["flood", None])
@@ -326,18 +326,18 @@ class FairTurnConformance:
     async def test_full_gates_do_not_hide_a_free_one(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         full = [f"full {number}" for number in range(700)]
-        await store.add_jobs([job(now - DAY, limit_key=gate) for gate in full for _ in range(2)])
+        await store.add_jobs([job(now - DAY, limit_key=key) for key in full for _ in range(2)])
         held = await drained(store, node, now)
-        assert gates(held) == Counter(full)
+        assert by_key(held) == Counter(full)
         await add(store, job(now, limit_key="zebra"))
         await add(store, job(now, limit_key="aardvark"))
-        assert gates(await drained(store, node, now)) == {"zebra": 1, "aardvark": 1}
+        assert by_key(await drained(store, node, now)) == {"zebra": 1, "aardvark": 1}
 
     async def test_a_flood_behind_one_gate_costs_the_others_nothing(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await started(store, node, job(now - 2 * DAY, limit_key="flood"))
         await store.add_jobs([*jobs(5_000, now - DAY, limit_key="flood"), *jobs(50, now - HOUR)])
-        assert gates(await claim(store, request(node), limits=(AT_MOST_ONE,))) == {None: 50}
+        assert by_key(await claim(store, request(node), limits=(AT_MOST_ONE,))) == {None: 50}
 
     async def test_priorities_come_before_turns(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
@@ -345,12 +345,12 @@ class FairTurnConformance:
             [*jobs(4, now, priority=9, limit_key="a"), *jobs(4, now - DAY, priority=1, limit_key="b")]
         )
         claimed = await claim(store, request(node, Lane(QUEUE, 9, 0), Lane(QUEUE, 1, 0), room=6))
-        assert gates(claimed) == {"a": 4, "b": 2}
+        assert by_key(claimed) == {"a": 4, "b": 2}
 
 
 async def drained(store: Store, node: NodeId, now: Micros) -> list[Claimed]:
-    """Claim, one of a gate at once, until several claims in a row brought nothing: a claim may look at some
-    of the gates only."""
+    """Claim, one of a key at once, until several claims in a row brought nothing: a claim may look at some
+    of the keys only."""
     held: list[Claimed] = []
     empty = 0
     while empty < 10:
@@ -362,7 +362,7 @@ async def drained(store: Store, node: NodeId, now: Micros) -> list[Claimed]:
 
 class LimitRaceConformance:
     async def test_two_handles_share_the_places_of_a_gate(self, store: Store, second_store: Store) -> None:
-        """C7: forty claims at once, five gates with two places each."""
+        """C7: forty claims at once, five keys with two places each."""
         nodes = [await joined(store), await joined(second_store)]
         now = await store.time()
         await store.add_jobs([job(now - DAY + at, limit_key=f"{at % 5}") for at in range(100)])
@@ -372,12 +372,12 @@ class LimitRaceConformance:
             *(claim(handle, request(node, room=3), limits=limits) for handle, node in pairs)
         )
         held = [row for answer in answers for row in answer]
-        assert max(gates(held).values(), default=0) <= 2
+        assert max(by_key(held).values(), default=0) <= 2
         held += await claim(store, request(nodes[0]), limits=limits)
-        assert gates(held) == {f"{number}": 2 for number in range(5)}
+        assert by_key(held) == {f"{number}": 2 for number in range(5)}
 
     async def test_two_workers_drain_the_gates(self, store: Store, second_store: Store) -> None:
-        """Never more than two of a gate between claim and settlement, and none is left behind."""
+        """Never more than two of a key between claim and settlement, and none is left behind."""
         now = await store.time()
         await store.add_jobs(
             [

@@ -162,6 +162,19 @@ class ExpireNodesConformance:
         await store.leave(node)
         assert [found.dead for found in await store.nodes()] == [True]
 
+    async def test_leaving_and_dying_are_told_apart(self, store: Store) -> None:
+        me, gone, left = await joined(store), await joined(store, 1), await joined(store)
+        await store.leave(left)
+        await lapsed(store)
+        assert await store.expire_nodes(me) == [gone]
+        await store.leave(gone)  # too late: it was declared dead
+        now = await store.time()
+        assert {found.id: found.state(now) for found in await store.nodes()} == {
+            me: "alive",
+            gone: "dead",
+            left: "left",
+        }
+
 
 class OrphanConformance:
     async def test_running_jobs_of_dead_nodes(self, store: Store) -> None:

@@ -113,7 +113,8 @@ class OverlapConformance:
         first = await started(store, node, of_schedule(schedule_id, now - MINUTE, "cancel_previous"))
         second = await add(store, of_schedule(schedule_id, now, "cancel_previous"))
         assert await claim(store, request(node)) == []
-        assert (await stored(store, first.id)).cancel_requested
+        stopping = await stored(store, first.id)
+        assert (stopping.cancel_requested, stopping.error) == (True, "a later job of its schedule starts")
         assert (await store.beat(node, HOUR)).cancels == (first.id,)
         assert (await stored(store, second.id)).state is State.PENDING
         assert await settle(store, [success(first, now)]) == []

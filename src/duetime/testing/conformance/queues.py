@@ -143,7 +143,7 @@ class QueueLimitConformance:
         assert (await claim_one(store, node)).id == drafts[3].id
 
     async def test_jobs_of_every_kind_count(self, store: Store) -> None:
-        """With a gate or without, exclusive or not, urgent or not."""
+        """With a key or without, exclusive or not, urgent or not."""
         node, now = await joined(store), await store.time()
         await store.set_queue(Queue(QUEUE, max_running=4))
         for number in range(3):
@@ -210,10 +210,10 @@ class QueueLimitConformance:
 
 
 class QueueRateConformance:
-    @pytest.mark.parametrize("gate", [None, "a"])
-    async def test_no_more_start_than_was_said(self, store: Store, gate: str | None) -> None:
+    @pytest.mark.parametrize("key", [None, "a"])
+    async def test_no_more_start_than_was_said(self, store: Store, key: str | None) -> None:
         node, now = await joined(store), await store.time()
-        await store.add_jobs(jobs(10, now - DAY, limit_key=gate))
+        await store.add_jobs(jobs(10, now - DAY, limit_key=key))
         await store.set_queue(Queue(QUEUE, rate=Rate(3, HOUR)))
         claimed = [row for _ in range(3) for row in await claim(store, request(node, room=2))]
         assert len(claimed) == 3

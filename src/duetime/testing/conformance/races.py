@@ -181,10 +181,10 @@ class RaceConformance:
         )
         assert sorted([*taken[0], *taken[1]]) == sorted(names)
 
-    async def test_two_nodes_bury_a_third(self, store: Store, second_store: Store) -> None:
+    async def test_of_two_nodes_one_expires_a_third(self, store: Store, second_store: Store) -> None:
         first, second, gone = await joined(store), await joined(second_store), await expired(store)
-        buried = await asyncio.gather(store.expire_nodes(first), second_store.expire_nodes(second))
-        assert [*buried[0], *buried[1]] == [gone]
+        found = await asyncio.gather(store.expire_nodes(first), second_store.expire_nodes(second))
+        assert [*found[0], *found[1]] == [gone]
 
     async def test_joining_at_once(self, store: Store, second_store: Store) -> None:
         ids = await asyncio.gather(*(joined(handle) for handle in (store, second_store) * 10))

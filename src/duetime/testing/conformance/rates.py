@@ -1,4 +1,4 @@
-"""Rates of gates: how many jobs start in a period, counted by the store's own clock for all nodes."""
+"""Rates of limit keys: how many jobs start in a period, counted by the store's own clock for all nodes."""
 
 from __future__ import annotations
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from duetime.model.codec import encode
-from duetime.model.job import MAX_ERROR_LINE, JobFilter, State, error_line
+from duetime.model.job import MAX_ERROR_LINE, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
+from duetime.model.search import error_group
 from duetime.store import Store
 from duetime.testing.conformance.drafts import (
     HOUR,
@@ -98,28 +99,96 @@ class JobSearchConformance:
         assert seen == [draft.id for draft in drafts[1:31:2]]
 
 
+TRACE = (
+    'Traceback (most recent call last):\n  File "/srv/shop/orders.py", line {}, in ship\n    raise ...\n{}'
+)
+ERRORS = (
+    TRACE.format(17, "ValueError: order 17 has no address"),
+    TRACE.format(30, "ValueError: order 2f-9 has no address\n"),
+    TRACE.format(17, "KeyError: 'a'"),
+    TRACE.format(17, "KeyError: 'b \"c'"),
+    TRACE.format(17, "ValueError: order 17 has no address").replace("in ship", "in bill"),
+    "ValueError: order 5 has no address",
+    "ValueError: order five has no address",
+    'File "plain.py", line 1, in <module>\nStop 1.5',
+    "HTTP 503 Service Unavailable from GET https://a.example/7",
+    "HTTP 404 Not Found from GET https://a.example/7",
+    "it can't read \"x\" or 'y' and isn't 100 %",
+    "x" * MAX_ERROR_LINE + "1",
+    "5\u0665 \u00bd",
+    "",
+)
+
+
 class ErrorSearchConformance:
     @pytest.mark.parametrize("past", [False, True])
-    async def test_by_the_last_line_of_the_error(self, store: Store, past: bool) -> None:
+    async def test_by_a_part_of_the_error(self, store: Store, past: bool) -> None:
         node, now = await joined(store), await store.time()
         decide = death if past else retry_later
-        for at, error in enumerate(
-            ("boom", "where\nboom", "boom\n", "boom\nbang", "Boom", "x" * MAX_ERROR_LINE + "y", None)
-        ):
+        for at, error in enumerate(("boom", "where\nBOOM", "bo%m", "boo_", None)):
             claimed = await started(store, node, job(now, fire_time=now - at, owner=f"{at}"))
             assert await settle(store, [decide(claimed, now)._replace(error=error)]) == []
-        assert await names(store, error="boom") == ["0", "1", "2"]
-        assert await names(store, error="bang") == ["3"]
-        assert await names(store, error="x" * MAX_ERROR_LINE) == ["5"]
-        assert await names(store, error="where") == []
-        assert await store.count_jobs(JobFilter(TENANT, error="boom"), 2) == 2
+        assert await names(store, error="Oom") == ["0", "1"]
+        assert await names(store, error="where") == ["1"]
+        assert await names(store, error="o%m") == ["2"]
+        assert await names(store, error="o_") == ["3"]
+        assert await store.count_jobs(JobFilter(TENANT, error="boo"), 2) == 2
 
     @pytest.mark.parametrize("text", [*TRICKY, "'; --"])
     async def test_any_text_is_an_error(self, store: Store, text: str) -> None:
         node, now = await joined(store), await store.time()
         claimed = await started(store, node, job(now, owner="this"))
         await settle(store, [death(claimed, now, error=f"before\n{text}")])
-        assert await names(store, error=error_line(text), undisposed=True) == ["this"]
+        assert await names(store, error=text, undisposed=True) == ["this"]
+        assert await names(store, error_group=error_group(text), undisposed=True) == ["this"]
+
+    async def test_errors_of_one_cause_are_one_group(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        for at, error in enumerate(ERRORS):
+            claimed = await started(store, node, job(now, fire_time=now - at, owner=f"{at}"))
+            await settle(store, [death(claimed, now, error=error)])
+        for error in ERRORS:
+            group = error_group(error)
+            same = [f"{at}" for at, other in enumerate(ERRORS) if error_group(other) == group]
+            assert await names(store, error_group=group) == same, group
+
+
+class PayloadSearchConformance:
+    @pytest.mark.parametrize(
+        ("field", "value", "found"),
+        [
+            ("customer", "c-1", ["0"]),
+            ("customer", "c", []),
+            ("order.id", "17", ["0", "1"]),
+            ("order.id", "17.0", ["0"]),
+            ("order", '{"id": 17}', ["0"]),
+            ("paid", "true", ["0"]),
+            ("paid", "1", ["1"]),
+            ("note", "null", ["2"]),
+            ("note", "'; --", ["1"]),
+            ("lines.1", "b", ["2"]),
+            ("missing", "null", []),
+            ("", "x", []),
+        ],
+    )
+    async def test_by_a_field_of_the_payload(
+        self, store: Store, field: str, value: str, found: list[str]
+    ) -> None:
+        now = await store.time()
+        payloads = (
+            {"customer": "c-1", "order": {"id": 17}, "paid": True},
+            {"customer": "C-1", "order": {"id": "17"}, "paid": 1, "note": "'; --"},
+            {"note": None, "lines": ["a", "b"]},
+            ["c-1"],
+        )
+        await store.add_jobs(
+            [
+                job(now, fire_time=now - at, owner=f"{at}", payload=encode(payload))
+                for at, payload in enumerate(payloads)
+            ]
+        )
+        assert await names(store, payload=(field, value)) == found
+        assert await store.count_jobs(JobFilter(TENANT, payload=(field, value)), 10) == len(found)
 
 
 class MatchingConformance:

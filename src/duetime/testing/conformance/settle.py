@@ -319,9 +319,9 @@ class AttemptConformance:
             claimed = await claim_one(store, node)
             finished_at = now + claimed.attempt * SECOND
             state = State.CANCELLED if ending is Ending.CANCELLED else State.PENDING
-            assert (
-                await settle(store, [ended(claimed, state, ending, finished_at, error=f"was {ending}")]) == []
-            )
+            kept = b'{"status":503}' if ending is Ending.FAILED else None
+            decision = ended(claimed, state, ending, finished_at, error=f"was {ending}", result=kept)
+            assert await settle(store, [decision]) == []
             expected.append(
                 Attempt(
                     claimed.id,
@@ -331,6 +331,7 @@ class AttemptConformance:
                     finished_at - 1_000,
                     finished_at,
                     f"was {ending}",
+                    kept,
                 )
             )
             assert await store.list_attempts(claimed.id) == expected

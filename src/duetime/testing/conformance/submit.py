@@ -75,7 +75,7 @@ class SubmitConformance:
             labels=b'{"a":"b"}',
             unique_key="key",
             retry_of=new_id(0),
-            limit_key="gate",
+            limit_key="key",
         )
         found = await stored(store, (await add(store, draft)).id)
         assert tuple(getattr(found, name) for name in draft._fields) == draft

@@ -10,14 +10,12 @@ from duetime.engine.fetch.claimer import PREFETCH
 from duetime.engine.node.loop import Loop
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import Micros
-from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from duetime.model.lease import NodeId
-from duetime.store import ClaimRequest, Lane
+from duetime.store import ClaimRequest
 from duetime.testing.kit.recording_store import RecordingStore
 from duetime.testing.one_step import run_in_one_step
 
 ALL_SEGMENTS = tuple(range(SEGMENTS))
-PRIORITIES = range(LOWEST_PRIORITY, HIGHEST_PRIORITY + 1)
 END_OF_TIME: Micros = 1 << 62
 NO_NODE = NodeId(0)
 
@@ -44,10 +42,7 @@ class NextEngineEvent:
         return min(ahead, default=None), len(ahead) < len(starts)
 
     def _jobs(self, before: Micros) -> Sequence[Micros]:
-        lanes = tuple(
-            Lane(queue, priority, 0) for queue in self._store.queue_names() for priority in PRIORITIES
-        )
-        request = ClaimRequest(NO_NODE, lanes, self.targets, room=1, prefetch=0)
+        request = ClaimRequest(NO_NODE, self._store.lanes_with_jobs(), self.targets, room=1, prefetch=0)
         due_at = run_in_one_step(self._store.next_due(request))
         return () if due_at is None else (due_at - before,)
 

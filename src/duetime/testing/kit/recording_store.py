@@ -8,7 +8,8 @@ from uuid import UUID
 
 from duetime.errors import StoreUnavailable
 from duetime.model.instant import Micros
-from duetime.model.job import JobDraft
+from duetime.model.job import Job, JobDraft, State
+from duetime.model.limit import QueueFilter
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
 from duetime.store import (
@@ -16,12 +17,20 @@ from duetime.store import (
     CallerTransaction,
     ClaimRequest,
     Claims,
+    Lane,
     OnceReply,
     Settled,
     Successors,
 )
 from duetime.stores.memory import MemoryStore
 from duetime.stores.memory.row import Row
+from duetime.testing.kit.caller_transaction import (
+    DjangoWatch,
+    SqlalchemyWatch,
+    is_async,
+    watch,
+    watch_async,
+)
 from duetime.testing.kit.faults import FaultPlan
 from duetime.testing.one_step import run_in_one_step
 
@@ -37,9 +46,13 @@ class RecordingStore(MemoryStore):
         self.now = clock
         self.submissions: list[Submission] = []
         self._faults = faults
+        self._watched: list[tuple[frozenset[UUID], SqlalchemyWatch | DjangoWatch]] = []
 
-    def queue_names(self) -> list[str]:
-        return [queue.name for queue in run_in_one_step(super().queues())]
+    def lanes_with_jobs(self) -> tuple[Lane, ...]:
+        queues = run_in_one_step(super().queues(wanted=QueueFilter(for_workers=True)))
+        return tuple(
+            Lane(queue.name, priority, 0, tenant) for queue in queues for priority, tenant in queue.lanes
+        )
 
     def paused_queues(self) -> set[str]:
         return {queue.name for queue in run_in_one_step(super().queues()) if queue.paused}
@@ -66,8 +79,26 @@ class RecordingStore(MemoryStore):
         return admission
 
     def within(self, connection: Any) -> CallerTransaction:  # type: ignore[override]  # the memory store never returns one
-        """Ignores the connection: there is no database here, so jobs are stored immediately."""
-        return _NoTransaction(self)
+        """Jobs are stored immediately, because there is no database here. A rollback removes them again, if
+        the kit can see it."""
+        return _WatchedTransaction(self, connection)
+
+    def watch(self, ids: Sequence[UUID], transaction: SqlalchemyWatch | DjangoWatch | None) -> None:
+        if transaction is not None:
+            self._watched.append((frozenset(ids), transaction))
+
+    def forget_rolled_back(self) -> None:
+        gone = frozenset(one for ids, transaction in self._watched if transaction.rolled_back for one in ids)
+        if not gone:
+            return
+        self._watched = [pair for pair in self._watched if not pair[1].rolled_back]
+        self.submissions = [entry for entry in self.submissions if entry.draft.id not in gone]
+        for row in [row for row in self.live() if row.draft.id in gone and row.state is State.PENDING]:
+            self._jobs.remove(row)
+
+    async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
+        self.forget_rolled_back()
+        return await super().get_job(tenant, job_id, announce)
 
     # -- faults ----------------------------------------------------------------------------------------------
     async def save_progress(self, updates: Sequence[AttemptUpdate]) -> list[UUID]:
@@ -101,6 +132,7 @@ class RecordingStore(MemoryStore):
         return settled
 
     async def claim(self, request: ClaimRequest) -> Claims:
+        self.forget_rolled_back()
         claims = await super().claim(request)
         if claims.jobs:
             self._lose("claim")
@@ -115,14 +147,16 @@ class RecordingStore(MemoryStore):
         return "" if row is None else row.draft.target
 
 
-class _NoTransaction:
-    blocking = True
-
-    def __init__(self, store: RecordingStore) -> None:
+class _WatchedTransaction:
+    def __init__(self, store: RecordingStore, connection: Any) -> None:
+        self.blocking = not is_async(connection)
         self._store = store
+        self._connection = connection
 
     async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        self._store.watch([draft.id for draft in drafts], await watch_async(self._connection))
         return await self._store.add_jobs(drafts)
 
     def add_jobs_now(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        self._store.watch([draft.id for draft in drafts], watch(self._connection))
         return run_in_one_step(self._store.add_jobs(drafts))

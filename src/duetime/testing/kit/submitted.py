@@ -45,6 +45,7 @@ def submitted(app: App, task: Task[..., Any] | str | None = None) -> list[Submit
             "this app is not under test: wrap the code in virtual(app), inline(app) or recording(app)"
         )
     name = None if task is None else task_name(app, task)
+    store.forget_rolled_back()
     return [
         _view(app, store, entry) for entry in store.submissions if name is None or entry.draft.target == name
     ]

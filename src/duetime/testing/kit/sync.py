@@ -11,6 +11,7 @@ from duetime.app.sync import SyncApp, SyncJob
 from duetime.engine.submit.build import NewJob
 from duetime.model.duration import Duration
 from duetime.task import Task
+from duetime.testing.kit.caller_transaction import watch
 from duetime.testing.kit.parse_time import TimeInput
 
 Answer = TypeVar("Answer")
@@ -58,12 +59,12 @@ class InlineSyncApp(SyncApp):
         self._run = run
 
     def submit(self, task: Task[..., Any] | str, /, *, connection: Any = None, **arguments: Any) -> SyncJob:
-        return self._job(self._call(lambda app: app.submit(task, connection=connection, **arguments)))
+        seen = watch(connection) or connection  # here: Django refuses its connections within an event loop
+        return self._job(self._call(lambda app: app.submit(task, connection=seen, **arguments)))
 
     def submit_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> list[SyncJob]:
-        return [
-            self._job(job) for job in self._call(lambda app: app.submit_many(jobs, connection=connection))
-        ]
+        seen = watch(connection) or connection
+        return [self._job(job) for job in self._call(lambda app: app.submit_many(jobs, connection=seen))]
 
     def _call(self, work: Callable[[App], Coroutine[Any, Any, Answer]], opened: bool = True) -> Answer:
         return self._run(work(self._app_under_test))

@@ -209,7 +209,7 @@ class SimulatedClient:
                 chance.choice((None, "8s")),
                 chance.choice((None, 3)),
             ),
-            "jitter": chance.choice(("0s", "0s", "250ms")),
+            "jitter": chance.choice(("0s", "0s", "250ms", "100ms..250ms")),
             "max_runs": chance.choice((None, None, None, 6)),
             "queue": chance.choice(QUEUES),
         }

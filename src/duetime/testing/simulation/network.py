@@ -152,7 +152,9 @@ class RemoteStore:
         verb = getattr(self._store, name)
 
         async def call(*arguments: Any, **named: Any) -> Any:
-            return await self._link.call(verb, *signature(verb).bind(*arguments, **named).args)
+            bound = signature(verb).bind(*arguments, **named)
+            bound.apply_defaults()  # without these, `args` ends at the first one that was left out
+            return await self._link.call(verb, *bound.args)
 
         return call
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
+from duetime.model.hint import lane_hints
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft, State
 from duetime.model.lease import NodeId
 from duetime.model.settle import Settlement
 from duetime.stores.memory.jobs import MemoryJobs
 from duetime.stores.memory.nodes import MemoryNodes
-from duetime.stores.memory.notifier import job_hints
 from duetime.stores.memory.row import Row
 from duetime.stores.memory.schedules import MemorySchedules
 from duetime.stores.memory.settle import MemorySettle
@@ -95,7 +95,7 @@ class SimulatedStore(MemoryStore):
             ending = MemorySettle(self._jobs, None, self._clock())
             ending.write(settlement)
             self.effects[settlement.id] += len(writes)
-        self._send(job_hints(waiting.draft for waiting in ending.claimable))
+        self._send(lane_hints(waiting.draft for waiting in ending.claimable))
         return True
 
     def ahead(self, schedule_id: UUID, now: Micros) -> list[JobDraft]:

@@ -21,7 +21,7 @@ from duetime.testing.simulation.recorder import Recorder
 
 Body = Callable[[Context, dict[str, Any]], Awaitable[Any]]
 
-RETRY = Retry(max_attempts=3, first_delay="400ms", multiplier=2.0, max_delay="1s")
+RETRY = Retry(max_attempts=3, first_delay="400ms", multiplier=2.0, max_delay="1s", max_losses=1)
 TIMEOUT = SECOND // 2
 STEPS = 4
 BRIEF_DIVISOR = 40

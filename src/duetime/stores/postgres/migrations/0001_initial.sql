@@ -13,22 +13,13 @@
 -- rows of `limit_keys`, by name. A transaction that holds a row of `limit_keys` waits for no job. An edit of a schedule locks the
 -- schedule, by id, before its jobs.
 --
--- Functions, with parameters and result at each:
---   needs_permits       whether a claim has to ask for permits
---   claim_candidates    the jobs that a claim chooses from, locked, with what is in use
---   pass_on             permits to waiting jobs
---   announce_done       a message to the session about a finished job
---   add_jobs_from_json  jobs in a caller's own transaction
---   has_label, micros   small conversions
---   add_days, drop_days partitions
---
 -- No partial index on `jobs` may have a predicate that the conditions of a settlement (id, attempt, state = 'running') imply: the planner
 -- would walk that index instead of the primary key.
 
 CREATE TABLE duetime.jobs (
     -- the columns of a draft, in its order
     id uuid PRIMARY KEY,
-    tenant text NOT NULL,
+    tenant text COLLATE "C" NOT NULL,
     schedule_id uuid,
     schedule text COLLATE "C",
     fire_time timestamptz NOT NULL,
@@ -75,10 +66,10 @@ ALTER TABLE duetime.jobs
     ADD COLUMN permit uuid; -- of a running job with a limit key; random, because a retry must not get the permit of its successor
 
 -- The conditions that tell kinds of jobs apart come first: every write evaluates the predicates.
-CREATE INDEX jobs_due ON duetime.jobs (queue, priority, due_at) WHERE state = 'pending' AND overlap IS NULL AND limit_key IS NULL;
+CREATE INDEX jobs_due ON duetime.jobs (queue, priority, tenant, due_at) WHERE state = 'pending' AND overlap IS NULL AND limit_key IS NULL;
 -- Without deduplication: of several entries in one list all would have to be dead before a scan can mark them as dead, and jobs that are
 -- stored together are due at the same instant.
-CREATE INDEX jobs_needing_permit ON duetime.jobs (queue, priority, due_at) WITH (deduplicate_items = off)
+CREATE INDEX jobs_needing_permit ON duetime.jobs (queue, priority, tenant, due_at) WITH (deduplicate_items = off)
     WHERE (limit_key IS NOT NULL OR overlap IS NOT NULL) AND waits_for IS NULL AND state = 'pending';
 CREATE INDEX jobs_waiting ON duetime.jobs (waits_for, priority DESC, due_at) WITH (deduplicate_items = off) WHERE waits_for IS NOT NULL;
 CREATE INDEX jobs_limit_key ON duetime.jobs (limit_key) WHERE limit_key IS NOT NULL AND state = 'running';
@@ -109,7 +100,8 @@ CREATE TABLE duetime.attempts (
     ending text NOT NULL,
     started_at timestamptz,
     finished_at timestamptz NOT NULL,
-    error text
+    error text,
+    result bytea
 ) PARTITION BY RANGE (finished_at);
 CREATE INDEX attempts_job ON duetime.attempts (job_id);
 CREATE TABLE duetime.attempts_other PARTITION OF duetime.attempts DEFAULT;
@@ -135,7 +127,7 @@ CREATE TABLE duetime.schedules (
     queue text COLLATE "C" NOT NULL,
     priority smallint NOT NULL,
     overlap text,
-    jitter bigint NOT NULL,
+    jitter text NOT NULL,
     start_at timestamptz,
     end_at timestamptz,
     max_runs bigint,
@@ -176,6 +168,7 @@ CREATE TABLE duetime.queues (
     spent_until bigint NOT NULL DEFAULT 0, -- microseconds: the starts so far are paid for until then
     limited boolean GENERATED ALWAYS AS (max_running IS NOT NULL OR rate_count IS NOT NULL) STORED
 );
+CREATE TABLE duetime.queue_tenants (tenant text COLLATE "C", queue text COLLATE "C", PRIMARY KEY (tenant, queue)); -- who has stored jobs where
 -- Every claim reads these; mostly they are empty.
 CREATE INDEX queues_paused ON duetime.queues (name) WHERE paused;
 CREATE INDEX queues_limited ON duetime.queues (name) WHERE limited;
@@ -206,6 +199,7 @@ CREATE TABLE duetime.nodes (
     started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     lease_until timestamptz NOT NULL,
     dead boolean NOT NULL DEFAULT false,
+    has_left boolean NOT NULL DEFAULT false, -- it ended in an orderly way
     holds_lock boolean NOT NULL -- its session has an advisory lock, which is free when the process is gone
 ) WITH (fillfactor = 10);
 
@@ -250,6 +244,16 @@ $$;
 CREATE FUNCTION duetime.has_label(labels bytea, key text, value text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT convert_from(labels, 'UTF8')::jsonb ->> key = value
 $$;
+-- Whether a payload has one of these values, which are JSON, at a path of names. As has_field in model/search.py.
+CREATE FUNCTION duetime.has_field(payload bytea, path text[], choices text[]) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT convert_from(payload, 'UTF8')::jsonb #> path = ANY (choices::jsonb[])
+$$;
+-- Errors of one cause have the same group. As error_group in model/search.py.
+CREATE FUNCTION duetime.error_group(error text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT regexp_replace(left(split_part(rtrim(error, E'\n'), E'\n', -1), 200), $re$'[^']*'|"[^"]*"|[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*$re$, 'N', 'g')
+        || coalesce((SELECT format(' (in %s, %s)', place[2], place[1])
+            FROM regexp_match(error, $re$.*File "(?:[^"]*/)?([^"/]*)", line [0-9]+, in ([^\n]+)$re$) AS place WHERE place IS NOT NULL), '')
+$$;
 
 -- Sends the session a message that this job is done; returns `result`. A message instead of a result row: settling thousands of jobs that
 -- no caller waits for costs nothing more.
@@ -259,29 +263,56 @@ BEGIN
     RETURN result;
 END $$;
 
+-- Lanes with pending jobs that do not wait for a permit, of so many queues after the one given: one search of an index for each, whatever the
+-- planner believes about the table.
+CREATE FUNCTION duetime.lanes(after_queue text, most bigint) RETURNS TABLE (queue text, priority smallint, tenant text) LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+#variable_conflict use_column
+DECLARE lane record; last text := after_queue;
+BEGIN
+    SELECT after_queue AS queue, 99::smallint AS priority, '' AS tenant INTO lane;
+    LOOP
+        SELECT * INTO lane FROM (
+            (SELECT j.queue, j.priority, j.tenant FROM duetime.jobs j
+            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL
+                AND (j.queue, j.priority, j.tenant) > (lane.queue, lane.priority, lane.tenant)
+            ORDER BY j.queue, j.priority, j.tenant LIMIT 1)
+            UNION ALL
+            (SELECT j.queue, j.priority, j.tenant FROM duetime.jobs j
+            WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending'
+                AND (j.queue, j.priority, j.tenant) > (lane.queue, lane.priority, lane.tenant)
+            ORDER BY j.queue, j.priority, j.tenant LIMIT 1)) x ORDER BY x.queue, x.priority, x.tenant LIMIT 1;
+        most := most - (lane.queue <> last)::int;
+        EXIT WHEN lane.queue IS NULL OR most < 0;
+        last := lane.queue;
+        RETURN QUERY SELECT lane.queue, lane.priority, lane.tenant;
+    END LOOP;
+END $$;
+
 -- Whether jobs that need a permit are due in these lanes, or a queue of them has limits. prefetch: microseconds.
-CREATE FUNCTION duetime.needs_permits(queues text[], priorities smallint[], prefetch bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION duetime.needs_permits(queues text[], priorities smallint[], tenants text[], prefetch bigint)
+RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM duetime.queues q WHERE q.limited AND NOT q.paused AND q.name = ANY (queues))
-        OR EXISTS (SELECT FROM unnest(queues, priorities) AS l(queue, priority) CROSS JOIN LATERAL (
+        OR EXISTS (SELECT FROM unnest(queues, priorities, tenants) AS l(queue, priority, tenant) CROSS JOIN LATERAL (
                 SELECT FROM duetime.jobs j
                 WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending' AND j.queue = l.queue
-                    AND j.priority = l.priority AND j.due_at <= statement_timestamp() + prefetch * interval '1 microsecond' LIMIT 1) j
+                    AND j.priority = l.priority AND j.tenant = l.tenant AND j.due_at <= statement_timestamp() + prefetch * interval '1 microsecond' LIMIT 1) j
             WHERE l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused)));
 END $$;
 
 -- The candidates of a claim, and what is in use of the limits that concern them. Everything is locked until the transaction ends.
 -- claimer: the node, which must be alive. room: how many jobs may start. depth: how many jobs of a lane that need a permit to look at;
--- width: how many of these to lock, the first of each limit key before the second, and keys that were served longest ago first. with_limit_key: whether jobs with a limit key are wanted. queues, priorities, lows: the lanes, in order; `lows` holds only for jobs that
+-- width: how many of these to lock, the first of each limit key before the second, and keys that were served longest ago first. with_limit_key: whether jobs with a limit key are wanted. queues, priorities, lows, tenants: the lanes, in order; `lows` holds only for jobs that
 -- need no permit. prefetch: microseconds.
 -- Returns one row per candidate, lane by lane, each by due_at: the fields of model.permits.Candidate; the limit of its target; what is in
 -- use of its limit key; another job of its schedule that has started and not finished; limits and use of its queue, if it has limits; the time.
 CREATE FUNCTION duetime.claim_candidates(
     claimer bigint, room bigint, depth bigint, width bigint, with_limit_key boolean, queues text[], priorities smallint[], lows timestamptz[],
-    prefetch bigint, targets text[])
+    tenants text[], prefetch bigint, targets text[])
 RETURNS TABLE (
     id uuid, queue text, priority smallint, due_at timestamptz, fire_time timestamptz, attempt bigint, target text, limit_key text,
-    schedule_id uuid, overlap text, max_running bigint, rate_count bigint, rate_period bigint, permits bigint, spent_until bigint,
+    schedule_id uuid, overlap text, tenant text, max_running bigint, rate_count bigint, rate_period bigint, permits bigint, spent_until bigint,
     asks_at bigint, served_at bigint, rival uuid, queue_limited boolean, queue_max_running bigint, queue_rate_count bigint, queue_rate_period bigint,
     queue_running bigint, queue_spent_until bigint, now timestamptz)
 LANGUAGE plpgsql SET enable_hashjoin = on AS $$
@@ -299,8 +330,8 @@ BEGIN
     limited_queues := ARRAY(SELECT q.name FROM duetime.queues q WHERE q.limited AND NOT q.paused AND q.name = ANY (queues)
         ORDER BY q.name FOR NO KEY UPDATE);
     FOR lane IN
-        SELECT l.queue, l.priority, CASE WHEN l.queue = ANY (limited_queues) THEN '-infinity' ELSE l.low END AS low
-        FROM unnest(queues, priorities, lows) WITH ORDINALITY AS l(queue, priority, low, place)
+        SELECT l.queue, l.priority, l.tenant, CASE WHEN l.queue = ANY (limited_queues) THEN '-infinity' ELSE l.low END AS low
+        FROM unnest(queues, priorities, lows, tenants) WITH ORDINALITY AS l(queue, priority, low, tenant, place)
         WHERE l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
             AND EXISTS (SELECT FROM duetime.nodes n WHERE n.id = claimer AND NOT n.dead AND n.lease_until > clock_timestamp())
         ORDER BY l.place
@@ -312,7 +343,8 @@ BEGIN
                         coalesce((SELECT k.served_at FROM duetime.limit_keys k WHERE k.name = j.limit_key), 0) AS served_at FROM (
                         SELECT j.id, j.due_at, j.limit_key FROM duetime.jobs j
                         WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending'
-                            AND j.queue = lane.queue AND j.priority = lane.priority AND j.due_at <= horizon AND j.target = ANY (targets)
+                            AND j.queue = lane.queue AND j.priority = lane.priority AND j.tenant = lane.tenant AND j.due_at <= horizon
+                            AND j.target = ANY (targets)
                             AND (with_limit_key OR j.limit_key IS NULL)
                         ORDER BY j.due_at LIMIT depth) j
                     ORDER BY turn, served_at, due_at) n
@@ -322,7 +354,7 @@ BEGIN
                 UNION ALL
                 SELECT * FROM (SELECT j.id, j.due_at FROM duetime.jobs j
                     WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = lane.queue
-                        AND j.priority = lane.priority AND j.due_at >= lane.low AND j.due_at <= horizon AND j.target = ANY (targets)
+                        AND j.priority = lane.priority AND j.tenant = lane.tenant AND j.due_at >= lane.low AND j.due_at <= horizon AND j.target = ANY (targets)
                     ORDER BY j.due_at LIMIT room FOR UPDATE SKIP LOCKED) plain) c
             ORDER BY c.due_at);
         picked := picked || ids;
@@ -350,7 +382,7 @@ BEGIN
     RETURN QUERY
     WITH c AS MATERIALIZED (
             SELECT p.place, j.* FROM unnest(picked) WITH ORDINALITY AS p(id, place) CROSS JOIN LATERAL (
-                SELECT j.id, j.queue, j.priority, j.due_at, j.fire_time, j.attempt, j.target, j.limit_key, j.schedule_id, j.overlap
+                SELECT j.id, j.queue, j.priority, j.due_at, j.fire_time, j.attempt, j.target, j.limit_key, j.schedule_id, j.overlap, j.tenant
                 FROM duetime.jobs j WHERE j.id = p.id LIMIT 1) j),
         k AS MATERIALIZED (
             SELECT k.name, k.spent_until, k.asks_at, k.served_at, CASE WHEN k.name = ANY (names) THEN (SELECT count(DISTINCT r.permit)
@@ -360,7 +392,7 @@ BEGIN
             SELECT q.*, (SELECT count(*) FROM (SELECT id FROM duetime.nodes UNION ALL SELECT 0) n CROSS JOIN LATERAL (
                 SELECT FROM duetime.jobs r WHERE r.node = n.id AND r.queue = q.name) r) AS running
             FROM duetime.queues q WHERE q.name = ANY (limited_queues))
-    SELECT c.id, c.queue, c.priority, c.due_at, c.fire_time, c.attempt, c.target, c.limit_key, c.schedule_id, c.overlap,
+    SELECT c.id, c.queue, c.priority, c.due_at, c.fire_time, c.attempt, c.target, c.limit_key, c.schedule_id, c.overlap, c.tenant,
         l.max_running, l.rate_count, l.rate_period, k.permits, k.spent_until, k.asks_at, k.served_at, CASE WHEN c.overlap IS NOT NULL THEN (
             SELECT r.id FROM duetime.jobs r WHERE r.schedule_id = c.schedule_id AND r.attempt > 0 AND r.id <> c.id LIMIT 1) END,
         q.limited, q.max_running, q.rate_count, q.rate_period, q.running, q.spent_until, clock_timestamp()
@@ -443,6 +475,9 @@ BEGIN
     END IF;
     INSERT INTO duetime.queues (name) SELECT DISTINCT x.queue FROM json_to_recordset(drafts::json) AS x(queue text)
     WHERE NOT EXISTS (SELECT FROM duetime.queues q WHERE q.name = x.queue) ON CONFLICT DO NOTHING;
+    INSERT INTO duetime.queue_tenants (tenant, queue)
+    SELECT DISTINCT x.tenant, x.queue FROM json_to_recordset(drafts::json) AS x(tenant text, queue text)
+    WHERE NOT EXISTS (SELECT FROM duetime.queue_tenants t WHERE t.tenant = x.tenant AND t.queue = x.queue) ON CONFLICT DO NOTHING;
     FOR round IN 1..10 LOOP
         INSERT INTO duetime.jobs (id, tenant, schedule_id, schedule, fire_time, due_at, queue, priority, overlap,
             target, target_spec, payload, policies, owner, labels, unique_key, retry_of, limit_key, waits_for)
@@ -459,9 +494,10 @@ BEGIN
             WHERE NOT EXISTS (SELECT FROM duetime.jobs j WHERE j.id = x.id OFFSET 0)
                 AND NOT EXISTS (SELECT FROM duetime.jobs j WHERE j.tenant = x.tenant AND j.unique_key = x.unique_key OFFSET 0));
     END LOOP;
-    PERFORM pg_notify('duetime', format('j %s %s %s', l.priority, l.due_at, l.queue))
-    FROM (SELECT x.queue, x.priority, min(x.due_at) AS due_at
-        FROM json_to_recordset(drafts::json) AS x(queue text, priority smallint, due_at bigint) GROUP BY x.queue, x.priority) l
+    PERFORM pg_notify('duetime', format('j %s %s %s %s%s', l.priority, l.due_at, length(l.tenant), l.tenant, l.queue))
+    FROM (SELECT x.queue, x.priority, x.tenant, min(x.due_at) AS due_at
+        FROM json_to_recordset(drafts::json) AS x(queue text, priority smallint, tenant text, due_at bigint)
+        GROUP BY x.queue, x.priority, x.tenant) l
     WHERE l.due_at < duetime.micros(clock_timestamp()) + 2000000;
     RETURN QUERY SELECT x.id, CASE WHEN EXISTS (SELECT FROM duetime.jobs j WHERE j.id = x.id OFFSET 0) THEN x.id
         ELSE (SELECT j.id FROM duetime.jobs j WHERE j.tenant = x.tenant AND j.unique_key = x.unique_key) END

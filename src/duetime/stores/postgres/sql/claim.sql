@@ -7,51 +7,51 @@
 -- the whole table once and hash it.
 
 -- name: claim
--- $1 room, $2 node, $3 queues, $4 priorities, $5 lower bounds, $6 prefetch in microseconds, $7 targets. Jobs that need no permit; nothing
--- where jobs that need one are due, or a queue has limits.
+-- $1 room, $2 node, $3 queues, $4 priorities, $5 lower bounds, $6 tenants, $7 prefetch in microseconds, $8 targets. Jobs that need no permit;
+-- nothing where jobs that need one are due, or a queue has limits.
 UPDATE duetime.jobs SET state = 'running', attempt = attempt + 1, node = $2, claimed_at = statement_timestamp()
 WHERE ctid = ANY (ARRAY(
-    SELECT c.ctid FROM unnest($3::text[], $4::smallint[], $5::timestamptz[]) AS l(queue, priority, low)
+    SELECT c.ctid FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::text[]) AS l(queue, priority, low, tenant)
     CROSS JOIN LATERAL (
         SELECT j.ctid FROM duetime.jobs j
-        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority
-            AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
+        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
+            AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $7::bigint * interval '1 microsecond' AND j.target = ANY ($8::text[])
         ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED) c
     WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
         AND l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
         AND NOT (((SELECT EXISTS (SELECT FROM duetime.jobs p
                 WHERE (p.limit_key IS NOT NULL OR p.overlap IS NOT NULL) AND p.waits_for IS NULL AND p.state = 'pending'))
-            OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.needs_permits($3, $4, $6)))
+            OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.needs_permits($3, $4, $6, $7)))
     LIMIT $1))
 RETURNING {claimed};
 
 -- name: claim_lane
--- The same for one lane, $3 and $4, from $5 on: an idle worker sends it when it hears of a job, so it decides the pick-up time.
+-- The same for one lane, $3 and $4, from $5 on, of tenant $6: an idle worker sends it when it hears of a job, so it decides the pick-up time.
 UPDATE duetime.jobs SET state = 'running', attempt = attempt + 1, node = $2, claimed_at = statement_timestamp()
 WHERE ctid = ANY (ARRAY(
     SELECT j.ctid FROM duetime.jobs j
-    WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = $3 AND j.priority = $4
-        AND j.due_at >= $5 AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND j.target = ANY ($7::text[])
+    WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = $3 AND j.priority = $4 AND j.tenant = $6
+        AND j.due_at >= $5 AND j.due_at <= statement_timestamp() + $7::bigint * interval '1 microsecond' AND j.target = ANY ($8::text[])
         AND EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
         AND NOT EXISTS (SELECT FROM duetime.queues q WHERE q.paused AND q.name = $3)
         AND NOT (((SELECT EXISTS (SELECT FROM duetime.jobs p
                 WHERE (p.limit_key IS NOT NULL OR p.overlap IS NOT NULL) AND p.waits_for IS NULL AND p.state = 'pending'))
-            OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.needs_permits(ARRAY[$3], ARRAY[$4], $6)))
+            OR (SELECT EXISTS (SELECT FROM duetime.queues q WHERE q.limited))) AND (SELECT duetime.needs_permits(ARRAY[$3], ARRAY[$4], ARRAY[$6], $7)))
     ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED))
 RETURNING {claimed};
 
 -- name: needs_permits
--- $1 queues, $2 priorities, $3 prefetch in microseconds.
-SELECT duetime.needs_permits($1, $2, $3);
+-- $1 queues, $2 priorities, $3 tenants, $4 prefetch in microseconds.
+SELECT duetime.needs_permits($1, $2, $3, $4);
 
 -- name: claim_candidates
 -- See the function.
-SELECT * FROM duetime.claim_candidates($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+SELECT * FROM duetime.claim_candidates($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: execute_decision
 -- The decision about candidates, whose rows this transaction has locked. $1 node; $2 jobs that start; $3 jobs that wait, $4 for what; $5 jobs
 -- that ask again, $6 when; $7 jobs to skip, $8 why; $9 jobs to cancel; $10 limit keys, $11 spent_until, $12 asks_at, $13 served_at; $14
--- queues, $15 spent_until; $16 names for which waiting jobs become claimable, $17 how many. Returns job_news: started, claimable, done, cancel.
+-- queues, $15 spent_until; $16 names for which waiting jobs become claimable, $17 how many; $18 why jobs are cancelled. Returns job_news: started, claimable, done, cancel.
 -- A job to cancel that is being settled is passed over: its settlement may wait for a row that this transaction has locked.
 WITH started AS (UPDATE duetime.jobs j SET state = 'running', attempt = attempt + 1, node = $1, claimed_at = statement_timestamp(),
             permit = CASE WHEN limit_key IS NOT NULL THEN gen_random_uuid() END,
@@ -66,7 +66,7 @@ WITH started AS (UPDATE duetime.jobs j SET state = 'running', attempt = attempt 
     kept AS (INSERT INTO duetime.history ({draft}, state, attempt, failures, losses, {progressed}, error, finished_at)
         SELECT {s.draft}, 'skipped', s.attempt, s.failures, s.losses, {s.progressed}, x.reason, clock_timestamp()
         FROM skipped s JOIN unnest($7::uuid[], $8::text[]) AS x(id, reason) ON x.id = s.id),
-    cancelled AS (UPDATE duetime.jobs SET cancel_requested = true,
+    cancelled AS (UPDATE duetime.jobs SET cancel_requested = true, error = $18,
             due_at = CASE WHEN state = 'pending' THEN least(due_at, statement_timestamp()) ELSE due_at END
         WHERE ctid = ANY (ARRAY(SELECT j.ctid FROM duetime.jobs j WHERE j.id = ANY ($9::uuid[]) AND j.id <> ALL ($2) AND NOT j.cancel_requested
             FOR UPDATE SKIP LOCKED)) RETURNING node, {claimed}),
@@ -107,31 +107,31 @@ UPDATE duetime.jobs SET waits_for = NULL WHERE ctid = ANY (ARRAY(
     SELECT j.tid FROM unnest($1::text[], $2::bigint[]) AS n(name, number) CROSS JOIN LATERAL (
         SELECT j.ctid AS tid FROM duetime.jobs j WHERE j.waits_for = n.name ORDER BY j.priority DESC, j.due_at LIMIT n.number
         FOR UPDATE SKIP LOCKED) j))
-RETURNING queue, priority, due_at;
+RETURNING queue, priority, due_at, tenant;
 
 -- name: next_due
--- $1 queues, $2 priorities, $3 prefetch in microseconds, $4 targets. The earliest due time; and for each queue with a rate that has due jobs, its
+-- $1 queues, $2 priorities, $3 tenants, $4 prefetch in microseconds, $5 targets. The earliest due time; and for each queue with a rate that has due jobs, its
 -- rate. A job that needs a permit may have been left by the claim that looked ahead: of these every one that is not due yet counts.
 SELECT min(c.due_at) AS due_at, NULL::bigint AS rate_count, NULL::bigint AS rate_period, NULL::bigint AS spent_until, clock_timestamp() AS now
-FROM unnest($1::text[], $2::smallint[]) AS l(queue, priority) CROSS JOIN LATERAL (
+FROM unnest($1::text[], $2::smallint[], $3::text[]) AS l(queue, priority, tenant) CROSS JOIN LATERAL (
     SELECT least(
         (SELECT j.due_at FROM duetime.jobs j
-            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority
-                AND j.due_at > statement_timestamp() + $3::bigint * interval '1 microsecond' AND j.target = ANY ($4::text[])
+            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
+                AND j.due_at > statement_timestamp() + $4::bigint * interval '1 microsecond' AND j.target = ANY ($5::text[])
             ORDER BY j.due_at LIMIT 1),
         (SELECT j.due_at FROM duetime.jobs j
             WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending' AND j.queue = l.queue
-                AND j.priority = l.priority AND j.due_at > statement_timestamp() AND j.target = ANY ($4::text[])
+                AND j.priority = l.priority AND j.tenant = l.tenant AND j.due_at > statement_timestamp() AND j.target = ANY ($5::text[])
             ORDER BY j.due_at LIMIT 1)) AS due_at) c
 WHERE l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
 UNION ALL
 SELECT NULL, q.rate_count, q.rate_period, q.spent_until, clock_timestamp() FROM duetime.queues q
 WHERE q.limited AND NOT q.paused AND q.rate_count IS NOT NULL AND q.name = ANY ($1) AND EXISTS (
-    SELECT FROM unnest($1::text[], $2::smallint[]) AS l(queue, priority) CROSS JOIN LATERAL (
+    SELECT FROM unnest($1::text[], $2::smallint[], $3::text[]) AS l(queue, priority, tenant) CROSS JOIN LATERAL (
         SELECT FROM duetime.jobs j WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue
-            AND j.priority = l.priority AND j.due_at <= statement_timestamp() AND j.target = ANY ($4::text[])
+            AND j.priority = l.priority AND j.tenant = l.tenant AND j.due_at <= statement_timestamp() AND j.target = ANY ($5::text[])
         UNION ALL
         SELECT FROM duetime.jobs j WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending'
-            AND j.queue = l.queue AND j.priority = l.priority AND j.due_at <= statement_timestamp() AND j.target = ANY ($4::text[])
+            AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant AND j.due_at <= statement_timestamp() AND j.target = ANY ($5::text[])
         LIMIT 1) j
     WHERE l.queue = q.name);

@@ -23,5 +23,5 @@ tenant, name, definition, target, target_spec, payload, policies, queue, priorit
 limit_key, next_fire_time, paused, pause_note
 
 -- columns: schedule_arrays
-$1::text[], $2::text[], $3::bytea[], $4::text[], $5::bytea[], $6::bytea[], $7::bytea[], $8::text[], $9::smallint[], $10::text[], $11::bigint[],
+$1::text[], $2::text[], $3::bytea[], $4::text[], $5::bytea[], $6::bytea[], $7::bytea[], $8::text[], $9::smallint[], $10::text[], $11::text[],
 $12::timestamptz[], $13::timestamptz[], $14::bigint[], $15::text[], $16::bytea[], $17::text[], $18::timestamptz[], $19::boolean[], $20::text[]

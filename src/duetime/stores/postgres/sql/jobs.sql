@@ -67,7 +67,7 @@ SELECT {draft}, state, attempt, failures, losses, {progressed},
 FROM duetime.history;
 
 -- name: list_attempts
-SELECT job_id, attempt, node, ending, started_at, finished_at, error FROM duetime.attempts WHERE job_id = $1 ORDER BY attempt, finished_at;
+SELECT job_id, attempt, node, ending, started_at, finished_at, error, result FROM duetime.attempts WHERE job_id = $1 ORDER BY attempt, finished_at;
 
 -- name: cancel_jobs
 -- $1 tenants, $2 ids, $3 reasons. External ones are left to `settle`. `names`: permits for which a waiting job may now ask. No row for a job
@@ -80,8 +80,9 @@ WITH found AS MATERIALIZED (
     kept AS (INSERT INTO duetime.history ({draft}, state, attempt, failures, losses, {progressed}, error, finished_at)
         SELECT {e.draft}, 'cancelled', e.attempt, e.failures, e.losses, {e.progressed}, f.reason, clock_timestamp()
         FROM ended e JOIN found f ON f.id = e.id),
-    asked AS (UPDATE duetime.jobs SET cancel_requested = true
-        WHERE ctid = ANY (ARRAY(SELECT tid FROM found WHERE state = 'running' AND node <> 0)) RETURNING tenant, id, node)
+    asked AS (UPDATE duetime.jobs j SET cancel_requested = true, error = f.reason FROM found f
+        WHERE j.ctid = ANY (ARRAY(SELECT tid FROM found WHERE state = 'running' AND node <> 0)) AND j.id = f.id
+        RETURNING j.tenant, j.id, j.node)
 SELECT tenant, id, 'cancelled' AS reply, NULL::bigint AS node, awaited, array_remove(ARRAY[CASE WHEN waits_for IS NULL THEN limit_key END,
     CASE WHEN overlap IS NOT NULL AND attempt > 0 THEN '/' || schedule_id END], NULL) AS names FROM ended
 UNION ALL SELECT tenant, id, 'requested', node, false, '{}' FROM asked

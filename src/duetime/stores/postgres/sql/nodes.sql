@@ -36,13 +36,13 @@ RETURNING ARRAY(SELECT j.id FROM duetime.jobs j WHERE j.node = $1 AND j.cancel_r
     (SELECT count(*) FROM duetime.nodes n WHERE NOT n.dead AND n.id <> $1 AND 'worker' = ANY (n.roles)) AS peers;
 
 -- name: leave
-WITH gone AS (UPDATE duetime.nodes SET dead = true WHERE id = $1 AND NOT dead)
+WITH gone AS (UPDATE duetime.nodes SET dead = true, has_left = true WHERE id = $1 AND NOT dead)
 UPDATE duetime.leases SET holder = NULL WHERE holder = $1;
 
 -- name: nodes
 -- $1 whether to leave out the dead.
 SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead,
-    (SELECT count(*) FROM duetime.jobs j WHERE j.node = n.id) AS running
+    n.has_left, (SELECT count(*) FROM duetime.jobs j WHERE j.node = n.id) AS running
 FROM duetime.nodes n WHERE NOT ($1 AND n.dead) ORDER BY n.id;
 
 -- name: suspects

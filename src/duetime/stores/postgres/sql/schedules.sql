@@ -98,11 +98,13 @@ WITH s AS MATERIALIZED (
             ELSE true END),
     n AS (INSERT INTO duetime.jobs ({planned}, limit_key)
         SELECT {planned}, limit_key FROM f WHERE reason IS NULL
-        ON CONFLICT DO NOTHING RETURNING queue, priority, due_at),
+        ON CONFLICT DO NOTHING RETURNING queue, priority, due_at, tenant),
     k AS (INSERT INTO duetime.history ({planned}, limit_key, state, error, finished_at)
         SELECT {planned}, limit_key, 'skipped', reason, clock_timestamp() FROM f
         WHERE reason IS NOT NULL AND NOT EXISTS (SELECT FROM duetime.jobs j WHERE j.id = f.id OFFSET 0)),
     q AS (INSERT INTO duetime.queues (name) SELECT DISTINCT queue FROM f
-        WHERE NOT EXISTS (SELECT FROM duetime.queues q WHERE q.name = f.queue) ON CONFLICT DO NOTHING)
-SELECT count(*) AS applied, NULL::text AS queue, NULL::smallint AS priority, NULL::timestamptz AS due_at FROM u
-UNION ALL SELECT NULL, queue, priority, min(due_at) FROM n GROUP BY queue, priority;
+        WHERE NOT EXISTS (SELECT FROM duetime.queues q WHERE q.name = f.queue) ON CONFLICT DO NOTHING),
+    t AS (INSERT INTO duetime.queue_tenants (tenant, queue) SELECT DISTINCT tenant, queue FROM f
+        WHERE NOT EXISTS (SELECT FROM duetime.queue_tenants t WHERE t.tenant = f.tenant AND t.queue = f.queue) ON CONFLICT DO NOTHING)
+SELECT count(*) AS applied, NULL::text AS queue, NULL::smallint AS priority, NULL::timestamptz AS due_at, NULL::text AS tenant FROM u
+UNION ALL SELECT NULL, queue, priority, min(due_at), tenant FROM n GROUP BY queue, priority, tenant;

@@ -16,7 +16,8 @@ FROM d JOIN unnest($1::uuid[], $3::bigint[], $4::bigint[], $5::bytea[]) AS s(id,
 -- name: settle
 -- Every kind of ending. $1 ids, $2 attempts, $3 states, $4 due, $5 failures, $6 losses, $7 endings, $8 started, $9 finished, $10 results,
 -- $11 errors, $12 how many jobs are wanted under each permit. $13 the node that takes over, $14 its room, $15 its queues, $16 its targets.
--- Running makes the job external: node 0; a repetition does not move the deadline. Returns job_news: unwritten, done, claimable, started.
+-- A requested cancellation has stored its reason as error: it stays. Running makes the job external: node 0; a repetition does not move the
+-- deadline. Returns job_news: unwritten, done, claimable, started.
 WITH x AS MATERIALIZED (
         SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::text[],
             $8::timestamptz[], $9::timestamptz[], $10::bytea[], $11::text[], $12::bigint[])
@@ -28,15 +29,16 @@ WITH x AS MATERIALIZED (
     d AS (DELETE FROM duetime.jobs WHERE ctid = ANY (ARRAY(SELECT tid FROM s WHERE state NOT IN ('pending', 'running'))) RETURNING *),
     p AS (UPDATE duetime.jobs j SET state = s.state, node = CASE WHEN s.state = 'running' THEN 0 END,
             claimed_at = CASE WHEN s.state = 'running' THEN j.claimed_at END, due_at = s.due_at, failures = s.failures,
-            losses = s.losses, error = coalesce(s.error, j.error), begun = false, permit = CASE WHEN s.state = 'running' THEN j.permit END
+            losses = s.losses, error = coalesce(CASE WHEN j.cancel_requested THEN j.error END, s.error, j.error), begun = false, permit = CASE WHEN s.state = 'running' THEN j.permit END
         FROM s WHERE j.ctid = ANY (ARRAY(SELECT tid FROM s WHERE state IN ('pending', 'running'))) AND j.id = s.id
         RETURNING j.*),
     h AS (INSERT INTO duetime.history ({draft}, state, attempt, failures, losses, {progressed}, error, started_at, finished_at, result)
-        SELECT {d.draft}, s.state, d.attempt, s.failures, s.losses, {d.progressed}, s.error, s.started_at, s.finished_at, s.result
+        SELECT {d.draft}, s.state, d.attempt, s.failures, s.losses, {d.progressed},
+            coalesce(CASE WHEN s.state = 'cancelled' AND d.cancel_requested THEN d.error END, s.error), s.started_at, s.finished_at, s.result
         FROM d JOIN s ON s.id = d.id),
     w AS (SELECT id, attempt, target, limit_key FROM d UNION ALL SELECT id, attempt, target, limit_key FROM p),
-    a AS (INSERT INTO duetime.attempts (job_id, attempt, node, ending, started_at, finished_at, error)
-        SELECT s.id, s.attempt, s.node, s.ending, s.started_at, s.finished_at, s.error FROM w JOIN s ON s.id = w.id
+    a AS (INSERT INTO duetime.attempts (job_id, attempt, node, ending, started_at, finished_at, error, result)
+        SELECT s.id, s.attempt, s.node, s.ending, s.started_at, s.finished_at, s.error, s.result FROM w JOIN s ON s.id = w.id
         WHERE s.state <> 'running' AND s.ending <> 'succeeded' AND NOT (s.ending = 'released' AND s.started_at IS NULL)),
     f AS MATERIALIZED (
         SELECT w.limit_key AS name, s.permit, s.wanted, CASE WHEN l.lowered THEN l.max_running END AS maximum

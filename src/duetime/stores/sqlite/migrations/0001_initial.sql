@@ -50,10 +50,10 @@ CREATE TABLE jobs (
   permit BLOB,
   waits_for TEXT
 );
-CREATE INDEX jobs_due ON jobs (queue, priority, due_at) WHERE state = 'pending' AND limit_key IS NULL AND overlap IS NULL;
-CREATE INDEX jobs_restricted ON jobs (queue, priority, due_at)
+CREATE INDEX jobs_due ON jobs (queue, priority, tenant, due_at) WHERE state = 'pending' AND limit_key IS NULL AND overlap IS NULL;
+CREATE INDEX jobs_restricted ON jobs (queue, priority, tenant, due_at)
   WHERE state = 'pending' AND waits_for IS NULL AND (limit_key IS NOT NULL OR overlap IS NOT NULL);
-CREATE INDEX jobs_waiting ON jobs (waits_for, priority DESC, due_at, queue) WHERE waits_for IS NOT NULL;
+CREATE INDEX jobs_waiting ON jobs (waits_for, priority DESC, due_at, queue, tenant) WHERE waits_for IS NOT NULL;
 CREATE INDEX jobs_permit ON jobs (limit_key, permit) WHERE permit IS NOT NULL;
 CREATE INDEX jobs_node ON jobs (node) WHERE node IS NOT NULL;
 CREATE INDEX jobs_external ON jobs (due_at) WHERE node = 0;
@@ -86,6 +86,7 @@ CREATE TABLE attempts (
   started_at INTEGER,
   finished_at INTEGER NOT NULL,
   error TEXT,
+  result BLOB,
   PRIMARY KEY (job_id, attempt)
 ) WITHOUT ROWID;
 
@@ -109,6 +110,8 @@ CREATE TABLE queues (
   rate_period INTEGER,
   spent_until INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
+-- Under which queues a tenant has stored jobs.
+CREATE TABLE queue_tenants (tenant TEXT NOT NULL, queue TEXT NOT NULL, PRIMARY KEY (tenant, queue)) WITHOUT ROWID;
 CREATE INDEX queues_restricted ON queues (name) WHERE paused = 1 OR max_running IS NOT NULL OR rate_count IS NOT NULL;
 
 CREATE TABLE schedules (
@@ -124,7 +127,7 @@ CREATE TABLE schedules (
   priority INTEGER NOT NULL,
   overlap TEXT,
   missed TEXT NOT NULL,
-  jitter INTEGER NOT NULL,
+  jitter TEXT NOT NULL,
   start_at INTEGER,
   end_at INTEGER,
   max_runs INTEGER,
@@ -161,6 +164,7 @@ CREATE TABLE nodes (
   started_at INTEGER NOT NULL,
   lease_until INTEGER NOT NULL,
   dead INTEGER NOT NULL DEFAULT 0,
+  has_left INTEGER NOT NULL DEFAULT 0, -- it ended in an orderly way
   lock_file INTEGER
 );
 

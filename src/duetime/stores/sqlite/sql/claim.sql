@@ -1,4 +1,4 @@
--- From pending to running. Lanes travel as JSON [[queue, priority, low], ...], targets as a JSON list.
+-- From pending to running. Lanes travel as JSON [[queue, priority, low, tenant], ...], targets as a JSON list.
 
 -- name: may_claim
 -- Whether the node is alive, and whether there are restricted jobs, waiting jobs, restricted queues. Parameters: node, now.
@@ -17,7 +17,7 @@ SELECT
 SELECT j.rowid, j.id, j.attempt + 1, {j.claimed}, NULL, NULL
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_due
 WHERE j.state = 'pending' AND j.limit_key IS NULL AND j.overlap IS NULL
-  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]')
+  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
   AND j.due_at >= json_extract(l.value, '$[2]') AND j.due_at <= ?3
   AND j.target IN (SELECT value FROM json_each(?2))
 LIMIT ?4;
@@ -33,7 +33,7 @@ WHERE rowid IN (SELECT value FROM json_each(?3));
 SELECT {j.candidate}
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_restricted
 WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
-  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at <= ?3
+  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]') AND j.due_at <= ?3
   AND j.target IN (SELECT value FROM json_each(?2)) AND (?5 OR j.limit_key IS NULL)
 LIMIT ?4;
 
@@ -49,7 +49,7 @@ SELECT min(due_at) FROM (
   SELECT (
     SELECT j.due_at FROM jobs AS j INDEXED BY jobs_due
     WHERE j.state = 'pending' AND j.limit_key IS NULL AND j.overlap IS NULL
-      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at > ?3
+      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]') AND j.due_at > ?3
       AND j.target IN (SELECT value FROM json_each(?2))
     ORDER BY j.due_at LIMIT 1
   ) AS due_at FROM json_each(?1) AS l
@@ -57,7 +57,7 @@ SELECT min(due_at) FROM (
   SELECT (
     SELECT j.due_at FROM jobs AS j INDEXED BY jobs_restricted
     WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
-      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.due_at > ?4
+      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]') AND j.due_at > ?4
       AND j.target IN (SELECT value FROM json_each(?2))
     ORDER BY j.due_at LIMIT 1
   ) FROM json_each(?1) AS l

@@ -29,7 +29,7 @@ checkpoint, tenant, begun
 
 -- columns: candidate
 -- In the order of model.permits.Candidate.
-id, queue, priority, due_at, fire_time, attempt, target, limit_key, schedule_id, overlap
+id, queue, priority, due_at, fire_time, attempt, target, limit_key, schedule_id, overlap, tenant
 
 -- columns: definition
 -- In the order of model.schedule.ScheduleDraft.

@@ -20,7 +20,7 @@ SELECT {live} FROM jobs WHERE tenant = ?1 AND id = ?2;
 SELECT {past} FROM history WHERE tenant = ?1 AND id = ?2;
 
 -- name: list_attempts
-SELECT attempt, node, ending, started_at, finished_at, error FROM attempts WHERE job_id = ?1 ORDER BY attempt;
+SELECT attempt, node, ending, started_at, finished_at, error, result FROM attempts WHERE job_id = ?1 ORDER BY attempt;
 
 -- name: end_pending
 -- Into the past without another attempt: cancelled or skipped. Parameters: id, state, now, reason.
@@ -30,13 +30,14 @@ INSERT INTO history SELECT {draft}, ?2, attempt, failures, losses, {lived}, NULL
 DELETE FROM jobs WHERE id = ?1 AND state = 'pending' RETURNING limit_key, schedule_id;
 
 -- name: request_cancel
-UPDATE jobs SET cancel_requested = 1 WHERE id = ?1;
+-- Parameters: id, reason.
+UPDATE jobs SET cancel_requested = 1, error = ?2 WHERE id = ?1;
 
 -- name: reschedule_job
 -- Parameters: tenant, id, due_at and priority, null to keep them.
 UPDATE jobs SET due_at = coalesce(?3, due_at), priority = coalesce(?4, priority), waits_for = NULL
 WHERE tenant = ?1 AND id = ?2 AND state = 'pending'
-RETURNING queue, priority, due_at, limit_key;
+RETURNING queue, priority, due_at, tenant, limit_key;
 
 -- name: resolve_dead_job
 -- Parameters: tenant, id, disposition.

@@ -37,10 +37,10 @@ UPDATE jobs SET waits_for = w.column2 FROM (VALUES /* rows */ (?, ?)) AS w WHERE
 UPDATE jobs SET due_at = ?2 WHERE id = ?1;
 
 -- name: ask_to_stop
--- A job that is in the way of a later one. A retry that waits is due immediately, so that it can end. Parameters: id, now.
-UPDATE jobs SET cancel_requested = 1, waits_for = NULL, due_at = CASE WHEN state = 'running' THEN due_at ELSE min(due_at, ?2) END
+-- A job that is in the way of a later one. A retry that waits is due immediately, so that it can end. Parameters: id, now, reason.
+UPDATE jobs SET cancel_requested = 1, error = ?3, waits_for = NULL, due_at = CASE WHEN state = 'running' THEN due_at ELSE min(due_at, ?2) END
 WHERE id = ?1 AND cancel_requested = 0
-RETURNING queue, priority, due_at, node;
+RETURNING queue, priority, due_at, tenant, node;
 
 -- name: best_waiting
 -- For each permit the best jobs that wait for it. Parameters: JSON list of names, how many of each.
@@ -52,11 +52,11 @@ ORDER BY j.waits_for, j.priority DESC, j.due_at;
 -- Jobs that wait become claimable again, best first. Parameters: the permit's name, how many.
 UPDATE jobs SET waits_for = NULL
 WHERE rowid IN (SELECT rowid FROM jobs INDEXED BY jobs_waiting WHERE waits_for = ?1 ORDER BY priority DESC, due_at LIMIT ?2)
-RETURNING queue, priority, due_at;
+RETURNING queue, priority, due_at, tenant;
 
 -- name: promote_jobs
 -- Rows: id.
-UPDATE jobs SET waits_for = NULL WHERE id IN (VALUES /* rows */ (?)) RETURNING queue, priority, due_at;
+UPDATE jobs SET waits_for = NULL WHERE id IN (VALUES /* rows */ (?)) RETURNING queue, priority, due_at, tenant;
 
 -- name: waited_for
 -- Names of permits that jobs wait for, each with the target of one of them. Parameters: after which name, limit.

@@ -44,7 +44,13 @@ AND fire_time < :fire_before;
 AND labels IS NOT NULL AND has_label(labels, :label_key, :label_value);
 
 -- name: list_if_error
-AND error IS NOT NULL AND error_line(error) = :error;
+AND error IS NOT NULL AND instr(folded(error), folded(:error)) > 0;
+
+-- name: list_if_error_group
+AND error_group(coalesce(error, '')) = :error_group;
+
+-- name: list_if_payload
+AND has_field(payload, :payload_path, :payload_value);
 
 -- name: list_if_before
 -- The first comparison lets the index begin there; the second cuts among equal fire times.

@@ -20,14 +20,16 @@ SELECT id FROM jobs WHERE node = ?1 AND cancel_requested = 1;
 SELECT count(*) FROM nodes AS n WHERE n.dead = 0 AND n.id <> ?1 AND EXISTS (SELECT 1 FROM json_each(n.roles) WHERE value = 'worker');
 
 -- name: declare_dead
-UPDATE nodes SET dead = 1 WHERE id = ?1 AND dead = 0;
+-- Parameters: node, whether it left by itself.
+UPDATE nodes SET dead = 1, has_left = ?2 WHERE id = ?1 AND dead = 0;
 
 -- name: live_nodes
 SELECT id, lease_until, lock_file FROM nodes WHERE dead = 0 ORDER BY id;
 
 -- name: nodes
 -- Parameter: whether without the dead.
-SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead, (SELECT count(*) FROM jobs AS j WHERE j.node = n.id)
+SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead,
+  n.has_left, (SELECT count(*) FROM jobs AS j WHERE j.node = n.id)
 FROM nodes AS n WHERE NOT (?1 AND n.dead) ORDER BY n.id;
 
 -- name: jobs_of_dead_nodes

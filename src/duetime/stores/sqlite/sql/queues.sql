@@ -1,23 +1,61 @@
 -- Queues and their settings.
 
--- name: add_queue
-INSERT INTO queues (name) VALUES (?1) ON CONFLICT (name) DO NOTHING;
+-- name: add_queues
+-- Rows: name.
+INSERT INTO queues (name) VALUES /* rows */ (?) ON CONFLICT (name) DO NOTHING;
+
+-- name: add_queue_tenants
+-- Rows: tenant, queue.
+INSERT INTO queue_tenants (tenant, queue) VALUES /* rows */ (?, ?) ON CONFLICT (tenant, queue) DO NOTHING;
 
 -- name: queues
-SELECT name, paused, pause_note, paused_at, max_running, rate_count, rate_period FROM queues ORDER BY name;
+-- Parameters: the fields of model.limit.QueueFilter.
+SELECT name, paused, pause_note, paused_at, max_running, rate_count, rate_period FROM queues
+WHERE (NOT ?1 OR paused = 1 OR max_running IS NOT NULL OR rate_count IS NOT NULL)
+  AND (?2 IS NULL OR EXISTS (SELECT 1 FROM queue_tenants WHERE tenant = ?2 AND queue = name)) AND (?3 IS NULL OR name = ?3) AND name > ?4
+ORDER BY name LIMIT coalesce(?5, -1);
+
+-- name: lanes
+-- Queue, priority and tenant of pending jobs that do not wait for a permit, found by one search of an index for each. Parameters: after which
+-- queue, how many queues.
+WITH RECURSIVE
+  plain (queue, priority, tenant, more) AS (
+    SELECT ?1, 99, '', ?2
+    UNION ALL
+    SELECT j.queue, j.priority, j.tenant, p.more - (j.queue <> p.queue) FROM plain AS p CROSS JOIN jobs AS j
+    WHERE p.more >= 0 AND j.rowid = (
+      SELECT rowid FROM jobs INDEXED BY jobs_due
+      WHERE state = 'pending' AND limit_key IS NULL AND overlap IS NULL AND (queue, priority, tenant) > (p.queue, p.priority, p.tenant)
+      ORDER BY queue, priority, tenant LIMIT 1)
+  ),
+  restricted (queue, priority, tenant, more) AS (
+    SELECT ?1, 99, '', ?2
+    UNION ALL
+    SELECT j.queue, j.priority, j.tenant, r.more - (j.queue <> r.queue) FROM restricted AS r CROSS JOIN jobs AS j
+    WHERE r.more >= 0 AND j.rowid = (
+      SELECT rowid FROM jobs INDEXED BY jobs_restricted
+      WHERE state = 'pending' AND waits_for IS NULL AND (limit_key IS NOT NULL OR overlap IS NOT NULL)
+        AND (queue, priority, tenant) > (r.queue, r.priority, r.tenant)
+      ORDER BY queue, priority, tenant LIMIT 1)
+  )
+SELECT queue, priority, tenant FROM plain WHERE more >= 0 AND queue > ?1
+UNION
+SELECT queue, priority, tenant FROM restricted WHERE more >= 0 AND queue > ?1;
 
 -- name: count_jobs
--- By queue: pending, due, running. Read from indexes alone. Parameter: now.
+-- By queue: pending, due, running. Parameters: now, tenant or NULL.
 SELECT queue, sum(pending), sum(due), sum(running) FROM (
   SELECT queue, count(*) AS pending, sum(due_at <= ?1) AS due, 0 AS running FROM jobs INDEXED BY jobs_due
-  WHERE state = 'pending' AND limit_key IS NULL AND overlap IS NULL GROUP BY queue
+  WHERE state = 'pending' AND limit_key IS NULL AND overlap IS NULL AND (?2 IS NULL OR tenant = ?2) GROUP BY queue
   UNION ALL
   SELECT queue, count(*), sum(due_at <= ?1), 0 FROM jobs INDEXED BY jobs_restricted
-  WHERE state = 'pending' AND waits_for IS NULL AND (limit_key IS NOT NULL OR overlap IS NOT NULL) GROUP BY queue
+  WHERE state = 'pending' AND waits_for IS NULL AND (limit_key IS NOT NULL OR overlap IS NOT NULL)
+    AND (?2 IS NULL OR tenant = ?2) GROUP BY queue
   UNION ALL
-  SELECT queue, count(*), sum(due_at <= ?1), 0 FROM jobs INDEXED BY jobs_waiting WHERE waits_for IS NOT NULL GROUP BY queue
+  SELECT queue, count(*), sum(due_at <= ?1), 0 FROM jobs INDEXED BY jobs_waiting
+  WHERE waits_for IS NOT NULL AND (?2 IS NULL OR tenant = ?2) GROUP BY queue
   UNION ALL
-  SELECT queue, 0, 0, count(*) FROM jobs INDEXED BY jobs_node WHERE node IS NOT NULL GROUP BY queue
+  SELECT queue, 0, 0, count(*) FROM jobs INDEXED BY jobs_node WHERE node IS NOT NULL AND (?2 IS NULL OR tenant = ?2) GROUP BY queue
 ) GROUP BY queue;
 
 -- name: set_queue

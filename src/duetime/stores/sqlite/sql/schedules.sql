@@ -67,7 +67,7 @@ SELECT * FROM schedule_versions WHERE tenant = ?1 AND name = ?2 AND (?3 IS NULL 
 -- Parameters: id, version, cursor, next_fire_time, runs, latest fire or null.
 UPDATE schedules SET next_fire_time = ?4, runs = ?5, last_fire_time = nullif(max(coalesce(last_fire_time, -1), coalesce(?6, -1)), -1)
 WHERE id = ?1 AND version = ?2 AND next_fire_time = ?3 AND paused = 0
-RETURNING queue, priority;
+RETURNING queue, priority, tenant;
 
 -- name: store_fire
 -- The schedule's own row gives the job everything but its instants. Rows: schedule, id, fire_time, due_at, now.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from duetime.model.codec import decode
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Delivery, Ending, JobDraft, State
+from duetime.model.retry import Retry
 from duetime.model.settle import Settlement
 from duetime.testing.simulation.invariants.verdict import Invariant, Verdict
 from duetime.testing.simulation.tasks import KINDS
 
-MAX_LOSSES = 3
+FREE_LOSSES = 2  # before the quarantine
 MAX_RETRY_DELAY: Micros = SECOND  # tasks.RETRY.max_delay
 
 Counts = tuple[int, int]  # failures, losses
@@ -20,13 +21,9 @@ def delivery_of(draft: JobDraft) -> Delivery:
     return Delivery(own.get("delivery", KINDS[draft.target].policies.delivery))
 
 
-def max_failures(draft: JobDraft) -> int:
+def retry_of(draft: JobDraft) -> Retry:
     own = {} if draft.policies is None else decode(draft.policies)
-    return (
-        int(own["retry"]["max_attempts"])
-        if "retry" in own
-        else KINDS[draft.target].policies.retry.max_attempts
-    )
+    return Retry(**own["retry"]) if "retry" in own else KINDS[draft.target].policies.retry
 
 
 def check_settlement(
@@ -86,8 +83,13 @@ def _states_after(
             return {State.CANCELLED} if cancel_requested else set()
         case Ending.SNOOZED:
             return {State.PENDING, State.CANCELLED} if cancel_requested else {State.PENDING}
+        case Ending.RELEASED if decision.state is State.SKIPPED and decision.started_at is None:
+            return {State.SKIPPED}  # whether its schedule allows it is checked with the fires
         case Ending.RELEASED if not once or decision.started_at is None:
             return {State.PENDING, State.CANCELLED} if cancel_requested else {State.PENDING}
-    spent = counts[0] >= max_failures(draft) if ending is not Ending.LOST else counts[1] >= MAX_LOSSES
-    ordinary = State.DEAD if spent or once else State.PENDING
-    return {ordinary, State.CANCELLED} if cancel_requested else {ordinary}
+    allowed = {State.CANCELLED} if cancel_requested else set()
+    if ending is Ending.LOST and not once:
+        # Only a worker that claims it may end it; if that worker dies first, it waits for the next.
+        poison = counts[1] >= FREE_LOSSES + retry_of(draft).max_losses
+        return allowed | ({State.PENDING, State.DEAD} if poison else {State.PENDING})
+    return allowed | {State.DEAD if once or counts[0] >= retry_of(draft).max_attempts else State.PENDING}

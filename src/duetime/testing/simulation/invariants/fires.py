@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from duetime.model.duration import parse
 from duetime.model.instant import SECOND, Micros
+from duetime.model.jitter import bounds
 from duetime.model.job import JobDraft, Overlap
 from duetime.model.schedule import LATE_AFTER, Firing, Schedule, ScheduleDraft
 from duetime.store import ScheduleState
@@ -16,6 +18,8 @@ from duetime.testing.simulation.invariants.verdict import Invariant, Verdict
 
 CLOCK_ERROR = SECOND // 500  # a client's clock may be ahead of the store's by this much
 AROUND_EDIT = SECOND // 4  # a fire this close to a change may belong to the version before or after it
+AFTER_EDIT = 30 * SECOND  # so long a planned fire may be judged by the version before the change
+CHECK_TIME = SECOND // 10  # between the check of a late fire and its start
 BACKLOG = 3 * SECOND  # fires older than this must not be lost by a change
 
 
@@ -59,8 +63,9 @@ class FireInvariants:
             Invariant.SINGLE_OUTCOME,
             f"schedule {name!r} fired twice for {moment}",
         )
+        low, high = bounds(plan.draft.jitter)
         self._verdict.require(
-            0 <= draft.due_at - moment <= plan.draft.jitter,
+            low <= draft.due_at - moment <= high,
             Invariant.NEVER_EARLY,
             f"a fire of {name!r} is due outside its jitter",
         )
@@ -89,6 +94,35 @@ class FireInvariants:
             Invariant.FIRES_COMPLETE,
             f"schedule {plan.draft.name!r} skipped {moment} ({reason}), which its policy does not allow",
         )
+
+    # -- starts ----------------------------------------------------------------------------------------------
+    def started(self, draft: JobDraft, now: Micros) -> None:
+        """A job that was planned as a fire starts for the first time. If it is late, the policy allows it."""
+        plan, age = self._judged(draft, now), now - draft.due_at
+        if plan is None or age <= LATE_AFTER + CHECK_TIME or draft.overlap == Overlap.QUEUE:
+            return
+        missed = plan.draft.missed
+        newer = sum(draft.fire_time < moment < now - LATE_AFTER - CHECK_TIME for moment in plan.rows)
+        most = {"skip": 0, "latest": 1, "all": missed.max}[missed.policy]
+        too_old = missed.within is not None and age > parse(missed.within, "within") + CHECK_TIME
+        self._verdict.require(
+            not too_old and (most is None or newer < most),
+            Invariant.FIRES_COMPLETE,
+            f"schedule {draft.schedule!r} ran its fire at {draft.fire_time} {age} microseconds late",
+        )
+
+    def skipped_at_start(self, draft: JobDraft, reason: str | None, now: Micros, in_time: bool) -> None:
+        """A planned fire was skipped by its worker, because it is late and has not started."""
+        plan = self._judged(draft, now)
+        if in_time:
+            self._verdict.violate(Invariant.FIRES_COMPLETE, f"job {draft.id} was skipped: {reason}")
+        elif plan is not None:
+            self._check_skip(plan, draft.due_at, reason or "", now)
+
+    def _judged(self, draft: JobDraft, now: Micros) -> KnownSchedule | None:
+        """The schedule of a job; None if it was just changed, because a worker may have read it before."""
+        plan = self.plans.get(draft.schedule_id) if draft.schedule_id else None
+        return None if plan is None or plan.removed or now < plan.optional_until + AFTER_EDIT else plan
 
     # -- verbs -----------------------------------------------------------------------------------------------
     def fired(self, firings: Sequence[Firing], applied: int) -> None:

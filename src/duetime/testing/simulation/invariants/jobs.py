@@ -39,6 +39,7 @@ class KnownJob:
     node: NodeId | None = None
     cancel_requested: bool = False
     begun: bool = False  # the worker recorded the start of this attempt
+    begun_late: bool = False  # after its node was declared dead: a reaper may have read the job before
     holders: dict[int, tuple[NodeId, Micros]] = field(default_factory=dict)  # by attempt: node, due_at then
     key_given_up: bool = False
     moved: bool = False  # rescheduled, perhaps to before its first time
@@ -124,6 +125,7 @@ class JobInvariants:
         self._check_alone(row)
         self.tools.claimed(row.draft, row.permit, now)
         known.state, known.attempt, known.node, known.begun = State.RUNNING, row.attempt, row.node, False
+        known.begun_late = False
         known.holders[row.attempt] = (row.node, known.due_at)
         self.claims[row.draft.id] += 1
         if row.draft.schedule_id is not None:
@@ -156,6 +158,9 @@ class JobInvariants:
             case "settle" | "commit" if decision is not None:
                 self._check_decision(known, decision)
                 known.recorded += _is_recorded(decision)
+                if state is State.SKIPPED:
+                    in_time = known.moved or not known.fired or known.recorded > 0
+                    self._fires.skipped_at_start(known.draft, row.error, self.transaction.now, in_time)
             case "cancel_job":
                 self._verdict.require(
                     known.state is State.PENDING,
@@ -239,6 +244,7 @@ class JobInvariants:
         )
         if known is not None and accepted:
             known.begun = True
+            known.begun_late = known.node is not None and self._nodes.dead(known.node)
 
     def runs_under(self, job_id: UUID, attempt: int) -> bool:
         known = self.jobs.get(job_id)
@@ -292,6 +298,8 @@ class JobInvariants:
             Invariant.SINGLE_OUTCOME,
             f"job {job_id} starts although it is {known.state} already",
         )
+        if known.fired and not known.moved and known.recorded == 0:
+            self._fires.started(known.draft, now)
         once = delivery_of(known.draft) is Delivery.AT_MOST_ONCE and self._recorder.starts_of(job_id) > 0
         self._verdict.require(
             not once, Invariant.AT_MOST_ONCE, f"job {job_id} must run at most once, but starts again"
@@ -325,7 +333,8 @@ class JobInvariants:
         self._check_ran(decision)
         may_cancel = known.cancel_requested or known.draft.schedule_id in self._fires.cancelling
         # A living worker that lost its lease was not killed by this job: it may or may not count the loss.
-        blamed = known.losses == 0 or (decision.losses > known.losses if writer is owner else known.begun)
+        doubtful = writer is owner or known.begun_late
+        blamed = known.losses == 0 or (decision.losses > known.losses if doubtful else known.begun)
         check_settlement(
             self._verdict, known.draft, (known.failures, known.losses), may_cancel, blamed, decision
         )

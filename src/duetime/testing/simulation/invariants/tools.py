@@ -88,7 +88,7 @@ class ToolInvariants:
             if at_work.get(job_id) == attempt:
                 del at_work[job_id]
 
-    def _check_rate(self, gate: str, starts: list[Micros], count: int, period: Micros) -> None:
+    def _check_rate(self, key: str, starts: list[Micros], count: int, period: Micros) -> None:
         """A token bucket of size `count`: any period has at most its content and the tokens added
         meanwhile."""
         for number, first in enumerate(reversed(starts), start=1):
@@ -96,15 +96,15 @@ class ToolInvariants:
             self._verdict.require(
                 number <= earned,
                 Invariant.LIMITS,
-                f"{number} starts of limit key {gate!r} in {starts[-1] - first} microseconds",
+                f"{number} starts of limit key {key!r} in {starts[-1] - first} microseconds",
             )
 
     def released(self, draft: JobDraft) -> None:
         if draft.limit_key is not None:
             self._running.get(draft.limit_key, {}).pop(draft.id, None)
 
-    def busy(self, gate: str | None) -> bool:
-        return gate is not None and bool(self._running.get(gate))
+    def busy(self, key: str | None) -> bool:
+        return key is not None and bool(self._running.get(key))
 
     def queue_changed(self, queue: Queue) -> None:
         (self._paused.add if queue.paused else self._paused.discard)(queue.name)
