@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from duetime.app import App
+from duetime.app.schedules import NewSchedule
 from duetime.engine.submit.build import NewJob
 from duetime.errors import (
     AccessDenied,
@@ -22,6 +23,7 @@ from duetime.errors import (
     NotOpen,
     PayloadTooLarge,
     ProcessDied,
+    QuotaExceeded,
     RateLimited,
     ScheduleExists,
     ScheduleNotFound,
@@ -44,10 +46,10 @@ from duetime.errors import (
 from duetime.handle import AttemptView, JobHandle, Progress, ScheduleView
 from duetime.invoker import Context
 from duetime.invokers.isolation import Isolation
-from duetime.invokers.resources import Use
+from duetime.invokers.resources import INJECTED, Use
 from duetime.invokers.threads import Interrupted
 from duetime.model.job import Delivery, Overlap, State
-from duetime.model.limit import Limit, Queue
+from duetime.model.limit import Limit, Queue, Quotas
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed
 from duetime.model.settle import Cancel, RetryAfter, Snooze
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 __all__ = [
+    "INJECTED",
     "AccessDenied",
     "App",
     "AsyncClient",
@@ -91,6 +94,7 @@ __all__ = [
     "Missed",
     "NeverFires",
     "NewJob",
+    "NewSchedule",
     "NotFound",
     "NotOpen",
     "OnConflict",
@@ -99,6 +103,8 @@ __all__ = [
     "ProcessDied",
     "Progress",
     "Queue",
+    "QuotaExceeded",
+    "Quotas",
     "RRule",
     "RateLimited",
     "Retry",

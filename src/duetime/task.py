@@ -4,9 +4,10 @@ app includes."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from datetime import datetime
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from duetime.engine.submit.build import JOB_OPTIONS, Defaults, check_unique
 from duetime.engine.submit.validate import (
@@ -19,7 +20,7 @@ from duetime.engine.submit.validate import (
 )
 from duetime.errors import DuplicateTask, InvalidInput, NotOpen
 from duetime.handle import JobHandle
-from duetime.invoker import Policies
+from duetime.invoker import Context, Policies
 from duetime.invokers.isolation import Isolation, check_isolated
 from duetime.invokers.resources import Resource, check_resource
 from duetime.invokers.signature import Signature
@@ -28,10 +29,10 @@ from duetime.model import duration
 from duetime.model.codec import decode, encode
 from duetime.model.duration import Duration
 from duetime.model.instant import Micros
-from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, Delivery
+from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, Delivery, DeliveryName
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
-from duetime.model.unique import Unique
+from duetime.model.unique import ConflictName, Unique
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -62,10 +63,11 @@ class TaskOptions:
 
 
 class Task(Generic[Parameters, Result]):
-    """Calling it calls the function in this process; `submit` has a worker run it."""
+    """Calling it calls the function in this process; `submit` has a worker run it. `Parameters` are those of
+    the function, without the context."""
 
     def __init__(
-        self, group: Tasks, name: str, function: Callable[Parameters, Result], options: TaskOptions
+        self, group: Tasks, name: str, function: Callable[..., Result], options: TaskOptions
     ) -> None:
         self.group = group
         self.name = name
@@ -83,12 +85,56 @@ class Task(Generic[Parameters, Result]):
                 "task", f"{name}: parameter {taken[0]!r} has the name of a submit option: rename it"
             )
 
-    def __call__(self, *arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+    @overload
+    def __call__(
+        self, ctx: Context, /, *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Result: ...
+    @overload
+    def __call__(self, *arguments: Parameters.args, **named: Parameters.kwargs) -> Result: ...
+    def __call__(self, /, *arguments: Any, **named: Any) -> Result:  # type: ignore[misc]  # it takes all of them
         return self.function(*arguments, **named)
 
+    # Type checkers compare a call without options with the function. Types cannot add options to the
+    # parameters of a function: in a call with options they check an option, and the arguments are checked at
+    # run time.
+    @overload
+    async def submit(self, *arguments: Parameters.args, **named: Parameters.kwargs) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, at: datetime | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, delay: Duration | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, priority: int | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, queue: str | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, unique_key: str | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, unique: Unique | bool | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, on_conflict: ConflictName | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, timeout: Duration | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, retry: Retry | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, delivery: DeliveryName | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(
+        self, *arguments: Any, expires: Duration | datetime | None, **named: Any
+    ) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, jitter: Duration | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, owner: str | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, labels: Mapping[str, str] | None, **named: Any) -> JobHandle: ...
+    @overload
+    async def submit(self, *arguments: Any, connection: Any, **named: Any) -> JobHandle: ...
     async def submit(self, *positional: Any, **arguments: Any) -> JobHandle:
         """Submit a job. Takes the arguments of the function, preferably by name, and the options at, delay,
-        priority, queue, unique_key, unique, on_conflict, timeout, retry, delivery, owner, labels.
+        priority, queue, unique_key, unique, on_conflict, timeout, retry, delivery, expires, jitter, owner,
+        labels.
         `connection` stores the job within its open transaction."""
         if self._app is None:
             raise NotOpen(
@@ -130,13 +176,34 @@ class Task(Generic[Parameters, Result]):
             unique,
             names,
             dict(_left_out(self.function, self.signature.names)),
+            self._about(options.policies),
         )
+
+    def _about(self, own: Policies) -> dict[str, Any]:
+        return {
+            "doc": (self.function.__doc__ or "").strip().partition("\n")[0] or None,
+            "arguments": self.signature.described,
+            "timeout": None if own.timeout is None else duration.show(own.timeout),
+            "retry": own.retry.described(),
+            "delivery": own.delivery.value,
+        }
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
 
 
 AnyTask = Task[..., Any]
+
+
+class Registration(Protocol):
+    """Makes a task of a function, with or without a context."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Context, Parameters], Result], /
+    ) -> Task[Parameters, Result]: ...
+    @overload
+    def __call__(self, function: Callable[Parameters, Result], /) -> Task[Parameters, Result]: ...
 
 
 class Tasks:
@@ -157,14 +224,14 @@ class Tasks:
         priority: int = DEFAULT_PRIORITY,
         timeout: Duration | None = None,
         retry: Retry | None = None,
-        delivery: str = Delivery.AT_LEAST_ONCE,
+        delivery: DeliveryName = Delivery.AT_LEAST_ONCE,
         limit: Limit | None = None,
         unique: Unique | bool = False,
         isolate: bool | Isolation = False,
         version: int = 1,
         upgrade: Upgrade | None = None,
         retention: Duration | None = None,
-    ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]:
+    ) -> Registration:
         """Register a function. Stored jobs refer to it by `name`, which stays the same if the function
         moves."""
         if callable(name):
@@ -187,16 +254,16 @@ class Tasks:
             retention=None if retention is None else duration.positive(retention, "retention"),
         )
 
-        def register(function: Callable[Parameters, Result]) -> Task[Parameters, Result]:
+        def register(function: Callable[..., Any]) -> AnyTask:
             if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
                 raise InvalidInput(
                     "task", f"{name}: tasks cannot be generators: return a value instead of yielding"
                 )
-            task = Task(self, name, function, options)
+            task: AnyTask = Task(self, name, function, options)
             self._add(task)
             return task
 
-        return register
+        return register  # type: ignore[return-value]  # the overloads say how the types are related
 
     # -- around attempts
     def middleware(self, function: Middleware) -> Middleware:

@@ -140,19 +140,19 @@ async def test_dead_letters_of_one_error_are_retried(opened: dt.App) -> None:
     """The dead letters of one cause are dealt with together."""
     await dead(opened, "where\nboom", "elsewhere\nboom", "bang")
     groups = await opened.dead.groups()
-    assert [(group.error, group.target, group.count) for group in groups.groups] == [
+    assert [(group.error, group.target, group.count) for group in groups.items] == [
         ("boom", "work", 2),
         ("bang", "work", 1),
     ]
     assert groups.complete
-    assert groups.groups[0].oldest <= groups.groups[0].newest
-    assert (await opened.read_job(groups.groups[1].sample)).error == "bang"
+    assert groups.items[0].oldest <= groups.items[0].newest
+    assert (await opened.read_job(groups.items[1].sample)).error == "bang"
     assert (await opened.bulk.jobs("retry", JobQuery(error="boom", state=State.PENDING))).matched == 0
     done = await opened.bulk.jobs("retry", JobQuery(error="boom", target="work", state=State.DEAD))
     assert (done.matched, done.done) == (2, 2)
-    assert [group.error for group in (await opened.dead.groups()).groups] == ["bang"]
+    assert [group.error for group in (await opened.dead.groups()).items] == ["bang"]
     assert (await opened.bulk.jobs("discard", JobQuery())).done == 1
-    assert (await opened.dead.groups()).groups == []
+    assert (await opened.dead.groups()).items == []
 
 
 async def test_dead_groups_report_that_they_are_incomplete(
@@ -164,7 +164,7 @@ async def test_dead_groups_report_that_they_are_incomplete(
     monkeypatch.setattr(groups, "MAX_READ", 2)
     await dead(opened, "a", "a", "a")
     found = await opened.dead.groups()
-    assert ([group.count for group in found.groups], found.complete) == ([2], False)
+    assert ([group.count for group in found.items], found.complete) == ([2], False)
 
 
 async def test_filter_selects_the_schedules_to_change(opened: dt.App) -> None:

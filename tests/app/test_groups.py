@@ -188,7 +188,7 @@ async def test_resources_live_as_long_as_the_node(app: dt.App) -> None:
         life.append("closed")
 
     @app.task("work")
-    async def work(number: int, db: Annotated[str, dt.Use(database)]) -> str:
+    async def work(number: int, db: Annotated[str, dt.Use(database)] = dt.INJECTED) -> str:
         return f"{db} {number}"
 
     async with app.running():

@@ -144,11 +144,25 @@ async def test_a_running_job_is_stopped(app: dt.App, held: Held) -> None:
     async with app.running():
         job = await app.submit("held")
         await soon(held.started)
-        assert await job.cancel() == "requested"
+        assert await job.cancel("wrong month") == "requested"
         await job.wait("60s")
         assert (job.state, held.stopped.is_set(), job.result) == ("cancelled", True, None)
+        assert job.error == "wrong month"
         with pytest.raises(dt.JobFinished):
             await app.cancel_job(job.id)
+
+
+async def test_running_job_shows_when_it_started(app: dt.App, held: Held) -> None:
+    async with app.running():
+        job = await app.submit("held")
+        await soon(held.started)
+        running = await (await app.get_job(job.id)).refresh()
+        assert running.state == "running"
+        assert running.started_at is not None
+        [listed] = await app.jobs(state="running")
+        assert running.fire_time <= running.started_at == listed.started_at
+        await job.cancel()
+        await job.wait("60s")
 
 
 async def test_a_job_that_runs_elsewhere_is_stopped_too(make_app: MakeApp) -> None:

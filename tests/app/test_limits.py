@@ -14,12 +14,12 @@ from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually
 
 
-async def gate_of(job: dt.JobHandle) -> str | None:
+async def key_of(job: dt.JobHandle) -> str | None:
     return (await job.refresh()).record.limit_key
 
 
 @pytest.mark.parametrize(
-    ("limit", "gate"),
+    ("limit", "expected"),
     [
         (dt.Limit(2), "call"),
         (dt.Limit(2, per="customer"), 'call/"c1"'),
@@ -29,14 +29,16 @@ async def gate_of(job: dt.JobHandle) -> str | None:
         (None, None),
     ],
 )
-async def test_submit_derives_the_limit_key(app: dt.App, limit: dt.Limit | None, gate: str | None) -> None:
+async def test_submit_derives_the_limit_key(
+    app: dt.App, limit: dt.Limit | None, expected: str | None
+) -> None:
     @app.task("call", limit=limit)
     async def call(customer: str, region: str = "eu") -> None: ...
 
     await app.open()
     alone = await call.submit(customer="c1", owner="ann", delay="1h")
     [in_bulk] = await app.submit_many([dt.NewJob("call", {"customer": "c1"}, owner="ann", delay="1h")])
-    assert [await gate_of(alone), await gate_of(in_bulk)] == [gate, gate]
+    assert [await key_of(alone), await key_of(in_bulk)] == [expected, expected]
 
 
 async def test_fires_of_a_schedule_have_the_limit_key(app: dt.App) -> None:
@@ -53,9 +55,9 @@ async def test_fires_of_a_schedule_have_the_limit_key(app: dt.App) -> None:
             return len(await app.jobs(schedule="often")) > 2
 
         await eventually(fired)
-        gates = {job.record.limit_key for job in await app.jobs(schedule="often")}
-        assert await gate_of(triggered) == 'call/"c1"'
-    assert gates == {'call/"c1"'}
+        keys = {job.record.limit_key for job in await app.jobs(schedule="often")}
+        assert await key_of(triggered) == 'call/"c1"'
+    assert keys == {'call/"c1"'}
 
 
 async def test_never_more_than_the_limit_per_key_across_nodes(make_app: MakeApp) -> None:
@@ -120,10 +122,10 @@ def test_a_wrong_limit_is_refused_at_once(memory_app: dt.App, limit: Any, text: 
 def test_limit_keys_distinguish_values() -> None:
     limit = dt.Limit(2, per="key")
     values: list[Any] = [1, "1", None, 1.5, {"b": 1, "a": 2}, {"a": 2, "b": 1}, ["x"], "x" * 300, "y" * 300]
-    gates = [limit_key("t", limit, {"key": value}, None, "default") for value in values]
-    assert gates[4] == gates[5]
-    assert len(set(gates)) == len(values) - 1
-    assert max(map(len, gates)) < 210
+    keys = [limit_key("t", limit, {"key": value}, None, "default") for value in values]
+    assert keys[4] == keys[5]
+    assert len(set(keys)) == len(values) - 1
+    assert max(map(len, keys)) < 210
 
 
 def test_argument_called_tenant_takes_precedence_over_the_tenant() -> None:

@@ -1,4 +1,4 @@
-"""Fires that no planner planned in time: each runs or is recorded as skipped with its reason.
+"""Fires that no planner planned in time, or no worker started in time: each runs or is recorded as skipped with its reason.
 
 A cursor in the past is what a store looks like after an outage, so the tests write just that.
 """
@@ -12,9 +12,11 @@ import pytest
 
 import duetime as dt
 from duetime.engine.submit.build import NO_DEFAULTS
+from duetime.engine.submit.commands import scheduled_job
 from duetime.engine.submit.schedules import schedule_draft
 from duetime.model.ids import Ids
-from duetime.model.instant import to_micros
+from duetime.model.instant import SECOND, to_datetime, to_micros
+from duetime.model.schedule import plan_fires
 from duetime.testing.conformance.drafts import put_schedule
 from tests.app.waiting import eventually
 
@@ -107,6 +109,102 @@ async def test_missed_skip_runs_no_fire(app: dt.App) -> None:
     assert {job.error for job in jobs} == {"missed: policy skip"}
 
 
+async def planned_ahead(app: dt.App, age: int, fires: int, **options: Any) -> list[dt.JobHandle]:
+    """The jobs of a schedule that a planner planned ahead, one each second from `age` seconds ago on, before
+    all nodes went away; once a worker without a planner has settled them."""
+
+    @app.task("work")
+    async def work() -> None: ...
+
+    await app.open()
+    now = to_micros(datetime.now(UTC))
+    cursor = now - age * SECOND
+    draft = schedule_draft(
+        Ids(),
+        "default",
+        "minutely",
+        "work",
+        dt.Every("1s", anchor=to_datetime(now)),
+        NO_DEFAULTS,
+        now,
+        options,
+    )
+    schedule = await put_schedule(app.store, draft, cursor, 0)
+    assert schedule is not None
+    assert await app.store.fire([plan_fires(schedule, cursor - SECOND, cursor + (fires - 1) * SECOND)]) == 1
+    async with app.running(roles=["worker"]):
+
+        async def settled() -> bool:
+            return all(job.state.final for job in await app.jobs(schedule="minutely"))
+
+        await eventually(settled)
+        jobs = await past(app, datetime.now(UTC))
+    assert len(jobs) == fires
+    return jobs
+
+
+@pytest.mark.parametrize(
+    ("missed", "ran", "reason"),
+    [
+        (dt.Missed("skip"), 0, "missed: policy skip"),
+        (dt.Missed("latest", within="10s"), 0, "missed: older than 10s"),
+        (dt.Missed("latest"), 0, "missed: policy latest"),  # later fires, not planned yet, are missed, too
+        (dt.Missed("all", max=35), 5, "missed: only the last 35 run"),
+        (dt.Missed("all"), 10, None),
+    ],
+)
+async def test_fires_planned_ahead_follow_the_missed_policy_when_they_start(
+    app: dt.App, missed: dt.Missed, ran: int, reason: str | None
+) -> None:
+    counters = app.watch().counters
+    jobs = await planned_ahead(app, 45, 10, missed=missed)
+    assert counters.skipped == states(jobs).count("skipped")
+    late = sum(state == "succeeded" for state in states(jobs))
+    assert late in (ran, max(ran - 1, 0))  # a second may pass before the worker starts them
+    assert states(jobs) == ["skipped"] * (len(jobs) - late) + ["succeeded"] * late
+    assert {job.error for job in jobs if job.state == "skipped"} == ({reason} if reason else set())
+
+
+async def test_latest_of_the_fires_planned_ahead_runs_when_no_later_one_exists(app: dt.App) -> None:
+    jobs = await planned_ahead(app, 45, 10, missed="latest", max_runs=10)
+    assert states(jobs) == ["skipped"] * 9 + ["succeeded"]
+
+
+async def test_fires_that_wait_for_the_one_before_are_not_missed(app: dt.App) -> None:
+    """Overlap `queue`: they are late only because the job before them ran so long."""
+
+    @app.task("work")
+    async def work() -> None: ...
+
+    await app.open()
+    now = to_micros(datetime.now(UTC))
+    cursor = now - 20 * SECOND
+    options = {"missed": "skip", "overlap": "queue"}
+    draft = schedule_draft(
+        Ids(),
+        "default",
+        "minutely",
+        "work",
+        dt.Every("1s", anchor=to_datetime(now)),
+        NO_DEFAULTS,
+        now,
+        options,
+    )
+    schedule = await put_schedule(app.store, draft, cursor, 0)
+    assert schedule is not None
+    before = scheduled_job(schedule, Ids().new(cursor - SECOND), cursor - SECOND, now)
+    async with app.running(roles=["worker"]):
+        await app.store.add_jobs([before])
+        await (await app.get_job(before.id)).wait()
+        await app.store.fire([plan_fires(schedule, cursor - SECOND, cursor + 2 * SECOND)])
+
+        async def settled() -> bool:
+            return all(job.state.final for job in await app.jobs(schedule="minutely"))
+
+        await eventually(settled)
+    assert states(await past(app, datetime.now(UTC))) == ["succeeded"] * 4
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [
@@ -115,6 +213,7 @@ async def test_missed_skip_runs_no_fire(app: dt.App) -> None:
         ({"within": "-1h"}, "missed.within"),
         ({"max": 0}, "missed.max"),
         ({"max": True}, "missed.max"),
+        ({"max": 1_001}, "missed.max"),
     ],
 )
 def test_invalid_missed_policies_are_refused(options: dict[str, Any], field: str) -> None:

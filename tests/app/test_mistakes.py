@@ -44,9 +44,9 @@ async def test_arguments_given_to_a_schedule_as_options_are_told_from_those_that
     with pytest.raises(
         dt.InvalidInput, match=r"kind: is an argument of the task: write payload=\{'kind': \.\.\.\}"
     ):
-        await app.schedule("daily", report, dt.Every("1d"), kind="daily")
+        await app.schedule("daily", report, dt.Every("1d"), kind="daily")  # type: ignore[call-arg]
     with pytest.raises(dt.InvalidInput, match=r"paylod: no such option: did you mean 'payload'\?"):
-        await app.schedule("daily", report, dt.Every("1d"), paylod={"kind": "daily"})
+        await app.schedule("daily", report, dt.Every("1d"), paylod={"kind": "daily"})  # type: ignore[call-arg]
 
 
 async def test_text_is_refused_as_when(app: dt.App, report: dt.Task[..., Any]) -> None:

@@ -19,11 +19,11 @@ async def test_a_resource_lives_as_long_as_the_node(memory_app: dt.App) -> None:
         events.append("closed")
 
     @memory_app.task("work")
-    async def work(n: int, db: Annotated[str, dt.Use(database)]) -> str:
+    async def work(n: int, db: Annotated[str, dt.Use(database)] = dt.INJECTED) -> str:
         return f"{db} {n}"
 
     @memory_app.task("plain")
-    def plain(db: Annotated[str, dt.Use(database)]) -> str:
+    def plain(db: Annotated[str, dt.Use(database)] = dt.INJECTED) -> str:
         return db
 
     for _ in range(2):

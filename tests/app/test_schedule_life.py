@@ -184,7 +184,7 @@ async def test_edit_withdraws_future_fires_and_plans_new_ones(app: dt.App) -> No
     async with app.running(lookahead="30s"):
         await app.schedule("name", "elsewhere", dt.Every("5s"), payload={"v": 1})
         await jobs_of(app, "name", 4)
-        await app.schedule("name", "elsewhere", dt.Every("3s"), payload={"v": 2}, replace=True)
+        await app.schedule("name", "elsewhere", dt.Every("3s"), payload={"v": 2}, on_conflict="replace")
         jobs = await jobs_of(app, "name", 8)
     future = [job for job in jobs if job.fire_time > datetime.now(UTC)]
     assert {job.payload["v"] for job in future} == {2}
@@ -243,7 +243,9 @@ def work(app: dt.App) -> Overlapping:
     return Overlapping(app)
 
 
-async def overlapping(app: dt.App, work: Overlapping, policy: str) -> tuple[dt.JobHandle, dt.JobHandle]:
+async def overlapping(
+    app: dt.App, work: Overlapping, policy: dt.Overlap
+) -> tuple[dt.JobHandle, dt.JobHandle]:
     """A first job that runs and a second one of the same schedule."""
     await app.schedule("name", "long", dt.Cron("0 0 1 1 *"), overlap=policy)
     first = await app.trigger("name")
@@ -254,7 +256,7 @@ async def overlapping(app: dt.App, work: Overlapping, policy: str) -> tuple[dt.J
 async def test_overlap_allow_runs_both(app: dt.App, work: Overlapping) -> None:
     """I-6."""
     async with app.running():
-        first, second = await overlapping(app, work, "allow")
+        first, second = await overlapping(app, work, dt.Overlap.ALLOW)
         assert await work.next_start() == 2
         work.release.set()
         assert [(await job.wait("60s")).state for job in (first, second)] == ["succeeded", "succeeded"]
@@ -263,7 +265,7 @@ async def test_overlap_allow_runs_both(app: dt.App, work: Overlapping) -> None:
 async def test_overlap_skip_records_the_second_with_its_reason(app: dt.App, work: Overlapping) -> None:
     """I-6, I10."""
     async with app.running():
-        first, second = await overlapping(app, work, "skip")
+        first, second = await overlapping(app, work, dt.Overlap.SKIP)
         await second.wait("60s")
         assert second.state == "skipped"
         assert "overlap" in (second.error or "")
@@ -274,7 +276,7 @@ async def test_overlap_skip_records_the_second_with_its_reason(app: dt.App, work
 async def test_overlap_queue_runs_one_after_the_other(app: dt.App, work: Overlapping) -> None:
     """I-6."""
     async with app.running():
-        first, second = await overlapping(app, work, "queue")
+        first, second = await overlapping(app, work, dt.Overlap.QUEUE)
         with pytest.raises(dt.WaitTimeout):
             await second.wait("300ms")
         work.release.set()
@@ -285,7 +287,7 @@ async def test_overlap_queue_runs_one_after_the_other(app: dt.App, work: Overlap
 async def test_overlap_cancel_previous_stops_the_first(app: dt.App, work: Overlapping) -> None:
     """I-6."""
     async with app.running():
-        first, second = await overlapping(app, work, "cancel_previous")
+        first, second = await overlapping(app, work, dt.Overlap.CANCEL_PREVIOUS)
         assert (await first.wait("60s")).state == "cancelled"
         assert await work.next_start() == 1
         work.release.set()

@@ -71,7 +71,7 @@ async def test_declaring_the_same_again_changes_nothing(app: dt.App) -> None:
     }
     first = await app.schedule("name", "work", dt.Every("1h"), **options)
     assert await app.schedule("name", "work", dt.Every("60m"), **options) == first
-    assert await app.schedule("name", "work", dt.Every("1h"), replace=True, **options) == first
+    assert await app.schedule("name", "work", dt.Every("1h"), on_conflict="replace", **options) == first
     options["missed"] = dt.Missed("all", within=timedelta(minutes=90), max=3)
     assert await app.schedule("name", "work", dt.Every("1h"), **options) == first
 
@@ -79,18 +79,18 @@ async def test_declaring_the_same_again_changes_nothing(app: dt.App) -> None:
 async def test_different_schedule_of_the_same_name_needs_replace(app: dt.App) -> None:
     await app.open()
     first = await app.schedule("name", "work", dt.Every("1h"))
-    with pytest.raises(dt.ScheduleExists, match="replace=True"):
+    with pytest.raises(dt.ScheduleExists, match="on_conflict="):
         await app.schedule("name", "work", dt.Every("2h"))
     with pytest.raises(dt.ScheduleExists):
         await app.schedule("name", "other", dt.Every("1h"))
     assert await app.get_schedule("name") == first
-    changed = await app.schedule("name", "work", dt.Every("2h"), replace=True)
+    changed = await app.schedule("name", "work", dt.Every("2h"), on_conflict="replace")
     assert (changed.id, changed.version, changed.when) == (first.id, 2, dt.Every("2h"))
 
 
 async def test_replace_creates_a_missing_schedule(app: dt.App) -> None:
     await app.open()
-    assert (await app.schedule("name", "work", dt.Every("1h"), replace=True)).version == 1
+    assert (await app.schedule("name", "work", dt.Every("1h"), on_conflict="replace")).version == 1
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ async def test_ended_schedule_can_be_declared_again(app: dt.App) -> None:
         await job.wait("60s")
         again = await app.schedule("once", work, dt.At(moment))
         assert (again.id, again.version, again.next_fire_time) == (first.id, 1, None)
-        assert (await app.schedule("once", work, dt.At(moment), replace=True)).id == first.id
+        assert (await app.schedule("once", work, dt.At(moment), on_conflict="replace")).id == first.id
 
 
 async def fires(app: dt.App, schedule: str, count: int) -> list[dt.JobHandle]:
@@ -154,9 +154,9 @@ async def test_wrong_options_are_refused_by_name(client: dt.App, options: dict[s
 
 async def test_unknown_option_error_suggests_a_known_one(client: dt.App) -> None:
     with pytest.raises(dt.UnknownOption, match="did you mean 'overlap'"):
-        await client.schedule("name", "work", dt.Every("1h"), overlapp="skip")
+        await client.schedule("name", "work", dt.Every("1h"), overlapp="skip")  # type: ignore[call-arg]
     with pytest.raises(dt.UnknownOption, match="known are payload, delivery"):
-        await client.schedule("name", "work", dt.Every("1h"), zzz=1)
+        await client.schedule("name", "work", dt.Every("1h"), zzz=1)  # type: ignore[call-arg]
 
 
 async def test_payload_must_match_the_task(client: dt.App) -> None:

@@ -106,8 +106,8 @@ async def test_published_defaults_apply_to_schedules_and_their_edits(make_app: M
     await stranger.open()
     await stranger.schedule("monthly", "charge", dt.Every("1h"), payload={"customer": "c1"})
     job = await stranger.trigger("monthly")
-    queue, priority, gate, _, _ = await stored(job)
-    assert (queue, priority, gate) == ("billing", 7, 'charge/"eu"')
+    queue, priority, key, _, _ = await stored(job)
+    assert (queue, priority, key) == ("billing", 7, 'charge/"eu"')
     await stranger.schedules.edit("monthly", {"payload": {"customer": "c1", "region": "us"}})
     assert (await stored(await stranger.trigger("monthly")))[2] == 'charge/"us"'
 

@@ -176,9 +176,9 @@ async def test_positional_arguments_of_submit(app: dt.App) -> None:
     job = await (await greet.submit("ann", 2, delay="1h")).refresh()
     assert job.payload == {"name": "ann", "times": 2}
     with pytest.raises(dt.InvalidInput, match="takes 2, but 3 were given"):
-        await greet.submit("ann", 2, 3)
+        await greet.submit("ann", 2, 3)  # type: ignore[call-overload]
     with pytest.raises(dt.InvalidInput, match="name: is given twice"):
-        await greet.submit("ann", name="bob")
+        await greet.submit("ann", name="bob")  # type: ignore[call-overload]
     await app.close()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -93,7 +93,9 @@ async def test_reschedule_moves_the_pending_job(app: dt.App) -> None:
 
 
 @pytest.mark.parametrize("on_conflict", ["replace", "reschedule"])
-async def test_running_job_is_never_replaced_or_rescheduled(app: dt.App, on_conflict: str) -> None:
+async def test_running_job_is_never_replaced_or_rescheduled(
+    app: dt.App, on_conflict: Literal["replace", "reschedule"]
+) -> None:
     started, release = asyncio.Event(), asyncio.Event()
 
     @app.task("held", unique=dt.Unique(on_conflict=on_conflict))

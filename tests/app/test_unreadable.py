@@ -41,6 +41,8 @@ async def test_schedule_of_a_vanished_zone_is_paused_alone(tmp_path: Path) -> No
             return "good" in ran
 
         await eventually(good_fires)
-        repaired = await app.schedule("bad", work, dt.Cron("0 0 1 1 *", tz="Europe/Paris"), replace=True)
+        repaired = await app.schedule(
+            "bad", work, dt.Cron("0 0 1 1 *", tz="Europe/Paris"), on_conflict="replace"
+        )
         assert repaired.when == dt.Cron("0 0 1 1 *", tz="Europe/Paris")
     assert "bad" not in ran

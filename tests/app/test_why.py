@@ -20,6 +20,7 @@ from duetime.model.lease import NodeDraft, NodeId
 from duetime.model.limit import TaskLimit, parse_rate
 from duetime.model.profile import NodeProfile
 from duetime.model.why import CODES, at
+from duetime.model.zone import UTC_ZONE
 from duetime.store import AttemptUpdate, ClaimRequest, Lane
 from duetime.testing.conformance.drafts import (
     claim,
@@ -54,7 +55,9 @@ async def joined(
 
 
 async def claimed(app: dt.App, node: NodeId, room: int = 1, **changes: Any) -> list[Claimed]:
-    lanes = tuple(Lane(queue, 5, 0) for queue in ("default", "billing"))
+    lanes = tuple(
+        Lane(queue, 5, 0, tenant) for queue in ("default", "billing") for tenant in ("default", "other")
+    )
     return await claim(app.store, replace(ClaimRequest(node, lanes, ("work",), room, 0), **changes))
 
 
@@ -196,7 +199,7 @@ async def test_why_of_a_job_at_the_limit_of_its_task(opened: dt.App, make_app: M
     assert len(await claimed(opened, node, 5)) == 2
     job = await opened.submit("work")
     sentence = f"waits: the limit of 2 running jobs for work is reached: {mine.id} and others"
-    assert str(theirs.id) not in (await check(opened, job.id, "gate_full", sentence)).why
+    assert str(theirs.id) not in (await check(opened, job.id, "limit_full", sentence)).why
 
 
 async def work() -> None: ...
@@ -215,7 +218,7 @@ async def test_why_of_a_job_at_the_rate_of_its_queue(opened: dt.App) -> None:
         "queue_rate",
         "waits: queue default is at its rate limit of 1/1h; the next may start at TIME",
     )
-    assert at((await opened.read_job(sooner.id)).due_at, await opened.now()) not in found.why
+    assert at((await opened.read_job(sooner.id)).due_at, await opened.now(), UTC_ZONE) not in found.why
 
 
 async def test_why_of_a_job_at_the_rate_of_its_task(opened: dt.App) -> None:
@@ -229,8 +232,8 @@ async def test_why_of_a_job_at_the_rate_of_its_task(opened: dt.App) -> None:
     assert await claimed(opened, node) == []
     behind = await opened.submit("work")
     sentence = "waits: the rate limit of 1/1h for work is reached; the next may start at TIME"
-    await check(opened, job.id, "gate_rate", sentence)
-    await check(opened, behind.id, "gate_rate", sentence)
+    await check(opened, job.id, "limit_rate", sentence)
+    await check(opened, behind.id, "limit_rate", sentence)
     later = await opened.submit("work", delay="20m")
     assert (await opened.why.job(later.id)).code == "not_due"
 

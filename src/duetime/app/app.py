@@ -27,6 +27,7 @@ from duetime.invokers.threads import Threads
 from duetime.model import duration
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
+from duetime.model.limit import DEFAULT_QUOTAS, Quotas
 from duetime.observer import Observer, Observers
 from duetime.store import Store
 from duetime.task import AnyTask
@@ -54,9 +55,10 @@ class App(AsyncApp):
         *,
         tenant: str = DEFAULT_TENANT,
         observers: Sequence[Observer] = (),
+        quotas: Quotas = DEFAULT_QUOTAS,
     ) -> None:
         self.sync = SyncApp(self._twin)
-        super().__init__(store, tenant, Observers(observers))
+        super().__init__(store, tenant, Observers(observers), quotas)
         self._threads: Threads | None = None
         self._node_here: Node | None = None
         self._targets: dict[str, TargetMaker] = {}
@@ -190,7 +192,7 @@ class App(AsyncApp):
 
     def _twin(self) -> AsyncApp:
         """A client on the same store and tasks, for another event loop."""
-        twin = AsyncApp(self.store.clone(), self._tenant, self._given)
+        twin = AsyncApp(self.store.clone(), self._tenant, self._given, self._quotas)
         twin.tasks = twin.context.shared.tasks = self.tasks
         return twin
 

@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 from duetime.app.context import AppContext
 from duetime.app.listing import find_schedule, position
 from duetime.app.previews import fires_after
+from duetime.app.search import search
 from duetime.engine.submit.commands import scheduled_job
 from duetime.engine.submit.validate import check_count
 from duetime.errors import Conflict, InvalidInput
@@ -25,6 +26,7 @@ from duetime.model.instant import Micros
 from duetime.model.job import JobFilter, State
 from duetime.model.limit import Rate, parse_rate
 from duetime.model.schedule import Schedule
+from duetime.model.when import When
 from duetime.store import Store
 
 MAX_FIRES = 1_000  # in one call; the answer says where the next one continues
@@ -70,7 +72,7 @@ class Backfill:
         draft = schedule.draft
         begin = first - 1 if draft.start_at is None else max(first, draft.start_at) - 1
         bound = last - 1 if draft.end_at is None else min(last - 1, draft.end_at)
-        moments = list(islice(fires_after(draft.when, begin, None, bound), limit + 1))
+        moments = await search(_fires, draft.when, begin, bound, limit + 1)
         rest = moments.pop() if len(moments) > limit else None
         present = await _present(store, schedule, moments)
         wanted = [moment for moment in moments if moment not in present]
@@ -89,6 +91,10 @@ class Backfill:
             for number, at in enumerate(moments)
         ]
         return tuple(await self.context.commands.submit_again(drafts))
+
+
+def _fires(when: When, after: Micros, end: Micros, count: int) -> list[Micros]:
+    return list(islice(fires_after(when, after, None, end), count))
 
 
 def _range(start: datetime, end: datetime | None, now: Micros) -> tuple[Micros, Micros]:

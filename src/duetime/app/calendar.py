@@ -1,4 +1,4 @@
-"""The calendar of future fires. Reads and counts in small steps, so that the event loop is never blocked."""
+"""The calendar of future fires. Counts on a thread, so that the event loop is never blocked."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import NamedTuple
 from uuid import UUID
 
 from duetime.app.context import AppContext
-from duetime.clock import pause
+from duetime.app.search import MAX_STEPS, bounded, off_loop
 from duetime.engine.submit.validate import check_count
 from duetime.errors import InvalidInput
 from duetime.model import zone
 from duetime.model.calendar import BUCKETS, MAX_SPAN, Coming, FireCounter, Grid
 from duetime.model.instant import SECOND, Micros, read, to_datetime, to_micros
-from duetime.model.schedule import ScheduleFilter
+from duetime.model.schedule import Schedule, ScheduleFilter
 
 PAGE = 200  # schedules in one read
-CHUNK = 10  # schedules between two pauses
-STEPS = 200  # counts between two pauses
+STEPS = 20  # counts between two looks at the clock
+STEPS_PER_SCHEDULE = 1_000  # of recurrence rules, for a page of fires
 COUNTING_TIMEOUT = SECOND
 MAX_BUCKETS = 1_500
 INCOMPLETE = "counting all fires took too long: ask for a shorter range"
@@ -71,12 +71,7 @@ class FireCalendar:
         async for page in self._coming():
             for one in page:
                 tally.add(one)
-        deadline, late = self.context.clock.monotonic() + COUNTING_TIMEOUT, False
-        while tally.work(STEPS):
-            if not late and self.context.clock.monotonic() > deadline:
-                tally.hurry()
-                late = True
-            await pause(0)
+        late = await off_loop(self._count, tally)
         return _calendar(begin, until, tally, INCOMPLETE if late else None)
 
     async def fires(
@@ -91,22 +86,9 @@ class FireCalendar:
         check_count(limit, "limit")
         begin = max(begin, await self.context.now())
         place = None if after is None else (to_micros(after[0]), after[1])
-        heads = [
-            head
-            async for page in self._coming()
-            for one in page
-            if (head := _head(one, begin, until, place)) is not None
-        ]
-        heapify(heads)
-        found: list[CalendarFire] = []
-        while heads and len(found) <= limit:
-            at, number, one = heads[0]
-            found.append(CalendarFire(to_datetime(at), one.id, one.name, one.target))
-            following = one.next(at, until)
-            if following is None:
-                heappop(heads)
-            else:
-                heapreplace(heads, (following, number, one))
+        coming = [one async for page in self._coming() for one in page]
+        steps = MAX_STEPS + STEPS_PER_SCHEDULE * len(coming)
+        found = await off_loop(bounded, steps, lambda: _first_fires(coming, begin, until, place, limit + 1))
         last = found[limit - 1] if len(found) > limit else None
         return FirePage(found[:limit], None if last is None else (last.at, last.schedule_id))
 
@@ -122,10 +104,38 @@ class FireCalendar:
     async def _coming(self) -> AsyncIterator[list[Coming]]:
         wanted, after = ScheduleFilter(self.context.tenant, paused=False), None
         while page := await self.context.store.list_schedules(wanted, PAGE, after):
-            for at in range(0, len(page), CHUNK):
-                yield [one for schedule in page[at : at + CHUNK] if (one := Coming.of(schedule)) is not None]
-                await pause(0)
+            yield await off_loop(_all_coming, page)
             after = page[-1].draft.name
+
+    def _count(self, tally: FireCounter) -> bool:
+        """True if counting all took too long."""
+        deadline, late = self.context.clock.monotonic() + COUNTING_TIMEOUT, False
+        while tally.work(STEPS):
+            if not late and self.context.clock.monotonic() > deadline:
+                tally.hurry()
+                late = True
+        return late
+
+
+def _all_coming(page: list[Schedule]) -> list[Coming]:
+    return [one for schedule in page if (one := Coming.of(schedule)) is not None]
+
+
+def _first_fires(
+    coming: list[Coming], begin: Micros, until: Micros, place: tuple[Micros, UUID] | None, count: int
+) -> list[CalendarFire]:
+    heads = [head for one in coming if (head := _head(one, begin, until, place)) is not None]
+    heapify(heads)
+    found: list[CalendarFire] = []
+    while heads and len(found) < count:
+        at, number, one = heads[0]
+        found.append(CalendarFire(to_datetime(at), one.id, one.name, one.target))
+        following = one.next(at, until)
+        if following is None:
+            heappop(heads)
+        else:
+            heapreplace(heads, (following, number, one))
+    return found
 
 
 def _calendar(begin: Micros, until: Micros, tally: FireCounter, note: str | None) -> Calendar:

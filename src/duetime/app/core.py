@@ -14,8 +14,9 @@ from duetime.engine.submit.validate import check_name
 from duetime.errors import ConfigError, Conflict
 from duetime.model.events import Event
 from duetime.model.ids import Ids
+from duetime.model.limit import Quotas
 from duetime.observer import Observer, Observers
-from duetime.observers.log import log_event
+from duetime.observers.log import EventLogger
 from duetime.observers.metrics import ProcessTelemetry
 from duetime.store import Migration, Store
 from duetime.task import AnyTask, Tasks
@@ -43,15 +44,16 @@ class AsyncApp(Tasks, Services):
 
     _is_app = True
 
-    def __init__(self, store: str | Store, tenant: str, observers: Observers) -> None:
+    def __init__(self, store: str | Store, tenant: str, observers: Observers, quotas: Quotas) -> None:
         Tasks.__init__(self)
         self._given = observers
-        self._observers = Observers([log_event, self._count, observers])
+        self._observers = Observers([EventLogger(), self._count, observers])
         self._tenant = check_name(tenant, "tenant")
         self._clock = NodeClock()
         self._ids = Ids()
         self._opened = 0
         self._lock = LoopLock()
+        self._quotas = quotas
         self.use_store(store)
 
     def use_store(self, store: str | Store) -> None:
@@ -60,7 +62,17 @@ class AsyncApp(Tasks, Services):
             raise Conflict("the app is already open: choose its store before that")
         made = stores.from_url(store) if isinstance(store, str) else _checked(store)
         shared = Shared(made, self._clock, self._ids, self._observers, self.tasks, lambda: self._opened > 0)
+        shared.commands.quota.quotas = self._quotas
         Services.__init__(self, AppContext(shared, self._tenant, self._ids, shared.commands))
+
+    @property
+    def quotas(self) -> Quotas:
+        """How much each tenant may use."""
+        return self._quotas
+
+    @quotas.setter
+    def quotas(self, quotas: Quotas) -> None:
+        self._quotas = self.context.shared.commands.quota.quotas = quotas
 
     @property
     def is_open(self) -> bool:

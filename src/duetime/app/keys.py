@@ -10,10 +10,10 @@ from duetime.app.context import AppContext
 from duetime.engine.submit.validate import check_count, check_name
 from duetime.errors import KeyNotFound, StoreUnavailable
 from duetime.model import duration
+from duetime.model.api_key import ApiKey, Scope, digest_of, make_text, read_prefix, with_lesser
 from duetime.model.duration import Duration
 from duetime.model.ids import random_bytes
 from duetime.model.instant import LATEST, SECOND, Micros
-from duetime.model.keyring import ApiKey, Scope, digest_of, make_text, read_prefix, with_lesser
 from duetime.model.limit import parse_rate
 
 KIND = "key"

@@ -1,22 +1,25 @@
-"""Reads of jobs and schedules: pages by filter, the earliest jobs, and schedules by name or id."""
+"""Reads of jobs, schedules and records: pages by filter, the earliest jobs, schedules by name or id."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
 from duetime.clock import Clock
 from duetime.errors import ScheduleNotFound
+from duetime.model.ids import SHORT_ID, fire_times_of, read_id_part
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.schedule import Schedule
-from duetime.store import Store
+from duetime.store import Record, Store
 
 MAX_SORTED = 200  # jobs that are read to sort them
+MAX_SCANNED, SCAN_PAGE = 5_000, 500  # jobs that are read to find one by a part of its id
 NARROWING_TIMEOUT = SECOND * 3 // 10
 MIN_INTERVAL = SECOND // 1_000
+RECORD_PAGE = 500
 
 FilterBefore = Callable[[Micros], JobFilter]  # the jobs before an instant
 
@@ -34,7 +37,10 @@ class JobQuery:
     due_after: Micros | None = None
     due_before: Micros | None = None
     target: str | None = None  # a task's name, or "@http"
-    error: str | None = None  # the line of its error that says what went wrong
+    error: str | None = None  # a part of its error; case does not matter
+    error_group: str | None = None  # as `app.dead.groups` names it
+    payload: tuple[str, str] | None = None  # the path of a field, such as "order.id", and its value
+    id: str | None = None  # the first digits of its id, or its last 8
 
 
 class JobPage(NamedTuple):
@@ -48,10 +54,41 @@ async def page_of(
     nodes = await _nodes(store, query.worker)
     if nodes == []:
         return JobPage([], None)
-    found = await store.list_jobs(
-        filter_of(tenant, query, None if nodes is None else nodes[-1]), limit + 1, before
-    )
+    wanted = filter_of(tenant, query, None if nodes is None else nodes[-1])
+    if query.id is not None:
+        return JobPage(await _with_id(store, wanted, query.id, limit), None)
+    found = await store.list_jobs(wanted, limit + 1, before)
     return JobPage(found[:limit], position(found[limit - 1]) if len(found) > limit else None)
+
+
+async def _with_id(store: Store, wanted: JobFilter, part: str, limit: int) -> list[Job]:
+    """Jobs whose id begins with these digits, or ends with them if they are as many as the UI shows. The
+    first digits are the fire time; by the last ones only the newest jobs are searched."""
+    digits, is_ending = read_id_part(part)
+    found: list[Job] = []
+    if not is_ending:
+        low, high = fire_times_of(digits)
+        found = await _scan(
+            store,
+            replace(wanted, fire_after=low, fire_before=high),
+            limit,
+            lambda one: one.startswith(digits),
+        )
+    if not found and len(digits) == SHORT_ID:
+        found = await _scan(store, wanted, limit, lambda one: one.endswith(digits))
+    return found
+
+
+async def _scan(store: Store, wanted: JobFilter, limit: int, fits: Callable[[str], bool]) -> list[Job]:
+    found: list[Job] = []
+    before = None
+    for _ in range(MAX_SCANNED // SCAN_PAGE):
+        page = await store.list_jobs(wanted, SCAN_PAGE, before)
+        found += [job for job in page if fits(job.id.hex)]
+        if len(found) >= limit or len(page) < SCAN_PAGE:
+            break
+        before = position(page[-1])
+    return found[:limit]
 
 
 def filter_of(tenant: str, query: JobQuery, node: int | None = None) -> JobFilter:
@@ -67,6 +104,8 @@ def filter_of(tenant: str, query: JobQuery, node: int | None = None) -> JobFilte
         query.due_before,
         label=query.label,
         error=query.error,
+        error_group=query.error_group,
+        payload=query.payload,
     )
 
 
@@ -128,3 +167,14 @@ async def _narrow(
             return middle
         low, high = (low, middle) if found > MAX_SORTED else (middle, high)
     return high
+
+
+async def records_after(store: Store, kind: str, tenant: str, key: str) -> AsyncIterator[Record]:
+    """All of them, by key."""
+    after = (tenant, key)
+    while page := await store.list_records(kind, tenant, RECORD_PAGE, after):
+        for record in page:
+            yield record
+        if len(page) < RECORD_PAGE:
+            break
+        after = (tenant, page[-1].key)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
 
 from duetime.app.context import AppContext
+from duetime.app.stats import check_times
 from duetime.engine.node.registry import all_published, profiles
+from duetime.engine.submit.build import Defaults
 from duetime.engine.submit.validate import check_name, check_note
+from duetime.model.duration import Duration
 from duetime.model.lease import Lease
 from duetime.model.lease import Node as NodeRecord
-from duetime.model.limit import Limit, Queue
-from duetime.task import Task
-
-
-class KnownTask(NamedTuple):
-    name: str
-    queue: str | None  # None: its nodes have not said so yet
-    doc: str | None  # the first line of what its author wrote, where the task itself is known
+from duetime.model.limit import ALL_QUEUES, Limit, Queue, QueueFilter
+from duetime.model.views import ArgumentView, QueueDepths, TaskView
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,7 @@ class AppNodes:
     async def leases(self) -> list[Lease]:
         return await self.context.store.leases()
 
-    async def tasks(self) -> list[KnownTask]:
+    async def tasks(self) -> list[TaskView]:
         """The tasks of this process and of the living nodes, by name."""
         store, now = self.context.store, await self.context.now()
         alive = {node.id for node in await store.nodes() if not node.dead and node.lease_until >= now}
@@ -43,21 +39,25 @@ class AppNodes:
             for node, profile in (await profiles(store)).items()
             if node in alive
             for name in profile.targets
-        }
-        published = await all_published(store)
-        found = {
-            name: KnownTask(name, published[name].queue if name in published else None, None)
-            for name in served
             if not name.startswith("@")
         }
-        return sorted(
-            (found | {name: _known(task) for name, task in self.context.shared.tasks.items()}).values()
-        )
+        known = await all_published(store)
+        known |= {name: task.defaults for name, task in self.context.shared.tasks.items()}
+        names = sorted(served | self.context.shared.tasks.keys())
+        return [_task_view(name, known[name]) if name in known else TaskView(name=name) for name in names]
 
 
-def _known(task: Task[..., Any]) -> KnownTask:
-    written = (task.__doc__ or "").strip().partition("\n")[0]
-    return KnownTask(task.name, task.options.queue, written or None)
+def _task_view(name: str, declared: Defaults) -> TaskView:
+    limit, told = declared.limit, dict(declared.about)
+    limits = (None, None, None) if limit is None else (limit.max_running, limit.rate, limit.per)
+    arguments = [
+        ArgumentView(**argument, default=declared.left_out.get(argument["name"]))
+        for argument in told.pop("arguments", [])
+    ]
+    return TaskView(
+        name=name, queue=declared.queue, priority=declared.priority, arguments=arguments, **told,
+        max_running=limits[0], rate=limits[1], limited_per=limits[2],
+    )  # fmt: skip
 
 
 # Queues: pausing, resuming and limiting them, for all nodes.
@@ -69,13 +69,19 @@ class AppQueues:
 
     context: AppContext
 
-    async def __call__(self) -> list[Queue]:
-        """Every queue that ever had a job or a setting, by name."""
-        return await self.context.store.queues()
+    async def __call__(self, *, limit: int | None = None, after: str = "") -> list[Queue]:
+        """The queues that had a job or a setting, by name; `after` is the last name already seen."""
+        return await self.context.store.queues(wanted=QueueFilter(after=after, limit=limit))
 
-    async def counted(self) -> list[Queue]:
-        """Every queue, with the counts of its live jobs."""
-        return await self.context.store.queues(counted=True)
+    async def counted(self, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:
+        """The same with the counts of their live jobs."""
+        return await self.context.store.queues(counted=True, wanted=wanted)
+
+    async def depth(self, since: Duration = "1h", step: Duration = "1m") -> QueueDepths:
+        """How many jobs the queues of all tenants had during `since`, in steps of this length. The leader
+        counts them once a minute, less often if counting is slow."""
+        span = check_times(since, step)
+        return await self.context.shared.stats.depths(*span, await self.context.now())
 
     async def pause(self, name: str, note: str | None = None) -> Queue:
         """Start no more jobs of this queue on any node; running jobs continue."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from uuid import UUID
 from duetime.app.context import AppContext
 from duetime.app.listing import find_schedule
 from duetime.app.schedules import edit_of
+from duetime.app.search import search
 from duetime.engine.submit.commands import never_fires, same_draft
 from duetime.engine.submit.validate import check_count
 from duetime.errors import InvalidInput
@@ -92,7 +92,7 @@ class Previews:
             None if one is None else instant.read(one, field)
             for one, field in ((start_at, "start_at"), (end_at, "end_at"))
         )
-        return await asyncio.to_thread(_preview, when, _checked(count), since, start, end)
+        return await search(_preview, when, _checked(count), since, start, end)
 
     async def schedule(self, reference: str, *, count: int = 10, after: datetime | None = None) -> Preview:
         """The next fires of a stored schedule, within its start, end and max_runs, as if it were not
@@ -103,7 +103,7 @@ class Previews:
         left = (
             _checked(count) if draft.max_runs is None else min(_checked(count), max(0, draft.max_runs - runs))
         )
-        return await asyncio.to_thread(_preview, draft.when, left, since, draft.start_at, draft.end_at)
+        return await search(_preview, draft.when, left, since, draft.start_at, draft.end_at)
 
     async def edit(
         self, reference: str, changes: Mapping[str, Any], *, horizon: Duration = HORIZON
@@ -122,7 +122,7 @@ class Previews:
         ahead, all_seen = (
             (UpcomingJobs(), True) if known is None else await _ahead(self.context.store, known, now)
         )
-        return await asyncio.to_thread(_planned, known, edit, ahead, now, now + span, all_seen)
+        return await search(_planned, known, edit, ahead, now, now + span, all_seen)
 
     async def _since(self, after: datetime | None) -> Micros:
         return await self.context.now() if after is None else instant.read(after, "after")

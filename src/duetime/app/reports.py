@@ -73,12 +73,12 @@ async def write(
 async def _settle(
     store: Store, clock: Clock, job: Job, outcome: Outcome, tell: Observer, policies: Policies
 ) -> bool:
-    settlement = decide(_claimed(job), outcome, policies, job.started_at or job.claimed_at, clock)
+    settlement = decide(_claimed(job), outcome, policies, job.started_at, clock)
     if (await store.settle([settlement])).refused:
         return False
     tell(AttemptsSettled([settlement], [_claimed(job)]))
     if settlement.state is State.PENDING:
-        await store.hint([JobHint(job.queue, job.priority, settlement.due_at)])
+        await store.hint([JobHint(job.queue, job.priority, settlement.due_at, job.tenant)])
     return True
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from dataclasses import replace as changed
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, Unpack, get_args
 from uuid import UUID
 
 from duetime.app.context import AppContext
 from duetime.app.listing import find_schedule
 from duetime.engine.submit.commands import already_there, same_draft
-from duetime.engine.submit.schedules import check_schedule_options, declared, edited_draft, schedule_draft
-from duetime.engine.submit.validate import check_count, check_note
+from duetime.engine.submit.schedules import (
+    DECLARED,
+    Declaration,
+    ScheduleOptions,
+    check_schedule_options,
+    declared,
+    edited_draft,
+    schedule_draft,
+)
+from duetime.engine.submit.validate import check_count, check_name, check_note
 from duetime.errors import InvalidInput, ScheduleNotFound, VersionConflict, VersionNotFound
 from duetime.handle import JobApi, JobHandle, ScheduleView
 from duetime.model.edit_plan import ScheduleEdit
@@ -109,6 +118,22 @@ def _changes(row: ScheduleVersion, before: ScheduleVersion | None) -> list[Field
     return [*difference(before.draft, row.draft), *paused]
 
 
+ConflictPolicy = Literal["error", "keep", "replace"]
+
+
+class NewSchedule:
+    """A schedule to declare in a set. Options: see `App.schedule`."""
+
+    def __init__(
+        self, name: str, task: Task[..., Any] | str, when: When, **options: Unpack[ScheduleOptions]
+    ) -> None:
+        self.name = name
+        self.task = task
+        self.when = when
+        self.options = options
+
+
+PAGE = 1_000
 MAX_EDITS = 5  # how often a change without a version is repeated after edits by others
 Answer = TypeVar("Answer")
 
@@ -127,31 +152,109 @@ class AppSchedules:
         task: Task[..., Any] | str,
         when: When,
         *,
-        replace: bool = False,
+        on_conflict: ConflictPolicy = "error",
         author: str | None = None,
-        **options: Any,
+        **options: Unpack[ScheduleOptions],
     ) -> ScheduleView:
-        """Declare a recurring job. Declaring the same again changes nothing; a different one under the same
-        name needs replace=True.
+        """Declare a recurring job when your program starts. Declaring the same again changes nothing.
 
-        Options: payload, missed, overlap, jitter, start_at, end_at, max_runs, queue, priority, timeout,
-        retry, delivery, owner, labels.
-        `author` is recorded in its versions.
+        `on_conflict` decides about a stored schedule of this name that differs: "error" raises
+        ScheduleExists; "replace" changes it; "keep" leaves it as it is if it was edited after the last
+        declaration, and changes it otherwise. `author` is recorded in its versions.
         """
-        context = self._context
-        task_name, known = context.resolve(task)
+        new = NewSchedule(name, task, when, **options)
+        return await self._declare(new, await self._draft(new), None, _checked(on_conflict), author)
+
+    async def declare_set(
+        self,
+        name: str,
+        schedules: Iterable[NewSchedule],
+        *,
+        on_conflict: ConflictPolicy = "keep",
+        author: str | None = None,
+    ) -> list[ScheduleView]:
+        """Declare all schedules of a program under the name of a set, and remove those that were declared in
+        this set before and no longer are. All are checked before the first is stored."""
+        wanted, policy = list(schedules), _checked(on_conflict)
+        drafts = [await self._draft(new) for new in wanted]
+        names = {draft.name for draft in drafts}
+        if len(names) < len(drafts):
+            raise InvalidInput("schedules", "two schedules of the set have the same name: rename one")
+        group = check_name(name, "name")
+        views = [
+            await self._declare(new, draft, group, policy, author)
+            for new, draft in zip(wanted, drafts, strict=True)
+        ]
+        for old in await self._names_in(group):
+            if old not in names:
+                with suppress(ScheduleNotFound):
+                    await self.remove(old, author=author)
+        return views
+
+    async def create(
+        self, new: NewSchedule, *, replace: bool = False, author: str | None = None
+    ) -> ScheduleView:
+        """Create a schedule that no program declares."""
+        return await self.view(await self._put(new, await self._draft(new), replace, author))
+
+    async def _draft(self, new: NewSchedule) -> ScheduleDraft:
+        context, options = self._context, new.options
+        task_name, known = context.resolve(new.task)
         if known is not None:
             check_schedule_options(options, known.signature.names)
             known.signature.check(options.get("payload", {}))
-        commands = context.commands
         defaults = await context.defaults_of(task_name) if known is None else known.defaults
-        draft = schedule_draft(
-            context.ids, context.tenant, name, task_name, when, defaults, await commands.now(), options
+        now = await context.commands.now()
+        return schedule_draft(
+            context.ids, context.tenant, new.name, task_name, new.when, defaults, now, options
         )
-        stored = await commands.put_schedule(
-            draft, replace, declared=lambda draft: declared(draft, options), author=author
+
+    async def _declare(
+        self,
+        new: NewSchedule,
+        draft: ScheduleDraft,
+        group: str | None,
+        policy: ConflictPolicy,
+        author: str | None,
+    ) -> ScheduleView:
+        store, key = self._context.store, (DECLARED, draft.tenant, draft.name)
+        record = await store.get_record(*key)
+        if policy == "keep":
+            last = None if record is None else Declaration.from_bytes(record.value)
+            stored = await self._keep(draft, last, author)
+        else:
+            stored = await self._put(new, draft, policy == "replace", author)
+        declaration = Declaration.of(draft, group).to_bytes()
+        if record is None or record.value != declaration:
+            await store.put_record(*key, declaration)
+        return await self.view(stored)
+
+    async def _keep(self, draft: ScheduleDraft, last: Declaration | None, author: str | None) -> Schedule:
+        commands = self._context.commands
+
+        async def work(known: Schedule) -> Schedule:
+            if last is None or last.drift(known.draft):
+                return known
+            return await commands.put_schedule(draft, True, known.version, author=author)
+
+        try:
+            return await self.at_version(draft.name, None, work)
+        except ScheduleNotFound:
+            return await commands.put_schedule(draft, True, author=author)
+
+    async def _put(
+        self, new: NewSchedule, draft: ScheduleDraft, replace: bool, author: str | None
+    ) -> Schedule:
+        return await self._context.commands.put_schedule(
+            draft, replace, declared=lambda draft: declared(draft, new.options), author=author
         )
-        return await self._view(stored)
+
+    async def _names_in(self, group: str) -> list[str]:
+        tenant, found, after = self._context.tenant, list[str](), ("", "")
+        while page := await self._context.store.list_records(DECLARED, tenant, PAGE, after):
+            found += [one.key for one in page if Declaration.from_bytes(one.value).group == group]
+            after = (tenant, page[-1].key)
+        return found
 
     # -- reading
     async def __call__(self, *, limit: int = 100, after: str | None = None) -> list[ScheduleView]:
@@ -168,7 +271,7 @@ class AppSchedules:
         )
 
     async def get(self, name: str) -> ScheduleView:
-        return await self._view(await self._context.commands.get_schedule(self._context.tenant, name))
+        return await self.view(await self._context.commands.get_schedule(self._context.tenant, name))
 
     async def find(self, reference: str) -> Schedule:
         """The row, by id or by name."""
@@ -189,8 +292,11 @@ class AppSchedules:
         *,
         replace: bool = False,
         author: str | None = None,
+        paused: bool = False,
     ) -> Schedule:
-        return await self._context.commands.put_schedule(draft, replace, expect_version, author=author)
+        return await self._context.commands.put_schedule(
+            draft, replace, expect_version, author=author, paused=paused
+        )
 
     async def edit(
         self,
@@ -238,13 +344,13 @@ class AppSchedules:
     async def pause(self, name: str, note: str | None = None, *, author: str | None = None) -> ScheduleView:
         """No more fires until it is resumed; planned fires that have not started are withdrawn. `note` says
         why, `author` who."""
-        return await self._view(
+        return await self.view(
             await self._context.commands.pause_schedule(self._context.tenant, name, check_note(note), author)
         )
 
     async def resume(self, name: str, *, author: str | None = None) -> ScheduleView:
         """Fire from now on; fires that fell into the pause are not made up for."""
-        return await self._view(
+        return await self.view(
             await self._context.commands.resume_schedule(self._context.tenant, name, author)
         )
 
@@ -268,8 +374,17 @@ class AppSchedules:
 
         await self.at_version(reference, expect_version, work)
 
-    async def _view(self, schedule: Schedule) -> ScheduleView:
-        return ScheduleView.of(schedule, await self._context.now())
+    async def view(self, schedule: Schedule) -> ScheduleView:
+        """With its drift, which a listing does not read."""
+        record = await self._context.store.get_record(DECLARED, schedule.draft.tenant, schedule.draft.name)
+        drift = None if record is None else Declaration.from_bytes(record.value).drift(schedule.draft)
+        return ScheduleView.of(schedule, await self._context.now(), drift)
+
+
+def _checked(policy: ConflictPolicy) -> ConflictPolicy:
+    if policy not in get_args(ConflictPolicy):
+        raise InvalidInput("on_conflict", f"{policy!r} is not one of {', '.join(get_args(ConflictPolicy))}")
+    return policy
 
 
 async def edit_of(context: AppContext, known: Schedule, changes: Mapping[str, Any]) -> ScheduleEdit:

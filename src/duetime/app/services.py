@@ -18,11 +18,12 @@ from duetime.app.keys import Keys
 from duetime.app.nodes import AppNodes, AppQueues
 from duetime.app.previews import Previews
 from duetime.app.schedules import AppSchedules, ScheduleVersions
-from duetime.app.stats import FleetStats, check_times
+from duetime.app.stats import check_times
 from duetime.app.why import Explanations
 from duetime.handle import JobHandle
 from duetime.model.duration import Duration
 from duetime.model.instant import Micros
+from duetime.model.views import Stats
 from duetime.observers.event_log import KINDS
 from duetime.store import Store
 from duetime.task import AnyTask
@@ -74,6 +75,7 @@ class Services:
     retry_job = delegate("jobs", AppJobs.retry)
     discard_job = delegate("jobs", AppJobs.discard)
     schedule = delegate("schedules", AppSchedules.declare)
+    declare_schedules = delegate("schedules", AppSchedules.declare_set)
     get_schedule = delegate("schedules", AppSchedules.get)
     pause = delegate("schedules", AppSchedules.pause)
     resume = delegate("schedules", AppSchedules.resume)
@@ -102,7 +104,7 @@ class Services:
         """The store's time."""
         return await self.context.now()
 
-    async def stats(self, since: Duration = "1h", step: Duration = "1m") -> FleetStats:
+    async def stats(self, since: Duration = "1h", step: Duration = "1m") -> Stats:
         """Live jobs, what the fleet did during `since` in steps of this length, failing targets, late jobs
         and the next fires.
 

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
-from duetime.app.listing import earliest_jobs
+from duetime.app.listing import earliest_jobs, records_after
+from duetime.app.queue_depth import read_depths
 from duetime.clock import Clock
 from duetime.errors import InvalidInput
 from duetime.model import duration
 from duetime.model.duration import Duration
 from duetime.model.ids import SEGMENTS
-from duetime.model.instant import SECOND, Micros, to_datetime
-from duetime.model.job import Job, JobFilter, State
+from duetime.model.instant import MINUTE, SECOND, Micros, minute_key, minute_of, to_datetime
+from duetime.model.job import JobFilter, State
 from duetime.model.lease import LEADER, NodeId
 from duetime.model.schedule import Schedule, ScheduleFilter
-from duetime.observers.counters import MINUTE, AttemptCounts, TargetFailures
+from duetime.model.views import (
+    FailingTarget,
+    JobSummary,
+    LiveCounts,
+    NextFire,
+    QueueDepths,
+    Stats,
+    StatsPoint,
+)
+from duetime.observers.counters import AttemptCounts, TargetFailures
 from duetime.observers.metrics import ProcessTelemetry
-from duetime.observers.rollups import KIND, failed, from_bytes, key_of, minute_of
+from duetime.observers.rollups import KIND, failed, from_bytes
 from duetime.store import Store
 
 # A cache with a time to live: many readers cost the store as little as one. Expensive answers are kept
@@ -64,7 +73,6 @@ class TtlCache:
 # once.
 
 
-PAGE = 500
 COMPLETE_AFTER = 5  # minutes; until then a process may still add to one
 MAX_TENANTS = 32
 
@@ -97,15 +105,10 @@ class TenantHistory:
     async def _load(self, first: int, own: ProcessTelemetry | None) -> dict[int, AttemptCounts]:
         found: dict[int, AttemptCounts] = {}
         here = {} if own is None else own.counters.minutes_of(self._tenant)
-        after = (self._tenant, key_of(first))
-        while page := await self._store.list_records(KIND, self._tenant, PAGE, after):
-            for record in page:
-                minute = minute_of(record.key)
-                if own is None or minute not in here or not record.key.endswith(own.instance):
-                    found.setdefault(minute, AttemptCounts()).merge(from_bytes(record.value))
-            after = (self._tenant, page[-1].key)
-            if len(page) < PAGE:
-                break
+        async for record in records_after(self._store, KIND, self._tenant, minute_key(first)):
+            minute = minute_of(record.key)
+            if own is None or minute not in here or not record.key.endswith(own.instance):
+                found.setdefault(minute, AttemptCounts()).merge(from_bytes(record.value))
         for minute, cell in here.items():
             if minute >= first:
                 found.setdefault(minute, AttemptCounts()).merge(cell)
@@ -140,57 +143,6 @@ MAX_POINTS = 1_440
 EVERY_SEGMENT = tuple(range(SEGMENTS))
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
-    """Jobs at this moment, counted up to 100,000."""
-
-    pending: int
-    due: int
-    running: int
-    dead: int
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """What ended in the time that begins at `at`. Lapses in milliseconds; None where there are none."""
-
-    at: datetime
-    succeeded: int
-    failed: int
-    retried: int
-    dead: int
-    cancelled: int
-    skipped: int
-    lateness_p50_ms: float | None
-    lateness_p99_ms: float | None
-    duration_p50_ms: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class WorstTarget:
-    target: str
-    failed: int
-    last_error: str
-    sample: str  # id of a job
-
-
-class Upcoming(NamedTuple):
-    at: datetime
-    name: str
-    schedule_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class FleetStats:
-    now: datetime
-    live: Live
-    series: list[Point]
-    failing: list[WorstTarget]
-    late: list[Job]  # due and not started, oldest first
-    next: list[Upcoming]
-    leader: NodeId | None
-
-
 class StatsReader:
     """Answers are cached for a second, so that many readers cost as little as one."""
 
@@ -205,7 +157,7 @@ class StatsReader:
 
     async def read(
         self, tenant: str, since: Micros, step: Micros, now: Micros, own: ProcessTelemetry | None
-    ) -> FleetStats:
+    ) -> Stats:
         live = await self._cache.get(("live", tenant), lambda: self._live(tenant, now))
         series, failing = await self._cache.get(
             ("past", tenant, since, step), lambda: self._past(tenant, since, step, now, own)
@@ -213,22 +165,36 @@ class StatsReader:
         late = await self._cache.get(("late", tenant), lambda: self._late(tenant, now))
         coming = await self._cache.get(("next", tenant), lambda: self._next(tenant, now))
         leader = await self._cache.get("leader", self._leader)
-        return FleetStats(to_datetime(now), live, series, failing, late, coming, leader)
+        return Stats(
+            now=to_datetime(now),
+            live=live,
+            series=series,
+            failing=failing,
+            late=late,
+            next=coming,
+            leader=leader,
+        )
 
-    async def _live(self, tenant: str, now: Micros) -> Live:
+    async def depths(self, since: Micros, step: Micros, now: Micros) -> QueueDepths:
+        made: QueueDepths = await self._cache.get(
+            ("depths", since, step), lambda: read_depths(self._store, since, step, now)
+        )
+        return made
+
+    async def _live(self, tenant: str, now: Micros) -> LiveCounts:
         pending = JobFilter(tenant, frozenset({State.PENDING, State.QUEUED}))
-        return Live(
-            await self._store.count_jobs(pending, MAX_COUNTED),
-            await self._store.count_jobs(replace(pending, due_before=now), MAX_COUNTED),
-            await self._store.count_jobs(JobFilter(tenant, frozenset({State.RUNNING})), MAX_COUNTED),
-            await self._store.count_jobs(
+        return LiveCounts(
+            pending=await self._store.count_jobs(pending, MAX_COUNTED),
+            due=await self._store.count_jobs(replace(pending, due_before=now), MAX_COUNTED),
+            running=await self._store.count_jobs(JobFilter(tenant, frozenset({State.RUNNING})), MAX_COUNTED),
+            dead=await self._store.count_jobs(
                 JobFilter(tenant, frozenset({State.DEAD}), undisposed=True), MAX_COUNTED
             ),
         )
 
     async def _past(
         self, tenant: str, since: Micros, step: Micros, now: Micros, own: ProcessTelemetry | None
-    ) -> tuple[list[Point], list[WorstTarget]]:
+    ) -> tuple[list[StatsPoint], list[FailingTarget]]:
         first = (now - since) // step * step
         minutes = await self.history.of(tenant).read(first // MINUTE, now // MINUTE, own)
         steps = {at: AttemptCounts() for at in range(first, now + 1, step)}
@@ -236,10 +202,10 @@ class StatsReader:
             steps[minute * MINUTE // step * step].merge(cell)
         return [_point(at, cell) for at, cell in steps.items()], _failing(minutes)
 
-    async def _late(self, tenant: str, now: Micros) -> list[Job]:
+    async def _late(self, tenant: str, now: Micros) -> list[JobSummary]:
         pending = JobFilter(tenant, frozenset({State.PENDING, State.QUEUED}))
         between = (now - MAX_AGE, now - LATE_AFTER)
-        return await earliest_jobs(
+        late = await earliest_jobs(
             self._store,
             self._clock,
             lambda before: replace(pending, due_before=before),
@@ -247,8 +213,9 @@ class StatsReader:
             between,
             SHOWN,
         )
+        return [JobSummary.of(job) for job in late]
 
-    async def _next(self, tenant: str, now: Micros) -> list[Upcoming]:
+    async def _next(self, tenant: str, now: Micros) -> list[NextFire]:
         """Fires that are already planned, and the next fires of schedules."""
         planned = JobFilter(tenant, frozenset({State.PENDING, State.QUEUED}), fire_after=now)
         jobs = await earliest_jobs(
@@ -256,16 +223,17 @@ class StatsReader:
             lambda job: job.fire_time, (now, now + PLANNED_AHEAD), 10 * SHOWN,
         )  # fmt: skip
         found = {
-            Upcoming(to_datetime(job.fire_time), job.schedule, job.schedule_id)
+            (job.fire_time, job.schedule, job.schedule_id)
             for job in jobs
             if job.schedule is not None and job.schedule_id is not None
         }
         for schedule in await self._schedules(tenant, now):
             if schedule.next_fire_time is not None:
-                found.add(
-                    Upcoming(to_datetime(max(now, schedule.next_fire_time)), schedule.draft.name, schedule.id)
-                )
-        return sorted(found)[:SHOWN]
+                found.add((max(now, schedule.next_fire_time), schedule.draft.name, schedule.id))
+        return [
+            NextFire(at=to_datetime(at), name=name, schedule_id=schedule_id)
+            for at, name, schedule_id in sorted(found)[:SHOWN]
+        ]
 
     async def _schedules(self, tenant: str, now: Micros) -> list[Schedule]:
         """Those that fire next. If schedules of other tenants fill the page, some of this tenant."""
@@ -279,13 +247,13 @@ class StatsReader:
         return next((lease.holder for lease in await self._store.leases() if lease.name == LEADER), None)
 
 
-def _point(at: Micros, cell: AttemptCounts) -> Point:
-    done = cell.finished
-    lateness, duration = cell.lateness, cell.duration
-    return Point(
-        to_datetime(at), done["succeeded"], failed(cell.endings), cell.retried, done["dead"],
-        done["cancelled"], done["skipped"], _millis(lateness.quantile(0.5)), _millis(lateness.quantile(0.99)),
-        _millis(duration.quantile(0.5)),
+def _point(at: Micros, cell: AttemptCounts) -> StatsPoint:
+    done, lateness = cell.finished, cell.lateness
+    return StatsPoint(
+        at=to_datetime(at), succeeded=done["succeeded"], failed=failed(cell.endings), retried=cell.retried,
+        dead=done["dead"], cancelled=done["cancelled"], skipped=done["skipped"],
+        lateness_p50_ms=_millis(lateness.quantile(0.5)), lateness_p99_ms=_millis(lateness.quantile(0.99)),
+        duration_p50_ms=_millis(cell.duration.quantile(0.5)),
     )  # fmt: skip
 
 
@@ -293,7 +261,7 @@ def _millis(lapse: Micros | None) -> float | None:
     return None if lapse is None else round(lapse / 1_000, 3)
 
 
-def _failing(minutes: dict[int, AttemptCounts]) -> list[WorstTarget]:
+def _failing(minutes: dict[int, AttemptCounts]) -> list[FailingTarget]:
     """The targets that failed most often; the last error is that of the latest minute."""
     found: dict[str, TargetFailures] = {}
     for _, cell in sorted(minutes.items()):
@@ -301,7 +269,10 @@ def _failing(minutes: dict[int, AttemptCounts]) -> list[WorstTarget]:
             before = found[target].count if target in found else 0
             found[target] = TargetFailures(before + failing.count, failing.error, failing.sample)
     worst = sorted(found.items(), key=lambda item: (-item[1].count, item[0]))[:SHOWN]
-    return [WorstTarget(target, failing.count, failing.error, failing.sample) for target, failing in worst]
+    return [
+        FailingTarget(target=target, failed=one.count, last_error=one.error, sample=UUID(one.sample))
+        for target, one in worst
+    ]
 
 
 def check_times(since: Duration, step: Duration) -> tuple[Micros, Micros]:

@@ -126,6 +126,7 @@ class SyncApp:
 
     schedules = BlockingService(AppSchedules.__call__)
     schedule = Blocking(Services.schedule)
+    declare_schedules = Blocking(Services.declare_schedules)
     get_schedule = Blocking(Services.get_schedule)
     pause = Blocking(Services.pause)
     resume = Blocking(Services.resume)

@@ -17,6 +17,7 @@ from duetime.model.lease import NodeId
 from duetime.model.limit import TaskLimit
 from duetime.model.why import DAY, FleetStatus, JobFacts, Why, explain, held_up_by_rate
 from duetime.model.why_schedules import explain_schedule
+from duetime.model.zone import load
 from duetime.store import ClaimRequest, Lane, OfNode
 
 NO_NODE = NodeId(0)
@@ -46,23 +47,26 @@ class Reason:
 class Explanations:
     context: AppContext
 
-    async def job(self, job_id: UUID | str) -> Reason:
-        """One sentence that explains the present state of a job."""
+    async def job(self, job_id: UUID | str, tz: str = "UTC") -> Reason:
+        """One sentence that explains the present state of a job, with times in `tz`."""
+        zone = load(tz)
         job = await self.context.commands.get_job(self.context.tenant, check_id(job_id))
         fleet, attempts = await self._fleet(), await self.context.store.list_attempts(job.id)
-        facts = JobFacts(job, fleet, attempts, bound=self._limit(job, fleet))
+        facts = JobFacts(job, fleet, attempts, bound=self._limit(job, fleet), zone=zone)
         if job.state is State.PENDING and facts.waits:
             facts = await self._hindrances(facts)
         return Reason.of(explain(facts))
 
-    async def schedule(self, reference: str) -> Reason:
-        """One sentence that explains when a schedule fires next, or why it does not. By name or id."""
+    async def schedule(self, reference: str, tz: str | None = None) -> Reason:
+        """One sentence that explains when a schedule fires next, or why it does not. By name or id. Times are
+        in `tz`, or in the time zone of the schedule."""
+        zone = None if tz is None else load(tz)
         store, tenant = self.context.store, self.context.tenant
         schedule = await find_schedule(store, tenant, reference)
         versions = (
             await store.list_versions(tenant, schedule.draft.name, LATEST_CHANGES) if schedule.paused else []
         )
-        return Reason.of(explain_schedule(schedule, await self._fleet(), versions))
+        return Reason.of(explain_schedule(schedule, await self._fleet(), versions, zone))
 
     async def _fleet(self) -> FleetStatus:
         store = self.context.store
@@ -84,7 +88,7 @@ class Explanations:
         if bound is not None and bound.max_running is not None:
             facts = await self._in_use(facts)
         if queue is not None and queue.rate is not None:
-            lanes = (Lane(job.queue, job.priority, 0),)
+            lanes = (Lane(job.queue, job.priority, 0, job.tenant),)
             request = ClaimRequest(NO_NODE, lanes, (job.target,), room=1, prefetch=PREFETCH)
             facts = replace(facts, queue_free_at=await store.next_due(request))
         if bound is not None and bound.rate is not None:
@@ -128,9 +132,11 @@ class Explanations:
         job, store, tenant = facts.job, self.context.store, self.context.tenant
         wanted = JobFilter(tenant, states=RUNNING, target=job.target)
         own = [other for other in await store.list_jobs(wanted, MAX_READ) if other.limit_key == job.limit_key]
-        at_gate = len(own)
+        key_running = len(own)
         for node in facts.fleet.nodes:
             if node.running:
                 held = await store.running_jobs(OfNode(node.id), MAX_READ)
-                at_gate += sum(other.limit_key == job.limit_key and other.tenant != tenant for other in held)
-        return replace(facts, at_gate=at_gate, gate_jobs=own)
+                key_running += sum(
+                    other.limit_key == job.limit_key and other.tenant != tenant for other in held
+                )
+        return replace(facts, key_running=key_running, key_jobs=own)

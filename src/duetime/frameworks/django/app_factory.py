@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from logging import getLogger
+from typing import Any
 
 from django.db import connections
 from django.utils.module_loading import import_string
@@ -12,6 +14,7 @@ from duetime.app import App
 from duetime.errors import ConfigError
 from duetime.frameworks.django.options import Options, database_url, in_memory, read_options
 from duetime.store import Migration
+from duetime.stores.memory import MemoryStore
 
 IN_MEMORY = "memory://"
 _logger = getLogger("duetime.django")
@@ -31,11 +34,11 @@ class Project:
         self.options = options
         self.url = _database_url(options) if options.follows_database else options.store
         self.app = _make_app(options, self.url)
-        self.in_test = False  # Django uses a test database instead of the project's
 
     @property
-    def transactional(self) -> bool:
-        return self.options.database is not None and self.url != IN_MEMORY
+    def joins_transactions(self) -> bool:
+        """Not with a plain memory store. The one of the test kit does."""
+        return type(self.app.store) is not MemoryStore
 
     def migrate(self, database: str) -> Migration | None:
         """Migrate our tables in this database; None if it does not hold them."""
@@ -58,7 +61,22 @@ class Project:
         self.app.sync.close()
         self.app.use_store(url)
         self.url = url
-        self.in_test = True
+        assert self.options.database is not None
+        _close_first(connections[self.options.database].creation, self.app)
+
+
+def _close_first(creation: Any, app: App) -> None:
+    """Django can neither copy nor drop a test database that has other connections."""
+    for name in ("clone_test_db", "destroy_test_db"):
+        setattr(creation, name, _closing(getattr(creation, name), app))
+
+
+def _closing(call: Callable[..., Any], app: App) -> Callable[..., Any]:
+    def close_and_call(*arguments: Any, **named: Any) -> Any:
+        app.sync.close()
+        return call(*arguments, **named)
+
+    return close_and_call
 
 
 def _database_url(options: Options) -> str:

@@ -5,14 +5,11 @@ from django.test import Client, TestCase, TransactionTestCase
 from shop.models import Order
 from shop.tasks import bill
 
-from duetime import InvalidInput
+from duetime import InvalidInput, testing
 from duetime.frameworks.django import app, submit
 
 
 class InTransactions(TransactionTestCase):
-    def tearDown(self) -> None:
-        app.sync.close()
-
     def stored(self) -> int:
         return len(app.sync.jobs(queue=self.id()[:128]))
 
@@ -58,6 +55,22 @@ class InTransactions(TransactionTestCase):
 
 
 class EachInATransactionOfItsOwn(TestCase):
+    def test_recording_counts_no_job_of_a_transaction_that_is_rolled_back(self) -> None:
+        with testing.recording(app):
+            submit(bill, order=1)
+            with self.assertRaises(RuntimeError), transaction.atomic():
+                submit(bill, order=2)
+                with transaction.atomic():
+                    submit(bill, order=3)
+                raise RuntimeError
+            with self.captureOnCommitCallbacks(execute=True), transaction.atomic():
+                submit(bill, order=4)
+            app.sync.submit(bill, order=5, connection=connection)
+            self.assertEqual([job.arguments["order"] for job in testing.submitted(app)], [1, 4, 5])
+
+    def test_reading_keeps_a_connection_open(self) -> None:
+        self.assertEqual(app.sync.jobs(queue="empty"), [])
+
     def test_submitting_from_a_view(self) -> None:
         answer = Client().post("/orders").json()
         self.assertEqual(Order.objects.get().pk, answer["order"])
