@@ -101,6 +101,7 @@ EXECUTION_FIELDS = [
     "completedAt",
     "error",
     "response",
+    "createdAt",
 ]
 
 

@@ -14,6 +14,7 @@ import httpx2 as httpx
 import duetime as dt
 from duetime.api.server import address_of, listen, serving
 from duetime.api.service import build
+from duetime.api.state import ServiceState
 from duetime.config import Settings
 
 WAIT_TIMEOUT = 60.0
@@ -76,9 +77,10 @@ class Listener:
 class ServedApp:
     """A service on a port of its own."""
 
-    def __init__(self, app: dt.App, address: str) -> None:
+    def __init__(self, app: dt.App, address: str, state: ServiceState) -> None:
         self.app = app
         self.address = address
+        self.state = state
 
     @asynccontextmanager
     async def listening(self, query: str = "", **headers: str) -> AsyncIterator[Listener]:
@@ -97,8 +99,9 @@ async def service(app: dt.App, **options: Any) -> AsyncIterator[ServedApp]:
     await app.open()
     listener = listen("127.0.0.1", 0)
     try:
-        async with serving(build(app, Settings(), **options), listener):
-            yield ServedApp(app, address_of(listener))
+        made = build(app, Settings(), **options)
+        async with serving(made, listener):
+            yield ServedApp(app, address_of(listener), made.state.service)
     finally:
         listener.close()
         await app.close()

@@ -30,11 +30,16 @@ FORMATS: dict[str, st.SearchStrategy[str]] = {
     "duetime-event-types": st.lists(st.sampled_from(["job", "schedule", "node", "queue"]), min_size=1).map(
         ",".join
     ),
+    "duetime-expiry": st.sampled_from(["1s", "10m", "9998-01-01T00:00:00Z"]),
     "duetime-etag": st.integers(1, 9).map('"{}"'.format),
     "duetime-frequency": st.sampled_from(["once", "10m", "daily", "0 9 * * *"]),
+    "duetime-folder": st.text("abc", max_size=8).map("/{}".format),
+    "duetime-word": st.text("abcxyz/-", min_size=1, max_size=8),
+    "duetime-id-part": st.text("0123456789abcdef", min_size=4, max_size=32),
     "duetime-header-name": st.text("abcxyz", min_size=1, max_size=8).map("X-{}".format),
     "duetime-header-value": st.text("abcxyz123", max_size=8),
     "duetime-interval": st.builds("{}{}".format, st.integers(1, 59), st.sampled_from(["s", "m", "h"])),
+    "duetime-jitter": st.sampled_from(["0s", "30s", "1s..5s"]),
     "duetime-key": WORDS,
     "duetime-method": st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]),
     "duetime-name": WORDS,

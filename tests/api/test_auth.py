@@ -13,10 +13,10 @@ import pytest
 import duetime as dt
 from duetime.api.auth import CACHE_TIME, MAX_KNOWN, MAX_UNKNOWN, client_of
 from duetime.api.caller import AuthRequest
-from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE
+from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE, Unlimited
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
-from duetime.model.keyring import ApiKey, make_text, prefix_of, with_lesser
+from duetime.model.api_key import ApiKey, make_text, prefix_of, with_lesser
 from tests.api.conftest import TASK, refused
 from tests.api.keyed_api import KeyedApi, Time, from_address, keyed_api, open_keyed_api, time
 from tests.api.test_jobs import claimed
@@ -79,7 +79,11 @@ async def test_each_scope_includes_those_below_it(keyed_api: KeyedApi) -> None:
     refused(await keyed_api.post("/jobs", JOB, authorization=reader), 403, "scope_missing")
     job = (await keyed_api.post("/jobs", JOB, authorization=submitter)).json()["id"]
     assert (await keyed_api.get(f"/jobs/{job}", authorization=submitter)).status_code == 200
-    refused(await keyed_api.ask("DELETE", f"/jobs/{job}", authorization=submitter), 403, "scope_missing")
+    refused(
+        await keyed_api.ask("PATCH", f"/jobs/{job}", {"priority": 1}, authorization=submitter),
+        403,
+        "scope_missing",
+    )
     assert (
         await keyed_api.ask("DELETE", f"/jobs/{job}", authorization=await keyed_api.key("manage"))
     ).status_code == 200
@@ -110,6 +114,7 @@ async def test_key_is_read_once_for_concurrent_requests_and_cached_for_two_secon
     time: Time, keyed_api: KeyedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = await keyed_api.key()
+    keyed_api.service.state.service.rate_limit = Unlimited()  # it has records of its own
     keyed_api.count(monkeypatch, "get_record", "put_record")
     answers = await asyncio.gather(*(keyed_api.get("/me", authorization=key) for _ in range(50)))
     assert {answer.status_code for answer in answers} == {200}
@@ -250,8 +255,14 @@ async def limited() -> AsyncIterator[KeyedApi]:
         yield made
 
 
-async def test_each_key_has_its_own_rate(time: Time, limited: KeyedApi) -> None:
+async def test_each_key_has_its_own_rate(limited: KeyedApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """429 with Retry-After, on the quick route as on the others; another key does not notice."""
+    time = Time(await limited.app.now())
+
+    async def now() -> int:
+        return time()
+
+    monkeypatch.setattr(limited.app, "now", now)
     key, other, patient = await limited.key(), await limited.key(), await limited.key(rate="1/1h")
     assert [(await limited.post("/jobs", JOB, authorization=key)).status_code for _ in range(3)] == [
         201,
@@ -304,7 +315,7 @@ async def test_report_needs_the_token_of_its_attempt_and_no_key(keyed_api: Keyed
             "/jobs", {"target": {"type": "task", "name": "invoice.send"}}, authorization=owner
         )
     ).json()["id"]
-    token = await claimed(keyed_api, job_id)
+    token = await claimed(keyed_api, job_id, "a")
     refused(
         await keyed_api.post(f"/jobs/{job_id}/heartbeat", {"token": token[:-1]}),
         401,

@@ -198,27 +198,6 @@ async def test_local_mode_refuses_requests_of_other_sites(api: Api) -> None:
         assert (await api.get("/me", host=host)).status_code == 200
 
 
-async def test_public_url_is_accepted_behind_a_proxy() -> None:
-    app = dt.App("memory://")
-    await app.open()
-    async with client_of(build(app, Settings(public_url="https://duetime.example.org"))) as client:
-        api = Api(app, client)
-        named = {"host": "duetime.example.org", "origin": "https://duetime.example.org"}
-        assert (await api.post("/queues/a/pause", **named)).status_code == 200
-        assert (
-            await api.post("/queues/a/pause", host="127.0.0.1:8080", origin=named["origin"])
-        ).status_code == 200
-        refused(await api.post("/queues/a/pause", host="other.example.org"), 403, "host_not_allowed", "Host")
-        refused(
-            await api.get("/me", **{**named, "origin": "http://evil.example"}),
-            403,
-            "origin_not_allowed",
-            "Origin",
-        )
-        assert (await api.get("/me", x_forwarded_for="192.0.2.1")).json()["local"]
-    await app.close()
-
-
 # -- secrets -----------------------------------------------------------------------------------------------
 async def test_edit_keeps_secrets_and_answers_never_show_them(tmp_path: Path) -> None:
     async with open_keyed_api(f"sqlite:///{tmp_path / 'secrets.db'}") as keyed_api:
@@ -242,7 +221,7 @@ async def test_edit_keeps_secrets_and_answers_never_show_them(tmp_path: Path) ->
         moved = await keyed_api.ask(
             "PATCH", "/schedules/s", {"target": {**HTTP, "url": "https://evil.example/"}}, authorization=key
         )
-        refused(moved, 422, "input_invalid", "target.secret_headers")
+        refused(moved, 422, "input_invalid", "target.secret_headers.X-Api-Key")
         job = await ask("POST", f"/schedules/{made['id']}/trigger")
         await ask("POST", "/jobs", {"target": secret})
         for path in (
@@ -291,7 +270,7 @@ async def test_without_a_secret_key_secrets_are_refused_with_the_remedy() -> Non
         answer = await Api(app, client).post(
             "/jobs", {"target": {**HTTP, "secret_headers": {"X-Api-Key": CANARY}}}
         )
-        problem = refused(answer, 422, "input_invalid", "target.secret_headers")
+        problem = refused(answer, 422, "input_invalid", "target.secret_headers.X-Api-Key")
         assert "DUETIME_SECRET_KEYS" in problem["detail"]
         assert CANARY not in answer.text
     await app.close()

@@ -26,7 +26,7 @@ from duetime.api import protocol
 from duetime.api import server as api_server
 from duetime.api.server import address_of, listen, require_safety, serving, tls_of
 from duetime.api.service import build
-from duetime.cli.files import key_path, key_ring
+from duetime.cli.files import key_ring
 from duetime.config import Settings
 from duetime.errors import ConfigError
 from tests.cli.conftest import Duetime, duetime, folder
@@ -37,6 +37,8 @@ __all__ = ["duetime", "folder"]
 
 NAME = "duetime.example"
 PATIENCE = 60.0
+REPORT = "/api/v1/jobs/01935c2e-7b3a-7000-8000-000000000000/complete"
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +195,67 @@ async def test_full_server_closes_an_idle_connection_or_refuses_the_new_one() ->
         assert await reader.read() == b"", "it was idle"
         for _, each in silent:
             each.close()
+
+
+async def unfinished(port: int, address: str, *headers: str, path: str = REPORT) -> Connection:
+    """A connection from this address that never completes its body."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+    lines = [
+        f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", "content-length: 200000",
+        *headers, "", "{",
+    ]  # fmt: skip
+    writer.write("\r\n".join(lines).encode())
+    await writer.drain()
+    return reader, writer
+
+
+async def test_one_address_does_not_take_all_connections() -> None:
+    async with server(most=8) as port:
+        stuck = [await unfinished(port, "127.0.0.2") for _ in range(6)]
+        await asyncio.wait_for(exchange(port, get()), PATIENCE)  # the server has accepted all of them
+        reader, writer = await unfinished(port, "127.0.0.2")
+        assert (await reader.read()).startswith(b"HTTP/1.1 503")
+        assert (await exchange(port, get())).startswith(b"HTTP/1.1 200")
+        for _, each in [*stuck, (reader, writer)]:
+            each.close()
+
+
+async def test_unfinished_bodies_of_strangers_give_way_to_new_connections() -> None:
+    """As many as there may be, from two addresses; a caller with a key keeps its own."""
+    app = dt.App("memory://")
+    await app.open()
+    key = (await app.keys.create("slow", ["submit"])).text
+    listener = listen("127.0.0.1", 0)
+    port: int = listener.getsockname()[1]
+    async with serving(build(app, Settings(auth="keys")), listener, None, 8):
+        reader, writer = await unfinished(
+            port, "127.0.0.4", f"authorization: Bearer {key}", path="/api/v1/jobs"
+        )
+        stuck = [await unfinished(port, f"127.0.0.{2 + number % 2}") for number in range(7)]
+        for _ in range(12):
+            assert (await exchange(port, get(close=False) + get())).startswith(b"HTTP/1.1 200")
+        writer.write(b" " * 199_999)
+        async with asyncio.timeout(PATIENCE):
+            assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 400"), "all of it was read"
+        for _, each in [*stuck, (reader, writer)]:
+            each.close()
+    await app.close()
+
+
+async def test_client_that_reads_nothing_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sends one request after the other, and leaves the responses to the server."""
+    monkeypatch.setattr(protocol, "WRITE_TIMEOUT", 100_000)
+
+    async def flood(client: socket.socket) -> None:
+        while True:
+            await asyncio.get_running_loop().sock_sendall(client, get("/openapi.json", close=False) * 100)
+
+    async with server() as port, asyncio.timeout(PATIENCE):
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            client.setblocking(False)
+            with pytest.raises(ConnectionError):
+                await flood(client)
 
 
 # -- duetime serve -----------------------------------------------------------------------------------------
@@ -395,7 +458,7 @@ def test_secret_key_file_is_next_to_the_store(folder: Path, monkeypatch: pytest.
     assert key_ring(Settings(auth="keys"), sqlite) == first, "what is there is used"
     assert not key_ring(Settings(auth="keys"), dt.App("sqlite:///b.db").store).keys
     assert not (folder / "b.db.key").exists()
-    os.chmod(key_path(sqlite), 0o644)
+    os.chmod(folder / "a.db.key", 0o644)
     with pytest.raises(ConfigError, match="chmod 600"):
         key_ring(Settings(), sqlite)
     memory = dt.App("memory://").store
@@ -406,19 +469,17 @@ def test_secret_key_file_is_next_to_the_store(folder: Path, monkeypatch: pytest.
     assert key_ring(Settings(), dt.App("sqlite:///no/such/folder/x.db").store).current is None
 
 
-def test_secret_key_of_a_database_is_in_the_user_folder(
+def test_node_makes_no_secret_key_for_a_shared_database(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Other nodes could not decrypt what it encrypts."""
     pytest.importorskip("asyncpg")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     store = dt.App("postgresql://user@db.example/x").store
-    ring = key_ring(Settings(), store)
-    kept = folder / "config" / "duetime" / "secret.key"
-    assert ring.current is not None
-    assert (stat.S_IMODE(kept.stat().st_mode), stat.S_IMODE(kept.parent.stat().st_mode)) == (0o600, 0o700)
-    assert key_ring(Settings(roles=("worker",)), store) == ring, (
-        "a worker of the same user opens what the API sealed"
-    )
+    assert key_ring(Settings(), store).keys == ()
+    assert key_ring(Settings(roles=("worker",)), store).keys == ()
+    assert list(folder.iterdir()) == []
+    assert key_ring(Settings(secret_keys=("k1:" + "QUFB" * 11,)), store).current is not None
 
 
 def test_address_contains_the_scheme() -> None:

@@ -48,7 +48,8 @@ async def test_every_documented_request_of_the_agent_scheduler_is_answered(seeds
     made = created.json()
     assert {
         **json.loads(parsed(CREATE).body),
-        **{name: made[name] for name in ("id", "createdAt", "updatedAt")},
+        "headers": {"Authorization": "***"},
+        **{name: made[name] for name in ("id", "missed", "createdAt", "updatedAt")},
     } == made
     assert (await seeds.send(LIST)).json() == [made]
     assert (await seeds.send(LIST_BY_CURL)).json() == [made]
@@ -81,14 +82,20 @@ async def test_health_reports_database_and_lock_backend(
     assert (found["status"], found["services"]["database"], found["services"]["redis"]) == (
         "healthy",
         "connected",
-        "connected",
+        "not used",
     )
 
     async def away(*_: Any) -> Any:
         raise StoreUnavailable("gone")
 
     monkeypatch.setattr(seeds.app.store, "leases", away)
-    refused(await seeds.send(HEALTH), 503, "not_ready")
+    down = await seeds.send(HEALTH)
+    assert (down.status_code, down.json()["status"]) == (503, "unhealthy")
+    assert down.json()["services"] == {
+        "database": "disconnected",
+        "locks": "disconnected",
+        "redis": "not used",
+    }
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
@@ -122,10 +129,8 @@ async def test_agent_schedule_is_the_same_in_v1(seeds: Seeds) -> None:
     made = await seeds.create()
     found = (await seeds.v1.get(f"/schedules/{made['id']}")).json()
     assert (found["name"], found["when"]) == ("Daily Report Agent", {"cron": "0 9 * * *", "tz": "UTC"})
-    assert found["target"]["headers"] == {
-        "Authorization": "Bearer token123",
-        "X-Agent-Id": "report-agent-001",
-    }
+    assert found["target"]["headers"] == {"X-Agent-Id": "report-agent-001"}
+    assert found["target"]["secret_headers"] == {"Authorization": "***"}
     await seeds.v1.ask(
         "PATCH", f"/schedules/{made['id']}", {"payload": {"reportType": "weekly"}, "paused": True}
     )
@@ -245,6 +250,33 @@ async def test_long_list_continues_at_its_link(seeds: Seeds) -> None:
     assert "link" not in last.headers
 
 
+async def test_list_without_a_limit_has_all_schedules(seeds: Seeds) -> None:
+    assert (await seeds.send(LIST)).json() == []
+    for number in range(1_001):
+        await seeds.app.schedule(f"s{number}", "t", dt.Every("1h"))
+    assert len({one["id"] for one in (await seeds.send(LIST)).json()}) == 1_001
+
+
+async def test_name_may_have_255_characters(seeds: Seeds) -> None:
+    made, other = await seeds.create(name="n" * 255), await seeds.create(name="n" * 255)
+    assert made["id"] != other["id"]
+    assert (await seeds.send(READ, id=made["id"])).json()["name"] == "n" * 255
+    assert (await seeds.update(made["id"], name="m" * 255)).json()["name"] == "m" * 255
+    body = {**json.loads(parsed(CREATE).body), "name": "n" * 256}
+    refused(await seeds.send("POST /api/schedules", body), 422, "input_invalid", "name")
+
+
+async def test_policy_for_missed_fires_can_be_chosen(seeds: Seeds) -> None:
+    made = await seeds.create(missed="all")
+    assert made["missed"] == "all"
+    assert (await seeds.v1.get(f"/schedules/{made['id']}")).json()["missed"]["policy"] == "all"
+    assert (await seeds.update(made["id"], missed="skip")).json()["missed"] == "skip"
+    periodic = {"task": "t", "frequency": "10m", "missed": "skip"}
+    job = (await seeds.send(SUBMIT_JOB, periodic)).json()
+    assert (await seeds.v1.get(f"/schedules/{job['job_id']}")).json()["missed"]["policy"] == "skip"
+    refused(await seeds.send(SUBMIT_JOB, {"task": "t", "missed": "skip"}), 422, "input_invalid", "missed")
+
+
 @pytest.mark.parametrize(
     ("fields", "code", "field"),
     [
@@ -287,7 +319,7 @@ async def agent() -> AsyncIterator[EchoAgent]:
 
 async def run_now(seeds: Seeds, schedule_id: str) -> dict[str, Any]:
     """The execution of a schedule that was triggered, once it has ended."""
-    seeds.app.use_target("@http", lambda now: HttpHandler(now, Egress.parse(local=True)))
+    seeds.app.use_target("@http", lambda now: HttpHandler(now, Egress.parse(local=True), RING))
     job = (await seeds.v1.post(f"/schedules/{schedule_id}/trigger")).json()
     async with seeds.app.running(name="w001"):
         await (await seeds.app.get_job(job["id"])).wait(timeout="60s")

@@ -131,8 +131,11 @@ async def test_running_executions_of_a_worker_are_listed(seeds: Seeds) -> None:
             "running",
             1,
         )
+        assert running["started_at"] >= made["created_at"]
         shown = (await seeds.send(READ_JOB, job_id=made["job_id"])).json()
         assert (shown["status"], shown["worker_id"], shown["next_run_time"]) == ("running", "w001", None)
+        assert running["scheduled_time"] <= shown["started_at"]
+        assert running["started_at"] == shown["started_at"]
         assert (await seeds.send("GET /job/executions?worker_id=w002")).json()["executions"] == []
         leave.set()
         await (await seeds.app.get_job(made["job_id"])).wait(timeout="60s")

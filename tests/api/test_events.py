@@ -13,7 +13,7 @@ import duetime as dt
 from duetime.api import server, streams
 from duetime.api.caller import AuthRequest, Caller
 from duetime.api.problems import ApiProblem
-from duetime.model.keyring import Scope
+from duetime.model.api_key import Scope
 from duetime.observers import event_log
 from duetime.observers.event_log import LogEntry
 from tests.api.conftest import Api, refused
@@ -131,21 +131,26 @@ async def test_tenant_receives_its_own_events_and_those_of_the_fleet() -> None:
     async with service(app, authenticator=Keys()) as served, AsyncExitStack() as stack:
         mine = await stack.enter_async_context(served.listening(authorization="mine"))
         theirs = await stack.enter_async_context(served.listening(authorization="theirs"))
+        operator = await stack.enter_async_context(served.listening(authorization="default"))
         jobs = {
             tenant: await app.for_tenant(tenant).submit_many([dt.NewJob("greet")] * count)
             for tenant, count in (("mine", 1), ("theirs", 90))
         }
         await app.pause_queue("mail")
-        heard = []
-        while (told := await mine.next()).kind != "queue":
-            heard.append(told)
-        assert [one.data["id"] for one in heard] == [str(jobs["mine"][0].id)]
+        assert (await operator.until("queue", "paused")).data["name"] == "mail"
+        last = (await app.for_tenant("mine").submit("greet")).id
+        heard = [await mine.next()]
+        while heard[-1].data["id"] != str(last):
+            heard.append(await mine.next())
+        assert [(one.kind, one.data["id"]) for one in heard] == [
+            ("job", str(jobs["mine"][0].id)),
+            ("job", str(last)),
+        ], "queues may be of other tenants"
         assert (await theirs.next()).data["id"] == str(jobs["theirs"][0].id)
-        seen = heard[0].id
         again = await stack.enter_async_context(
-            served.listening(authorization="mine", last_event_id=str(seen))
+            served.listening(authorization="mine", last_event_id=str(heard[0].id))
         )
-        assert (await again.next()).kind == "queue"
+        assert (await again.next()).data["id"] == str(last)
         refused_stream = await stack.enter_async_context(served.listening())
         refused(refused_stream.answer, 401, "key_missing")
 
@@ -165,7 +170,7 @@ async def test_stream_of_a_revoked_key_ends(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_streams_of_one_key_are_limited_and_released(
     served: ServedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "MAX_PER_KEY", 2)
+    monkeypatch.setattr(served.state.streams, "max_per_key", 2)
     async with served.listening(), served.listening(), served.listening() as third:
         refused(third.answer, 429, "streams_exhausted")
         assert third.answer.headers["retry-after"] == "5"

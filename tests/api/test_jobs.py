@@ -218,11 +218,13 @@ async def test_a_report_needs_the_token_of_the_attempt_that_runs(api: Api) -> No
     refused(await api.post(f"/jobs/{job_id}/complete", {"token": second}), 409, "job_finished")
 
 
-async def claimed(api: Api, job_id: str) -> str:
+async def claimed(api: Api, job_id: str, tenant: str = "default") -> str:
     """Have a node take the job; answers the token of the attempt."""
     store = api.app.store
     node = await store.join(NodeDraft("n", ("worker",), "0"), 60_000_000)
-    [job], _ = await store.claim(ClaimRequest(node, (Lane("default", 5, 0),), ("invoice.send",), 1, 0))
+    [job], _ = await store.claim(
+        ClaimRequest(node, (Lane("default", 5, 0, tenant),), ("invoice.send",), 1, 0)
+    )
     assert str(job.id) == job_id
     token = report_token(RING, job.tenant, job.id, job.attempt)
     assert token is not None

@@ -1,10 +1,11 @@
-"""/metrics, read by the parsers of the reference client. promtool itself is a Go program and not among our
-tools."""
+"""/metrics, read by the parsers of the reference client and checked by promtool."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import subprocess
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -19,12 +20,13 @@ from duetime.api.caller import AuthRequest, Caller
 from duetime.api.service import build
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
+from duetime.model.api_key import Scope
 from duetime.model.histogram import Histogram
 from duetime.model.instant import SECOND
-from duetime.model.keyring import Scope
-from duetime.observers.counters import MAX_QUEUES, OTHER
+from duetime.model.limit import MAX_QUEUES, OTHER
 from duetime.observers.metrics import METRICS, MetricsPage
 from tests.api.conftest import Api, client_of, refused
+from tests.servers.debian import installed, unpack
 
 DOCS = Path(__file__).parents[2] / "docs" / "observing.md"
 OPEN = "application/openmetrics-text; version=1.0.0"
@@ -141,7 +143,8 @@ async def test_finished_work_is_counted(api: Api) -> None:
     assert (value(found, "duetime_settle_seconds_count") or 0) >= 2
     assert value(found, "duetime_store_up") == 1
     assert value(found, "duetime_nodes", state="alive") == 0
-    assert value(found, "duetime_nodes", state="dead") == 1
+    assert value(found, "duetime_nodes", state="left") == 1
+    assert value(found, "duetime_nodes", state="dead") == 0
 
 
 async def test_running_node_has_heartbeat_metrics(api: Api) -> None:
@@ -156,11 +159,18 @@ async def test_running_node_has_heartbeat_metrics(api: Api) -> None:
             2,
             1,
         )
-        assert (value(found, "duetime_heart_trusted"), value(found, "duetime_nodes", state="alive")) == (1, 1)
-        for name in ("duetime_heart_age_seconds", "duetime_loop_lag_seconds", "duetime_clock_skew_seconds"):
+        assert (value(found, "duetime_heartbeat_trusted"), value(found, "duetime_nodes", state="alive")) == (
+            1,
+            1,
+        )
+        for name in (
+            "duetime_heartbeat_age_seconds",
+            "duetime_loop_lag_seconds",
+            "duetime_clock_skew_seconds",
+        ):
             assert abs(value(found, name) or 0) < 5, name
         assert value(found, "duetime_node_leases") == value(found, "duetime_leases", state="held")
-    assert value(await scrape(api), "duetime_heart_trusted") is None
+    assert value(await scrape(api), "duetime_heartbeat_trusted") is None
 
 
 async def test_requests_are_counted_by_route_and_never_by_address(api: Api) -> None:
@@ -276,3 +286,27 @@ async def test_metrics_need_a_key_of_the_operator_tenant() -> None:
         assert (await client.get("/metrics", headers={"authorization": "default"})).status_code == 200
         refused(await client.get("/metrics", headers={"authorization": "other"}), 403, "tenant_not_allowed")
     await app.close()
+
+
+@pytest.fixture(scope="module")
+def promtool() -> tuple[str, dict[str, str]]:
+    """The program and its environment. Only unpacked: an installed package would start Prometheus."""
+    found = installed("promtool", "prometheus") or unpack("promtool", "prometheus")
+    if found is None:
+        pytest.fail("promtool is missing: `apt-get install prometheus`")
+    return str(found.path), {**os.environ, **found.environment}
+
+
+async def test_promtool_accepts_the_metrics(api: Api, promtool: tuple[str, dict[str, str]]) -> None:
+    await work_done(api)
+    text = (await api.client.get("/metrics")).text
+    program, environment = promtool
+    done = subprocess.run(
+        [program, "check", "metrics"],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -133,6 +133,13 @@ async def test_fires_planned_ahead_are_shown_as_future(api: Api) -> None:
     assert len((await api.get("/schedules/nightly/preview")).json()["fires"]) == 3
 
 
+async def test_schedule_is_created_paused_in_one_step(api: Api) -> None:
+    made = await create(api, paused=True)
+    assert (made["paused"], made["version"], made["next_fire_time"]) == (True, 1, None)
+    versions = (await api.get("/schedules/nightly/versions")).json()["items"]
+    assert [(one["change"], one["paused"]) for one in versions] == [("created", True)]
+
+
 async def test_schedule_is_paused_and_resumed(api: Api) -> None:
     await create(api, paused=True)
     assert (await api.get("/schedules/nightly")).json()["next_fire_time"] is None

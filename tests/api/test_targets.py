@@ -1,4 +1,5 @@
-"""POST /targets/test calls as a job would, and no further; GET /tasks knows what can be submitted."""
+"""POST /targets/test calls as a job would, and no further; GET /tasks knows what can be submitted. Which
+targets are stored, and how."""
 
 from __future__ import annotations
 
@@ -8,11 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from standardwebhooks.webhooks import Webhook
 
 import duetime as dt
 from duetime.api.service import build
 from duetime.config import Settings
+from duetime.engine.submit.submission import JobRequest
 from duetime.invokers.http.echo import EchoAgent
+from duetime.invokers.http.handler import HttpHandler
+from duetime.model.schedule import ScheduleFilter
+from duetime.model.target import HTTP, HttpTarget
+from duetime.model.url import Egress
 from tests.api.conftest import RING, Api, client_of, refused
 
 
@@ -129,9 +136,9 @@ async def test_tasks_of_this_process_and_of_living_nodes_are_listed(api: Api) ->
         To the customer.
         """
 
-    assert (await api.get("/tasks")).json()["items"] == [
-        {"name": "invoice.send", "queue": "billing", "doc": "Send an invoice."}
-    ]
+    [task] = (await api.get("/tasks")).json()["items"]
+    assert (task["name"], task["queue"], task["doc"]) == ("invoice.send", "billing", "Send an invoice.")
+    assert task["arguments"] == [{"name": "customer", "type": "str", "required": True, "default": None}]
     other = dt.App(api.app.store)
 
     @other.task("audit.run", queue="audits")
@@ -142,5 +149,113 @@ async def test_tasks_of_this_process_and_of_living_nodes_are_listed(api: Api) ->
             "queue"
         ] != "audits":  # its node says so in its own time
             await api.app.store.time()
-    assert found[0] == {"name": "audit.run", "queue": "audits", "doc": None}
+    assert (found[0]["name"], found[0]["queue"], found[0]["doc"]) == ("audit.run", "audits", None)
     assert [one["name"] for one in (await api.get("/tasks")).json()["items"]] == ["invoice.send"]
+
+
+@pytest.mark.parametrize(
+    "name", ["Authorization", "cookie", "X-Api-Key", "X-Auth-Token", "X-Client-Secret", "Db-Password"]
+)
+async def test_header_with_the_name_of_a_secret_is_stored_as_one(api: Api, name: str) -> None:
+    target = {"type": "http", "url": "https://a.example/run", "headers": {name: "hush", "X-Team": "a"}}
+    made = await api.post("/schedules", {"name": "s", "when": {"every": "1h"}, "target": target})
+    assert made.json()["target"]["headers"] == {"X-Team": "a"}
+    assert made.json()["target"]["secret_headers"] == {name: "***"}
+    [stored] = await api.app.store.list_schedules(ScheduleFilter("default"), 10)
+    assert b"hush" not in (stored.draft.target_spec or b"")
+    again = {"headers": {name: "other"}, "type": "http", "url": "https://a.example/run"}
+    edited = await api.ask("PATCH", "/schedules/s", {"target": again})
+    assert (edited.status_code, edited.json()["target"]["secret_headers"]) == (200, {name: "***"})
+    moved = {"headers": {name: "***"}, "type": "http", "url": "https://thief.example/run"}
+    refused(
+        await api.ask("PATCH", "/schedules/s", {"target": moved}),
+        422,
+        "input_invalid",
+        f"target.secret_headers.{name}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"headers": {"Authorization": "Bearer x"}}, "target.headers.Authorization"),
+        ({"secret_headers": {"X-Key": "x"}}, "target.secret_headers.X-Key"),
+        ({"signing_secret": "whsec_" + "QUFB" * 11}, "target.signing_secret"),
+    ],
+)
+async def test_secret_is_refused_without_a_key_and_the_error_names_its_field(
+    fields: dict[str, Any], field: str
+) -> None:
+    app = dt.App("memory://")
+    await app.open()
+    async with client_of(build(app, Settings())) as client:
+        api = Api(app, client)
+        target = {"type": "http", "url": "https://a.example/run", **fields}
+        problem = refused(await api.post("/jobs", {"target": target}), 422, "input_invalid", field)
+        assert "DUETIME_SECRET_KEYS" in problem["detail"]
+    await app.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "accepted"),
+    [
+        ("http://mock-agent:5678", {}, False),
+        ("http://mock-agent", {}, False),
+        ("https://agent.example:5678", {}, False),
+        ("http://10.0.0.1", {}, False),
+        ("http://127.0.0.1:5678", {}, False),
+        ("http://agent.example", {"plain_http": False}, False),
+        ("https://agent.example", {}, True),
+        ("https://agent.example:5678", {"allow_ports": (5678,)}, True),
+        ("http://mock-agent:5678", {"allow": ("mock-agent",)}, True),
+        ("http://mock-agent:5678", {"allow": ("172.16.0.0/12",)}, True),
+    ],
+)
+async def test_target_that_cannot_be_called_is_refused_when_it_is_created(
+    url: str, settings: dict[str, Any], accepted: bool
+) -> None:
+    app = dt.App("memory://")
+    await app.open()
+    key = (await app.keys.create("k", ["manage"])).text
+    async with client_of(build(app, replace(Settings(), auth="keys", **settings), ring=RING)) as client:
+        api, authorization = Api(app, client), {"authorization": f"Bearer {key}"}
+        target = {"type": "http", "url": url}
+        schedule = {"name": "s", "when": {"every": "1h"}, "target": target}
+        agent = {"name": "a", "cronExpression": "0 9 * * *", "agentId": "x", "agentUrl": url}
+        answers = [
+            (await api.post("/jobs", {"target": target}, **authorization), "target.url"),
+            (await api.post("/schedules", schedule, **authorization), "target.url"),
+            (await client.post("/api/schedules", json=agent, headers=authorization), "agentUrl"),
+        ]
+        for found, field in answers:
+            if accepted:
+                assert found.status_code == 201, found.text
+            else:
+                detail = refused(found, 422, "target_not_allowed", field)["detail"]
+                assert "DUETIME_ALLOW" in detail
+    await app.close()
+
+
+async def test_admin_reads_the_secret_that_signs_calls_to_a_host(agent: EchoAgent) -> None:
+    app = dt.App("memory://")
+    app.use_target(HTTP, lambda now: HttpHandler(now, Egress.parse(local=True), RING))
+    async with app.running(), client_of(build(app, replace(Settings(), auth="keys"), ring=RING)) as client:
+        keys = {scope: (await app.keys.create(scope, [scope])).text for scope in ("manage", "admin")}
+        api = Api(app, client)
+        path = f"/targets/signing-secrets?url={agent.url}/run"
+        refused(await api.get(path, authorization=f"Bearer {keys['manage']}"), 403, "scope_missing")
+        found = (await api.get(path, authorization=f"Bearer {keys['admin']}")).json()
+        assert found["origin"] == agent.url
+        spec = HttpTarget.from_json({"url": f"{agent.url}/run"}).to_spec()
+        made = await app.jobs.submit_request(JobRequest(dt.NewJob(HTTP, payload={}), spec))
+        await (await app.get_job(made.id)).wait(timeout="60s")
+        [call] = agent.calls
+        Webhook(found["secrets"][0]).verify(call.body, {name.lower(): value for name, value in call.headers})
+
+
+async def test_409_names_the_remedy_of_http(api: Api) -> None:
+    body = {"name": "s", "when": {"every": "1h"}, "target": {"type": "task", "name": "t"}}
+    await api.post("/schedules", body)
+    problem = refused(await api.post("/schedules", {**body, "queue": "other"}), 409, "schedule_exists")
+    assert "replace=True" not in problem["detail"]
+    assert "PATCH" in problem["detail"]

@@ -12,7 +12,7 @@ from duetime.api.caller import AuthRequest, Caller
 from duetime.api.service import build
 from duetime.config import Settings
 from duetime.errors import ScheduleNotFound
-from duetime.model.keyring import Scope
+from duetime.model.api_key import Scope
 from duetime.model.when import At
 from duetime.testing.conformance.drafts import put_schedule
 from tests.api.conftest import RING, TASK, Api, client_of, refused

@@ -18,6 +18,17 @@ async def test_why_explains_a_waiting_job(api: Api) -> None:
     assert why["remedy"] == "resume the queue"
 
 
+async def test_why_shows_times_in_the_wanted_time_zone(api: Api) -> None:
+    job_id = await api.submit(delay="1h")
+    assert " UTC" in (await api.get(f"/jobs/{job_id}/why")).json()["why"]
+    assert " Asia/Tokyo" in (await api.get(f"/jobs/{job_id}/why?tz=Asia/Tokyo")).json()["why"]
+    refused(await api.get(f"/jobs/{job_id}/why?tz=Mars/Base"), 422, "zone_unknown", "tz")
+    when = {"cron": "0 9 * * *", "tz": "Europe/Berlin"}
+    await api.post("/schedules", {"name": "s", "when": when, "target": TASK})
+    assert " Europe/Berlin" in (await api.get("/schedules/s/why")).json()["why"]
+    assert " Asia/Tokyo" in (await api.get("/schedules/s/why?tz=Asia/Tokyo")).json()["why"]
+
+
 async def test_why_explains_a_paused_schedule(api: Api) -> None:
     made = (await api.post("/schedules", {"name": "s", "when": {"every": "1h"}, "target": TASK})).json()
     assert (await api.get(f"/schedules/{made['id']}/why")).json()["code"] == "no_planner"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import duetime as dt
@@ -11,12 +12,14 @@ from duetime.invokers.http.handler import HttpHandler
 from duetime.model.codec import decode
 from duetime.model.job import Job, State
 from duetime.model.target import HTTP, HttpTarget
+from duetime.model.url import ALLOW_IT
+from duetime.model.views import JobView
 from tests.http.scene import LOCAL, RING
 
 
-async def run(target: dict[str, Any], **options: Any) -> tuple[Job, EchoAgent]:
+async def run(target: dict[str, Any], app: dt.App | None = None, **options: Any) -> tuple[Job, EchoAgent]:
     """One job from submission to its end; a path is called at the agent."""
-    app = dt.App("memory://")
+    app = app or dt.App("memory://")
     app.use_target(HTTP, lambda now: HttpHandler(now, LOCAL, RING))
     async with EchoAgent() as agent, app.running():
         where = agent.url + target["url"] if target["url"].startswith("/") else target["url"]
@@ -44,6 +47,17 @@ async def test_tried_again_under_the_same_key_then_dead_with_the_answer() -> Non
     assert len({call.header("Idempotency-Key") for call in agent.calls}) == 1
 
 
+async def test_response_of_every_attempt_is_kept(tmp_path: Path) -> None:
+    app = dt.App(f"sqlite:///{tmp_path}/duetime.db")
+    done, _ = await run({"url": "/status/503"}, app, retry=dt.Retry(max_attempts=3, first_delay="1ms"))
+    await app.open()
+    view = JobView.of(done, await app.store.list_attempts(done.id))
+    await app.close()
+    assert [attempt.result["status"] for attempt in view.attempts] == [503, 503, 503]
+    assert all(attempt.result["headers"]["Content-Type"] for attempt in view.attempts)
+    assert all('"path":"/status/503"' in attempt.result["body"] for attempt in view.attempts)
+
+
 async def test_give_up_makes_a_dead_letter() -> None:
     done, agent = await run({"url": "/status/404"})
     assert (done.state, done.attempt, len(agent.calls)) == (State.DEAD, 1, 1)
@@ -54,6 +68,6 @@ async def test_forbidden_address_is_rejected() -> None:
     done, agent = await run({"url": "http://169.254.169.254/latest/meta-data/"})
     assert (done.state, done.error, len(agent.calls)) == (
         State.DEAD,
-        "target not allowed (target_not_allowed)",
+        f"target not allowed (target_not_allowed): {ALLOW_IT}",
         0,
     )

@@ -13,7 +13,7 @@ import pytest
 from duetime.invokers.http.guard import Guard, TargetRefused
 from duetime.model.job import Ending, State
 from duetime.model.settle import Settlement
-from duetime.model.url import Egress
+from duetime.model.url import ALLOW_IT, Egress
 from tests.http.scene import LOCAL, Names, Sink, attempt, calling, job, result, serving
 
 STRICT = Egress.parse()
@@ -44,7 +44,7 @@ def is_refused(done: Settlement) -> bool:
     assert (done.state, done.ending, done.error) == (
         State.DEAD,
         Ending.FAILED,
-        "target not allowed (target_not_allowed)",
+        f"target not allowed (target_not_allowed): {ALLOW_IT}",
     )
     assert result(done) == {"code": "target_not_allowed"}
     return True

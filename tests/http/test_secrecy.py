@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 
 import pytest
@@ -45,6 +46,22 @@ async def test_a_target_that_sends_the_secret_back(status: int, caplog: pytest.L
         assert CANARY not in text
         assert SIGNING not in text
     assert b"you sent *** and ***" in (done.result or b"")
+
+
+@pytest.mark.parametrize("before", range(250, 257))
+async def test_secret_at_the_end_of_what_is_kept_is_hidden_whole(before: int) -> None:
+    """It is hidden before the text is cut: a part of it could not be found."""
+    body = "b" * (4_096 - 256 + before) + CANARY
+    packed = gzip.compress(body.encode())
+    head = f"HTTP/1.1 200 OK\r\nX-Request-Id: {'h' * before}{CANARY}\r\n"
+    plain = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+    small = f"{head}Content-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode() + packed
+    for response in (plain, small):
+        async with serving(Sink(response)) as sink, calling() as handler:
+            done = await attempt(handler, job({"url": sink.url(), **TARGET}))
+        assert b"h" * before in (done.result or b"")
+        assert CANARY[:1].encode() not in (done.result or b"").partition(b"h" * before)[2][:6]
+        assert b"b" + CANARY[:2].encode() not in (done.result or b"")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from duetime.errors import (
 )
 from duetime.model.lease import NodeDraft
 from duetime.model.signing import report_token
-from duetime.model.views import JobView, Submitted, TaskView
+from duetime.model.views import JobView, Submitted
 from duetime.store import ClaimRequest, Lane
 from duetime.testing.conformance.drafts import hand_over, settle
 from tests.api.conftest import RING
@@ -58,6 +58,8 @@ async def test_a_job_is_submitted_with_every_option_and_read(service: Caller) ->
         timeout=timedelta(minutes=5),
         retry=dt.Retry(max_attempts=3),
         delivery="at_most_once",
+        expires=timedelta(hours=1),
+        jitter="1s..5s",
         unique_key="k",
         owner="anna",
         labels={"team": "blue"},
@@ -73,6 +75,8 @@ async def test_a_job_is_submitted_with_every_option_and_read(service: Caller) ->
         "anna",
         {"team": "blue"},
     )
+    assert (job.expires, job.fire_time) == ("1h", SOON)
+    assert timedelta(seconds=1) <= job.due_at - SOON <= timedelta(seconds=5)
     assert job.retry is not None
     assert job.retry["max_attempts"] == 3
     assert job.due_at.utcoffset() == timedelta()
@@ -235,7 +239,8 @@ async def test_queues_tasks_and_nodes_are_listed(service: Caller, served: Served
     async def send() -> None:
         """Send it."""
 
-    assert await service.known_tasks() == [TaskView(name="send", queue="mail", doc="Send it.")]
+    [task] = await service.known_tasks()
+    assert (task.name, task.queue, task.doc, task.delivery) == ("send", "mail", "Send it.", "at_least_once")
     async with served.app.running(roles=("planner",)):
         [node] = await service.nodes()
         assert (node.state, node.roles) == ("alive", ["planner"])
@@ -338,6 +343,7 @@ async def test_dead_letters_are_grouped_by_error(service: Caller, served: Served
 async def test_stats_calendar_and_me_are_read(service: Caller) -> None:
     await service.submit("send")
     assert (await service.stats("1h", "5m")).live.pending == 1
+    assert len((await service.queue_depth("1h", "5m")).times) == 13
     await service.schedule("s", "report", dt.Every("1h"))
     now = (await service.me()).now
     calendar = await service.calendar(now, now + timedelta(days=1), bucket="1h")

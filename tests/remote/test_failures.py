@@ -289,7 +289,7 @@ async def test_path_prefix_of_the_service_is_kept(kind: str) -> None:
     async with scripted(EMPTY) as script:
         for suffix in ("", "/", "/api/v1", "/api/v1/"):
             await caller(kind, f"{script.url}/scheduler{suffix}").queues()
-        assert {seen.path for seen in script.seen} == {"/scheduler/api/v1/queues"}
+        assert {seen.path for seen in script.seen} == {"/scheduler/api/v1/queues?limit=1000"}
 
 
 async def test_certificates_are_verified(kind: str, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
 
 from fastapi import Depends
@@ -21,13 +21,13 @@ from duetime.api.caller import LOCAL, AuthRequest, Caller
 from duetime.api.idempotency import fingerprint
 from duetime.api.paging import Listing, PageQuery
 from duetime.api.problems import ApiProblem
-from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE, RateBuckets, bucket_of, too_many
+from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE, RateBuckets, among, bucket_of, keep, too_many
 from duetime.api.state import ServiceState, state_of
 from duetime.app.services import Services
 from duetime.clock import monotonic_micros
-from duetime.errors import DuetimeError
+from duetime.errors import ConfigError, DuetimeError
+from duetime.model.api_key import NO_DIGEST, ApiKey, Scope, digest_of, prefix_of
 from duetime.model.instant import SECOND, Micros
-from duetime.model.keyring import NO_DIGEST, ApiKey, Scope, digest_of, prefix_of
 from duetime.model.url import Network
 
 
@@ -53,10 +53,13 @@ class RequestContext:
                 403, "tenant_not_allowed", f"{reason}: use a key of the tenant {self.state.app.tenant!r}"
             )
 
-    def listing(self, name: str, query: PageQuery, filters: Mapping[str, object] | None = None) -> Listing:
+    async def listing(
+        self, name: str, query: PageQuery, filters: Mapping[str, object] | None = None
+    ) -> Listing:
         bound = (
             query.model_dump(mode="json", exclude={"limit", "cursor"}) if filters is None else dict(filters)
         )
+        await self.state.cursors.open(self.state.app.store)
         return Listing(self.state.cursors, self.caller.tenant, name, bound, query)
 
     async def once(
@@ -78,7 +81,7 @@ def auth_request_of(request: Request) -> AuthRequest:
 
 async def authenticate(state: ServiceState, request: AuthRequest, path: str) -> RequestContext:
     caller = await state.authenticator.authenticate(request)
-    state.rate_limit.spend(caller)
+    await state.rate_limit.spend(caller)
     return RequestContext(state, caller, request, path, state.view(caller))
 
 
@@ -140,7 +143,6 @@ MAX_KNOWN, MAX_UNKNOWN = 10_000, 1_000
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="duetime"'}
 BEARER = "bearer "
 USE_INTERVAL = 60 * SECOND  # between two updates of last_used_at
-Value = TypeVar("Value")
 
 
 class LocalAuthenticator:
@@ -150,30 +152,21 @@ class LocalAuthenticator:
 
     local = True
 
-    def __init__(self, public_url: str | None = None) -> None:
-        parts = urlsplit(public_url or "")
-        self._public_host = parts.netloc.lower() or None
-        self._public_origin = f"{parts.scheme}://{parts.netloc}".lower() if parts.netloc else None
-
     async def authenticate(self, request: AuthRequest) -> Caller:
         headers = request.headers
         host = headers.get("host", "").lower()
-        if not _is_loopback(host) and host != self._public_host:
-            remedy = "use localhost or 127.0.0.1, or set --public-url"
+        if not _is_loopback(host):
+            remedy = "use localhost or 127.0.0.1, or start it with --auth keys"
             raise ApiProblem(
                 403, "host_not_allowed", f"Host: local mode does not accept this name: {remedy}", "Host"
             )
-        if self._public_host is None and any(name in headers for name in FORWARDED):
-            remedy = "start it with --auth keys, or set --public-url to the address of the proxy"
+        if any(name in headers for name in FORWARDED):
+            remedy = "start it with --auth keys"
             raise ApiProblem(
                 403, "proxy_not_allowed", f"local mode does not accept proxied requests: {remedy}"
             )
         origin = headers.get("origin")
-        if (
-            origin is not None
-            and origin.partition("://")[2].lower() != host
-            and origin.lower() != self._public_origin
-        ):
+        if origin is not None and origin.partition("://")[2].lower() != host:
             raise ApiProblem(
                 403, "origin_not_allowed", "Origin: pages of other sites may not use this service", "Origin"
             )
@@ -185,6 +178,18 @@ class LocalAuthenticator:
                 "Sec-Fetch-Site",
             )
         return LOCAL
+
+
+def require_local_url(public_url: str | None) -> None:
+    """Without keys every caller may do everything, so there must be no address for others."""
+    if public_url is not None and not _is_loopback(urlsplit(public_url).netloc.lower()):
+        remedy = (
+            "create a key with `duetime key create NAME --scopes admin` and start with --auth keys, "
+            "or leave public_url out"
+        )
+        raise ConfigError(
+            f"public_url: {public_url} is for other machines, and there is no authentication: {remedy}"
+        )
 
 
 class CachedKey(NamedTuple):
@@ -254,7 +259,7 @@ class KeyAuthenticator:
         found = await self._app.keys.find(prefix)
         if found is None:
             self._known.pop(prefix, None)
-            _keep(self._unknown, prefix, began + CACHE_TIME, MAX_UNKNOWN)
+            keep(self._unknown, prefix, began + CACHE_TIME, MAX_UNKNOWN)
             return None
         key, version = found
         now = await self._app.now()
@@ -262,7 +267,7 @@ class KeyAuthenticator:
         caller = Caller(key.tenant, key.scopes, key.prefix, key.name, key.expires_at, key.rate)
         use_due = state == "active" and now - (key.last_used_at or 0) >= USE_INTERVAL
         known = CachedKey(key, version, caller, began, None if state == "active" else f"key_{state}", use_due)
-        _keep(self._known, prefix, known, MAX_KNOWN)
+        keep(self._known, prefix, known, MAX_KNOWN)
         return known
 
     async def _note_use(self, known: CachedKey) -> None:
@@ -311,19 +316,16 @@ def client_of(peer: str | None, forwarded: str | None, proxies: tuple[Network, .
     can be forged."""
     hops = [hop.strip() for hop in (forwarded or "").split(",")][-16:]
     client = peer
-    while hops and _among(client, proxies):
-        client = hops.pop() or client
+    while hops and among(client, proxies):
+        client = _without_port(hops.pop()) or client
     return client
 
 
-def _among(address: str | None, proxies: tuple[Network, ...]) -> bool:
-    if not proxies:
-        return False
-    try:
-        parsed = ip_address(address or "")
-    except ValueError:
-        return False
-    return any(parsed in network for network in proxies)
+def _without_port(hop: str) -> str:
+    """Some proxies write 192.0.2.1:4711 or [2001:db8::1]:4711. Every connection has another port."""
+    if hop.startswith("["):
+        return hop[1:].partition("]")[0]
+    return hop.partition(":")[0] if hop.count(":") == 1 else hop
 
 
 def _bearer(headers: Mapping[str, str]) -> str:
@@ -345,11 +347,3 @@ def _is_loopback(host: str) -> bool:
         ).is_loopback  # DNS can point a name at this machine, but not a number
     except ValueError:
         return False
-
-
-def _keep(kept: dict[str, Value], name: str, value: Value, limit: int) -> None:
-    """Add it as the newest; drop the oldest if there are too many."""
-    kept.pop(name, None)
-    kept[name] = value
-    if len(kept) > limit:
-        del kept[next(iter(kept))]

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from duetime.model.api_key import Scope
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
-from duetime.model.keyring import Scope
 from duetime.model.limit import Rate
+
+Identity = tuple[str, str | None]  # tenant and key
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Caller:
         return None if self.key_prefix is None else f"{self.name or 'key'} ({self.key_prefix})"
 
     @property
-    def identity(self) -> tuple[str, str | None]:
+    def identity(self) -> Identity:
         """What limits on open requests count by."""
         return self.tenant, self.key_prefix
 
@@ -57,4 +59,4 @@ class Authenticator(Protocol):
 class RateLimit(Protocol):
     """Limits the requests of a key. Raises ApiProblem(429) with Retry-After."""
 
-    def spend(self, caller: Caller) -> None: ...
+    async def spend(self, caller: Caller) -> None: ...

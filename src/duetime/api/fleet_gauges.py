@@ -13,7 +13,7 @@ from duetime.model.lease import Lease, Node
 from duetime.model.limit import Queue
 
 CACHE_TIME = 5 * SECOND
-STORE_TIMEOUT = 1.0  # seconds, when nothing is cached
+STORE_TIMEOUT = 5.0  # seconds, when nothing is cached; a scrape waits 10 by default
 CACHED_TIMEOUT = 0.05  # seconds, when an older state can be shown
 MAX_AGE = 60 * SECOND
 

@@ -29,7 +29,7 @@ class HealthView:
     version: str
 
 
-@router.get("/healthz", response_model=HealthView, summary="This process answers")
+@router.get("/healthz", response_model=HealthView, operation_id="is_alive", summary="This process answers")
 async def alive() -> Response:
     return answer(HealthView("ok", VERSION))
 
@@ -37,6 +37,7 @@ async def alive() -> Response:
 @router.get(
     "/readyz",
     response_model=HealthView,
+    operation_id="is_ready",
     summary="Store, node, clock and event loop work, and the process is not stopping",
     responses={503: {"description": "Not ready.", **PROBLEM}},
 )

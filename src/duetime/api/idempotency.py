@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from duetime.api.problems import ApiProblem
+from duetime.api.rate_limit import SharedBuckets, too_many
 from duetime.app.services import Services
 from duetime.clock import pause
 from duetime.engine.submit.commands import Repeat
@@ -25,12 +26,14 @@ from duetime.errors import DuetimeError, StoreError
 from duetime.model.codec import decode, encode
 from duetime.model.ids import RepeatedIds, random_bytes
 from duetime.model.instant import SECOND, Micros
+from duetime.model.limit import Rate, show_rate
 from duetime.store import Store
 
 KIND = "idempotency"
 HEADER = "Idempotency-Key"
 MAX_KEY = 255
 RETENTION = 24 * 3_600 * SECOND
+MAX_KEYS = Rate(1_000_000, RETENTION)  # of one tenant: the store keeps an answer for each
 TAKEOVER_TIMEOUT = 10 * SECOND  # after which another request takes over
 MAX_POLLS, POLL_INTERVAL = 40, 0.05  # seconds, while the first request runs
 STORED_HEADERS = ("location", "etag")
@@ -42,10 +45,13 @@ class IdempotencyStore:
     """Answers by key, in the store: all API processes share them."""
 
     store: Store
+    quota: SharedBuckets
 
     async def once(self, view: Services, key: str, request: bytes, work: Work) -> Response:
         """Do the work, unless the tenant's request with this key was answered before. `request` must be the
         same each time."""
+        if wait := await self.quota.spend(view.tenant, MAX_KEYS):
+            raise too_many(f"{HEADER}: the limit of a tenant is {show_rate(MAX_KEYS)}: repeat it later", wait)
         keyed = _KeyedRequest(self.store, view, _checked(key), sha256(request).hexdigest())
         for _ in range(MAX_POLLS):
             if (answer := await keyed.attempt(work)) is not None:

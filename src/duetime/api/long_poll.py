@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from duetime.api.caller import Identity
 from duetime.clock import monotonic_micros
 from duetime.errors import InvalidInput, WaitTimeout
 from duetime.model import duration
@@ -20,7 +21,6 @@ MAX_WAIT = 60 * SECOND
 MAX_PER_KEY = 200
 MAX_PER_PROCESS = 400  # leaves connections for other requests
 HELD = "held"  # in the state of a request: the time it was held, which does not count as its duration
-Identity = tuple[str, str | None]
 
 
 class LongPolls:

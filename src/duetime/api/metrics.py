@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Iterable
 from pathlib import Path
+from typing import get_args
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -18,8 +19,9 @@ from duetime.api.state import ServiceState, state_of
 from duetime.clock import wall_micros
 from duetime.engine.node.node import Node
 from duetime.model.instant import SECOND
-from duetime.model.limit import Queue, QueueCounts
-from duetime.observers.counters import MAX_QUEUES, OTHER, AttemptCounts, ProcessCounters
+from duetime.model.lease import NodeState
+from duetime.model.limit import largest
+from duetime.observers.counters import AttemptCounts, ProcessCounters
 from duetime.observers.metrics import OPEN_METRICS, TEXT, MetricsPage, ProcessTelemetry
 from duetime.version import VERSION
 
@@ -30,6 +32,7 @@ router = APIRouter(tags=["health"])
 
 @router.get(
     "/metrics",
+    operation_id="read_metrics",
     summary="Counters of this process and gauges of the fleet",
     response_class=Response,
     responses={
@@ -69,31 +72,18 @@ async def collect(state: ServiceState) -> MetricsPage:
 
 
 def _add_fleet(page: MetricsPage, fleet: FleetState, node: Node | None) -> None:
-    for queue, counts in _bounded(fleet.queues):
+    for queue, counts in largest(fleet.queues).items():
         page.add("duetime_jobs", counts.pending, queue, "pending")
         page.add("duetime_jobs", counts.due, queue, "due")
         page.add("duetime_jobs", counts.running, queue, "running")
-    states = [
-        "dead" if one.dead else "expired" if one.lease_until < fleet.now else "alive" for one in fleet.nodes
-    ]
-    for state in ("alive", "expired", "dead"):
+    states = [one.state(fleet.now) for one in fleet.nodes]
+    for state in get_args(NodeState):
         page.add("duetime_nodes", states.count(state), state)
     held = [lease.holder for lease in fleet.leases if lease.holder is not None]
     page.add("duetime_leases", len(held), "held")
     page.add("duetime_leases", len(fleet.leases) - len(held), "free")
     if node is not None:
         page.add("duetime_node_leases", held.count(node.id) if node.id is not None else 0)
-
-
-def _bounded(queues: list[Queue]) -> list[tuple[str, QueueCounts]]:
-    """The largest queues by name, the others as one."""
-    counted = [
-        (queue.name, queue.counts) for queue in queues if queue.counts is not None and any(queue.counts)
-    ]
-    counted.sort(key=lambda one: -one[1].pending - one[1].running)
-    rest = [counts for _, counts in counted[MAX_QUEUES:]]
-    together = QueueCounts(*(sum(column) for column in zip(*rest, strict=True)))
-    return [*counted[:MAX_QUEUES], (OTHER, together)] if rest else counted
 
 
 def _add_counts(page: MetricsPage, tally: ProcessCounters) -> None:
@@ -111,7 +101,7 @@ def _add_counts(page: MetricsPage, tally: ProcessCounters) -> None:
     page.add("duetime_settlements_refused", tally.refused)
     page.add("duetime_jobs_recovered", tally.recovered)
     for part, count in sorted(tally.failed_turns.items()):
-        page.add("duetime_turns_failed", count, part)
+        page.add("duetime_loop_failures", count, part)
 
 
 def _add_queues(page: MetricsPage, queues: Iterable[tuple[str, AttemptCounts]]) -> None:
@@ -134,9 +124,9 @@ def _add_events(page: MetricsPage, watch: ProcessTelemetry, listeners: int) -> N
 def _add_node(page: MetricsPage, node: Node) -> None:
     page.add("duetime_node_running", node.running)
     heart = node.heartbeat
-    page.add("duetime_heart_trusted", int(heart is not None and heart.trusted()))
+    page.add("duetime_heartbeat_trusted", int(heart is not None and heart.trusted()))
     if heart is not None:
-        page.add("duetime_heart_age_seconds", heart.age / SECOND)
+        page.add("duetime_heartbeat_age_seconds", heart.age / SECOND)
         page.add("duetime_loop_lag_seconds", heart.lag() / SECOND)
 
 

@@ -10,11 +10,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duetime.api.long_poll import HELD
 from duetime.api.meter import Meter
-from duetime.api.problems import INTERNAL, respond
+from duetime.api.problems import INTERNAL, ApiProblem, respond
 from duetime.clock import monotonic_micros, wall_micros
 from duetime.model.ids import Ids
 
 _logger = logging.getLogger("duetime.api")
+MAX_PATH = 4_096  # bytes
+MAX_LOGGED_PATH = 256
+PATH_TOO_LONG = ApiProblem(
+    414, "path_too_long", f"the path is over {MAX_PATH:,} bytes: no name is so long, check the address"
+)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 # API responses: no-store, nosniff, no framing. Pages may override.
 SECURITY = [
@@ -41,6 +46,7 @@ class RequestMiddleware:
             return
         request_id = _given_id(scope) or self._ids.new(wall_micros()).hex
         scope.setdefault("state", {})["request_id"] = request_id
+        inner = self._inner if len(scope.get("raw_path") or scope["path"]) <= MAX_PATH else _refuse_path
         status = 0
 
         async def send_with_headers(message: Message) -> None:
@@ -58,10 +64,10 @@ class RequestMiddleware:
 
         began = monotonic_micros()
         try:
-            await self._inner(scope, receive, send_with_headers)
+            await inner(scope, receive, send_with_headers)
         except Exception:
             _logger.exception(
-                "%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id}
+                "%s %s failed", scope["method"], _logged(scope), extra={"request_id": request_id}
             )
             if status:
                 raise  # the response has started: the connection must be closed
@@ -82,4 +88,15 @@ def _log(scope: Scope, status: int, began: int, request_id: str) -> None:
     if _logger.isEnabledFor(level):
         fields: dict[str, Any] = {"request_id": request_id, "status": status}
         lapse = (monotonic_micros() - began) / 1_000
-        _logger.log(level, "%s %s %d in %.1f ms", scope["method"], scope["path"], status, lapse, extra=fields)
+        _logger.log(
+            level, "%s %s %d in %.1f ms", scope["method"], _logged(scope), status, lapse, extra=fields
+        )
+
+
+def _logged(scope: Scope) -> str:
+    path: str = scope["path"]
+    return path if len(path) <= MAX_LOGGED_PATH else f"{path[:MAX_LOGGED_PATH]}..."
+
+
+async def _refuse_path(scope: Scope, receive: Receive, send: Send) -> None:
+    await respond(PATH_TOO_LONG, scope["state"]["request_id"])(scope, receive, send)

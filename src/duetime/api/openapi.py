@@ -21,6 +21,7 @@ BEARER = {
 }
 EXAMPLES = {"date-time": "2030-01-01T09:00:00Z", "uuid": "01935c2e-7b3a-7000-8000-000000000000"}
 REFERENCE = "#/components/schemas/{model}"
+SHARED = ("TaskTargetIn", "HttpTargetIn", "TargetIn", "CronIn", "EveryIn", "AtIn", "RRuleIn", "WhenIn")
 
 
 async def described(service: FastAPI) -> dict[str, Any]:
@@ -42,12 +43,36 @@ def document(service: FastAPI) -> dict[str, Any]:
         schemas.update(_problem_schemas())
         for name in UNUSED:
             schemas.pop(name, None)
+        _name_shared_schemas(made)
         _complete_answers(made)
-        _without_absent_defaults(schemas)
+        _without_defaults(schemas)
+        made["components"]["securitySchemes"] = {"key": BEARER}
         if not service.state.service.authenticator.local:
             _require_keys(made)
         service.openapi_schema = made
     return service.openapi_schema
+
+
+def _name_shared_schemas(made: dict[str, Any]) -> None:
+    """Generated clients need one type for targets and `when`, not one for each place, and a name of its own
+    for each kind of page."""
+    schemas = made["components"]["schemas"]
+    for name, schema in schemas.items():
+        if name.startswith("Page_"):
+            schema["title"] = f"{name.removeprefix('Page_').removesuffix('_')}Page"
+    for part in list(schemas.values()):
+        _extract(part, schemas)
+
+
+def _extract(schema: Any, schemas: dict[str, Any]) -> None:
+    members = schema.items() if isinstance(schema, dict) else enumerate(schema)
+    for key, member in list(members):
+        if not isinstance(member, dict | list):
+            continue
+        _extract(member, schemas)
+        if isinstance(member, dict) and (name := member.get("title")) in SHARED:
+            schemas[name] = member
+            schema[key] = {"$ref": REFERENCE.format(model=name)}
 
 
 def _complete_answers(made: dict[str, Any]) -> None:
@@ -86,7 +111,6 @@ def _complete(schema: dict[str, Any]) -> None:
     schema["required"] = list(schema["properties"])
     schema["additionalProperties"] = False
     for member in schema["properties"].values():
-        member.pop("default", None)
         for choice in member.get("anyOf", [member]):
             if example := EXAMPLES.get(choice.get("format")):
                 member.setdefault("examples", [example])
@@ -94,23 +118,18 @@ def _complete(schema: dict[str, Any]) -> None:
 
 def _require_keys(made: dict[str, Any]) -> None:
     """For every operation that can answer 401."""
-    made["components"]["securitySchemes"] = {"key": BEARER}
     for operations in made["paths"].values():
         for operation in operations.values():
             if "401" in operation["responses"]:
                 operation["security"] = [{"key": []}]
 
 
-def _without_absent_defaults(schema: Any) -> None:
-    """Optional texts default to an empty string internally, which is not a valid value."""
-    if isinstance(schema, dict):
-        if schema.get("default") == "":
-            del schema["default"]
-        for member in schema.values():
-            _without_absent_defaults(member)
-    elif isinstance(schema, list):
-        for member in schema:
-            _without_absent_defaults(member)
+def _without_defaults(schemas: dict[str, Any]) -> None:
+    """A generated client sends the defaults of a request, and so replaces what the task declares or what an
+    edit does not mention."""
+    for schema in schemas.values():
+        for member in schema.get("properties", {}).values():
+            member.pop("default", None)
 
 
 def _problem_schemas() -> dict[str, Any]:

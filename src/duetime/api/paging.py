@@ -15,9 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from duetime.api.problems import ApiProblem
 from duetime.engine.submit.validate import check_id
 from duetime.model.codec import decode, encode
+from duetime.model.ids import random_bytes
 from duetime.model.instant import Micros
+from duetime.store import Store
 
 SIGNATURE_BYTES = 16
+KEY_BYTES = 32
+KEY_RECORD = ("secret", "", "cursor")
 MAX_CURSOR = 1_024
 MAX_PAGE = 1_000
 Item = TypeVar("Item")
@@ -32,14 +36,31 @@ class ClosedQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+ZoneName = Annotated[
+    str,
+    Field(
+        max_length=64,
+        json_schema_extra={"format": "duetime-zone"},
+    ),
+]
+
+
 class PageQuery(ClosedQuery):
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 100
     cursor: Cursor = None
 
 
 class Cursors:
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    """Without a key, one is made and stored at the first request: all processes of a fleet use the same."""
+
+    def __init__(self, key: bytes | None) -> None:
+        self._key = key or b""
+
+    async def open(self, store: Store) -> None:
+        if not self._key:
+            await store.put_record(*KEY_RECORD, random_bytes(KEY_BYTES), expect=0)
+            stored = await store.get_record(*KEY_RECORD)
+            self._key = b"" if stored is None else stored.value
 
     def write(self, tenant: str, listing: str, filters: Mapping[str, Any], position: Sequence[Any]) -> str:
         place = encode(position)

@@ -3,7 +3,7 @@ service."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +16,8 @@ from duetime.errors import (
     NotFound,
     NotOpen,
     PayloadTooLarge,
+    QuotaExceeded,
+    ScheduleExists,
     StoreError,
     StoreUnavailable,
     VersionConflict,
@@ -29,6 +31,7 @@ MAX_ERRORS = 10
 # The first match decides.
 STATUSES: tuple[tuple[type[DuetimeError], int], ...] = (
     (PayloadTooLarge, 413),
+    (QuotaExceeded, 429),
     (InvalidInput, 422),
     (NotFound, 404),
     (VersionConflict, 412),
@@ -46,6 +49,7 @@ TITLES = {
     409: "Conflict with the present state",
     412: "Changed by another request",
     413: "Too large",
+    414: "Address too long",
     415: "Unsupported media type",
     422: "Invalid value",
     428: "Precondition required",
@@ -58,7 +62,9 @@ TITLES = {
 
 # Codes of the API itself; the other codes are those of duetime.errors.
 API_CODES = {
+    "bodies_exhausted": "too many large bodies at the same time",
     "body_too_large": "the body is over the limit",
+    "commands_not_allowed": "the service does not allow targets of type command",
     "connections_exhausted": "too many connections",
     "cursor_invalid": "a cursor of another service, listing, filter or tenant",
     "head_too_large": "the request header is over the limit",
@@ -79,6 +85,7 @@ API_CODES = {
     "not_found": "unknown address",
     "not_ready": "the store does not answer, the node has no lease, or the service is stopping",
     "origin_not_allowed": "local mode: the request comes from a page of another site",
+    "path_too_long": "the path of the address is over the limit",
     "proxy_not_allowed": "local mode: the request comes through a proxy",
     "rate_limited": "too many requests of this key, or too many wrong keys from this address; "
     "see Retry-After",
@@ -156,8 +163,12 @@ def problem_of(error: Exception) -> ApiProblem:
     if status is None or not isinstance(error, DuetimeError):
         raise error
     field = getattr(error, "field", None)
+    if isinstance(error, ScheduleExists):
+        detail = f"{error.fact}: choose another name, or change that one with PATCH"
+        return ApiProblem(status, error.code, _visible(detail))
     if status != 503:
-        return ApiProblem(status, error.code, _visible(error.message), field)
+        headers = {"Retry-After": RETRY_AFTER} if status == 429 else None
+        return ApiProblem(status, error.code, _visible(error.message), field, headers)
     # The message of a store may contain internal addresses and names.
     detail, retry_after = "the store is not available: repeat the request", {"Retry-After": RETRY_AFTER}
     return ApiProblem(503, StoreUnavailable.code, detail, field, retry_after)
@@ -185,7 +196,9 @@ def respond(problem: ApiProblem, request_id: str | None) -> Response:
 
 def invalid(errors: list[Any], skip: int = 0) -> ApiProblem:
     """From the errors of pydantic; `skip` drops as many leading parts of each location."""
-    reported = [{"field": _place(one["loc"][skip:]), "message": _message(one)} for one in errors[:MAX_ERRORS]]
+    reported = [
+        {"field": place_of(one["loc"][skip:]), "message": _message(one)} for one in errors[:MAX_ERRORS]
+    ]
     first = reported[0]
     return ApiProblem(
         422,
@@ -196,7 +209,7 @@ def invalid(errors: list[Any], skip: int = 0) -> ApiProblem:
     )
 
 
-def _place(parts: tuple[Any, ...]) -> str:
+def place_of(parts: Iterable[Any]) -> str:
     place = ""
     for part in parts:
         place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)

@@ -1,20 +1,29 @@
-"""Rate limits: a bucket for each key, and one for each address that sends wrong keys. In the memory of this
-process."""
+"""Rate limits: a bucket for each key, in the store, and one for each address that sends wrong keys, in the
+memory of this process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
+from typing import TypeVar
 
-from duetime.api.caller import Caller
+from duetime.api.caller import Caller, Identity
 from duetime.api.problems import ApiProblem
+from duetime.app.services import Services
 from duetime.clock import monotonic_micros
 from duetime.model.instant import SECOND, Micros
 from duetime.model.limit import Rate, show_rate
+from duetime.model.url import Network
 
 MAX_BUCKETS = 10_000
 FAILURE_RATE = Rate(30, 60 * SECOND)  # wrong keys from one address
 LOOKUP_RATE = Rate(200, SECOND)  # unknown prefixes from all addresses: each costs a read of the store
+SHARES = 50  # a process takes this part of a bucket at a time
+MAX_TRIES = 20  # another process may take tokens at the same time
+Value = TypeVar("Value")
 NETWORK_BITS = 64  # of an IPv6 address: the owner of a network chooses the rest
 
 
@@ -57,23 +66,102 @@ class RateBuckets:
         return len(self._spent)
 
 
+class OpenCounts:
+    """The requests of each caller that are open at the same time."""
+
+    def __init__(self, exhausted: ApiProblem, max_per_key: int, max_per_process: int) -> None:
+        self._exhausted = exhausted
+        self.max_per_key, self.max_per_process = max_per_key, max_per_process
+        self._open: Counter[Identity] = Counter()
+
+    def enter(self, identity: Identity) -> None:
+        if self._open[identity] >= self.max_per_key or self._open.total() >= self.max_per_process:
+            raise self._exhausted.with_traceback(None)
+        self._open[identity] += 1
+
+    def leave(self, identity: Identity) -> None:
+        self._open[identity] -= 1
+        if not self._open[identity]:
+            del self._open[identity]
+
+    @contextmanager
+    def held(self, identity: Identity) -> Iterator[None]:
+        self.enter(identity)
+        try:
+            yield
+        finally:
+            self.leave(identity)
+
+
 class Unlimited:
     """Local mode."""
 
-    def spend(self, caller: Caller) -> None:
+    async def spend(self, caller: Caller) -> None:
         return None
 
 
+class Share:
+    """The tokens of a shared bucket that this process has taken and not spent yet."""
+
+    __slots__ = ("left", "lock", "until")
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.until: Micros = 0  # on this machine's own clock
+        self.lock = asyncio.Lock()
+
+    def spend(self) -> bool:
+        if self.left and monotonic_micros() < self.until:
+            self.left -= 1
+            return True
+        return False
+
+
+class SharedBuckets:
+    """One bucket for each name for all processes together: a record in the store. A process takes several
+    tokens at a time from a large bucket, so that most requests do not ask the store."""
+
+    def __init__(self, app: Services, kind: str) -> None:
+        self._app, self._kind = app, kind
+        self._shares: dict[str, Share] = {}
+
+    async def spend(self, name: str, rate: Rate) -> Micros:
+        """Take one token: 0 on success, else the time until there is one."""
+        share = self._shares.get(name)
+        if share is None:
+            share = Share()
+            keep(self._shares, name, share, MAX_BUCKETS)
+        if share.spend():
+            return 0
+        async with share.lock:  # one of the waiting requests takes tokens for all
+            return 0 if share.spend() else await self._take(share, name, rate)
+
+    async def _take(self, share: Share, name: str, rate: Rate) -> Micros:
+        store = self._app.store
+        for _ in range(MAX_TRIES):
+            record, now = await store.get_record(self._kind, "", name), await self._app.now()
+            spent = 0 if record is None else int(record.value)
+            count = min(rate.allowed(spent, now), max(1, rate.count // SHARES))
+            if not count:
+                return max(1, rate.free_at(spent) - now)
+            spent, version = rate.spend(spent, now, count), 0 if record is None else record.version
+            value = str(spent).encode()
+            if await store.put_record(self._kind, "", name, value, version, spent + rate.period):
+                share.left, share.until = count - 1, monotonic_micros() + rate.period
+                return 0
+        return rate.interval
+
+
 class KeyRateLimit:
-    """Each key at its own rate, or at the rate of the service."""
+    """Each key at its own rate, or at the rate of the service, over all processes."""
 
-    def __init__(self, default: Rate, buckets: RateBuckets | None = None) -> None:
+    def __init__(self, default: Rate, buckets: SharedBuckets) -> None:
         self._default = default
-        self._buckets = buckets or RateBuckets()
+        self._buckets = buckets
 
-    def spend(self, caller: Caller) -> None:
+    async def spend(self, caller: Caller) -> None:
         rate = caller.rate or self._default
-        wait = self._buckets.spend(caller.key_prefix or caller.tenant, rate)
+        wait = await self._buckets.spend(caller.key_prefix or caller.tenant, rate)
         if wait:
             raise too_many(
                 f"the limit of this key is {show_rate(rate)}: slow down, or use a key with a higher rate",
@@ -85,14 +173,32 @@ def too_many(detail: str, wait: Micros) -> ApiProblem:
     return ApiProblem(429, "rate_limited", detail, None, {"Retry-After": str(-(-wait // SECOND))})
 
 
+def keep(kept: dict[str, Value], name: str, value: Value, limit: int) -> None:
+    """Add it as the newest; drop the oldest if there are too many."""
+    kept.pop(name, None)
+    kept[name] = value
+    if len(kept) > limit:
+        del kept[next(iter(kept))]
+
+
 def bucket_of(address: str | None) -> str:
-    """One bucket for all addresses of an owner."""
+    """One bucket for all addresses of an owner, and one for all that are not addresses."""
     try:
         parsed = ip_address((address or "").partition("%")[0])
     except ValueError:
-        return address or "unix"
+        return "other"
     if isinstance(parsed, IPv6Address):
         if parsed.ipv4_mapped is not None:
             return str(parsed.ipv4_mapped)
         return f"{IPv6Address(int(parsed) >> 128 - NETWORK_BITS << 128 - NETWORK_BITS)}/{NETWORK_BITS}"
     return str(parsed)
+
+
+def among(address: str | None, proxies: tuple[Network, ...]) -> bool:
+    if not proxies:
+        return False
+    try:
+        parsed = ip_address(address or "")
+    except ValueError:
+        return False
+    return any(parsed in network for network in proxies)

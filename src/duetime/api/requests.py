@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -15,25 +16,29 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.types import Receive
 
-from duetime.api.auth import RequestContext
+from duetime.api.auth import RequestContext, require_scope
 from duetime.api.models.jobs import BatchJobIn, RetryIn
 from duetime.api.models.schedules import MissedIn, NewScheduleIn, SchedulePatchIn
 from duetime.api.models.targets import whole
-from duetime.api.problems import ApiProblem, invalid
+from duetime.api.problems import ApiProblem, invalid, place_of
 from duetime.app.schedules import MAX_EDITS
+from duetime.app.search import search
 from duetime.app.services import Services
 from duetime.engine.submit.build import NewJob
 from duetime.engine.submit.schedules import edited_draft, schedule_draft
 from duetime.engine.submit.submission import JobRequest
 from duetime.engine.submit.validate import check_name
 from duetime.errors import InvalidInput, InvalidPayload, VersionConflict
+from duetime.invokers.http.lazy import seal_for
 from duetime.model import instant
+from duetime.model.api_key import Scope
 from duetime.model.codec import MAX_DEPTH
+from duetime.model.command import COMMAND, CommandTarget
 from duetime.model.edit_plan import ScheduleEdit
 from duetime.model.instant import Micros
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed, Schedule, ScheduleDraft
-from duetime.model.target import HTTP, SECRETS, SIGNING, HttpTarget
+from duetime.model.target import HTTP, SIGNING, HttpTarget
 from duetime.model.when import from_json
 
 # Request bodies: read up to a limit, then parsed strictly. JSON that parsers read differently is refused.
@@ -43,6 +48,9 @@ MAX_BODY = 256 * 1024
 MAX_KEYS = 1_000
 MAX_BATCH_BODY = 16 * 1024 * 1024
 MAX_BATCH_KEYS = 400_000
+LARGE_BODY = 1024 * 1024
+MAX_LENGTH_DIGITS = 12  # of a Content-Length
+Place = tuple[Any, str | int] | None  # the place around a value, and its key or number there
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -53,7 +61,9 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 def check_headers(headers: Mapping[str, str], limit: int) -> None:
     length = headers.get("content-length")
-    if length is not None and (not length.isdigit() or int(length) > limit):
+    if length is not None and (
+        len(length) > MAX_LENGTH_DIGITS or not length.isdecimal() or int(length) > limit
+    ):
         _too_large(limit)
     if headers.get("content-encoding", "identity") != "identity":
         raise ApiProblem(
@@ -64,8 +74,14 @@ def check_headers(headers: Mapping[str, str], limit: int) -> None:
         )
 
 
+def is_large(headers: Mapping[str, str], limit: int) -> bool:
+    """Whether the body may be so large that only a few fit into memory."""
+    check_headers(headers, limit)
+    return limit > LARGE_BODY and int(headers.get("content-length", limit)) > LARGE_BODY
+
+
 async def gather(receive: Receive, limit: int) -> bytes:
-    data, more = b"", True
+    data, more = bytearray(), True
     while more:
         message = await receive()
         if message["type"] != "http.request":
@@ -74,7 +90,7 @@ async def gather(receive: Receive, limit: int) -> bytes:
         more = message.get("more_body", False)
         if len(data) > limit:
             _too_large(limit)
-    return data
+    return bytes(data)
 
 
 def check_type(value: str | None) -> None:
@@ -114,7 +130,7 @@ def parse(data: bytes, max_keys: int = MAX_KEYS) -> Any:
         ) from None
     # A cheap test on the bytes: most bodies need no recursive check.
     if data.count(b"{") + data.count(b"[") > MAX_DEPTH or b"\\u" in data:
-        _check_value(value, "", MAX_DEPTH)
+        _check_value(value, None, MAX_DEPTH)
     return value
 
 
@@ -134,12 +150,7 @@ class _Pairs:
         self._left = limit
 
     def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
         self._left -= len(pairs)
-        if len(made) < len(pairs):
-            names = [name for name, _ in pairs]
-            double = next(name for name in names if names.count(name) > 1)
-            raise ApiProblem(422, "key_duplicate", f"duplicate key {double!r}", double)
         if self._left < 0:
             raise ApiProblem(
                 422,
@@ -147,6 +158,10 @@ class _Pairs:
                 "the body has too many keys: store large data elsewhere and pass a reference",
                 "body",
             )
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            double = Counter(name for name, _ in pairs).most_common(1)[0][0]
+            raise ApiProblem(422, "key_duplicate", f"duplicate key {double!r}", double)
         return made
 
 
@@ -163,7 +178,7 @@ def _finite(text: str) -> float:
     return number
 
 
-def _check_value(value: Any, place: str, depth: int) -> None:
+def _check_value(value: Any, place: Place, depth: int) -> None:
     if depth == 0:
         _too_deep()
     match value:
@@ -172,24 +187,27 @@ def _check_value(value: Any, place: str, depth: int) -> None:
         case dict():
             for key, item in value.items():
                 _check_text(key, place)
-                _check_value(item, f"{place}.{key}" if place else key, depth - 1)
+                _check_value(item, (place, key), depth - 1)
         case list():
             for number, item in enumerate(value):
-                _check_value(item, f"{place}[{number}]", depth - 1)
+                _check_value(item, (place, number), depth - 1)
 
 
-def _check_text(text: str, place: str) -> None:
+def _check_text(text: str, place: Place) -> None:
     if "\0" in text:
-        raise ApiProblem(
-            422,
-            "input_invalid",
-            f"{place or 'body'}: text must not contain the NUL character",
-            place or "body",
-        )
+        _refuse_text(place, "text must not contain the NUL character")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise ApiProblem(
-            422, "input_invalid", f"{place or 'body'}: invalid Unicode: unpaired surrogate", place or "body"
-        )
+        _refuse_text(place, "invalid Unicode: unpaired surrogate")
+
+
+def _refuse_text(place: Place, reason: str) -> NoReturn:
+    """Writes the place only now: written for every value, a long key would cost its length each time."""
+    parts: list[str | int] = []
+    while place is not None:
+        place, part = place
+        parts.insert(0, part)
+    field = place_of(parts)
+    raise ApiProblem(422, "input_invalid", f"{field}: {reason}", field)
 
 
 def _too_deep() -> NoReturn:
@@ -218,6 +236,8 @@ JOB_FIELDS = (
     "on_conflict",
     "timeout",
     "delivery",
+    "expires",
+    "jitter",
     "owner",
     "labels",
 )
@@ -229,10 +249,12 @@ SCHEDULE_FIELDS = (
     "priority",
     "timeout",
     "delivery",
+    "expires",
     "owner",
     "labels",
 )
 INSTANTS = ("start_at", "end_at")
+KEY_LABEL = "duetime.key"  # of a job: the key that submitted it and may cancel it without the scope manage
 
 
 # -- jobs
@@ -244,6 +266,8 @@ def new_job(context: RequestContext, body: BatchJobIn) -> JobRequest:
         options["at"] = read_instant(body.at, "at")
     if "retry" in given:
         options["retry"] = read_retry(body.retry)
+    if (prefix := context.caller.key_prefix) is not None and not context.caller.may(Scope.MANAGE):
+        options["labels"] = {**body.labels, KEY_LABEL: prefix}
     name, spec = read_target(context, body.target)
     return JobRequest(
         NewJob(name, body.payload, **options), spec, "payload" in given and body.payload is None
@@ -251,16 +275,35 @@ def new_job(context: RequestContext, body: BatchJobIn) -> JobRequest:
 
 
 def read_target(
-    context: RequestContext, value: dict[str, Any], before: bytes | None = None
+    context: RequestContext, value: dict[str, Any], before: bytes | None = None, *, checked: bool = True
 ) -> tuple[str, bytes | None]:
-    """The name and the spec that a job stores; `before` is the spec that an edit replaces."""
+    """The name and the spec that a job stores; `before` is the spec that an edit replaces. `checked`: a URL
+    that may not be called is refused here, and not when the job runs."""
     match value.get("type"):
         case "task":
             return _task(value), None
         case "http":
-            return HTTP, _http(context, value, before)
+            target = _http(context, value, before)
+            if checked:
+                context.state.egress.check(target.url, "target.url")
+            return HTTP, target.to_spec()
+        case "command":
+            return COMMAND, _command(context, value)
         case _:
-            raise InvalidInput("target.type", 'must be "task" or "http"')
+            raise InvalidInput("target.type", 'must be "task", "http" or "command"')
+
+
+def _command(context: RequestContext, value: dict[str, Any]) -> bytes:
+    """Only for callers who may do everything: it runs any program as the user of a node."""
+    if not context.state.settings.allow_commands:
+        raise ApiProblem(
+            403,
+            "commands_not_allowed",
+            "commands are not allowed here: start the service with --allow-commands yes",
+            "target.type",
+        )
+    require_scope(context, Scope.ADMIN).require_operator("commands run as the user of the nodes")
+    return CommandTarget.from_json(value, "target").to_spec()
 
 
 def _task(value: dict[str, Any]) -> str:
@@ -272,20 +315,13 @@ def _task(value: dict[str, Any]) -> str:
     return str(value["name"])
 
 
-def _http(context: RequestContext, value: dict[str, Any], before: bytes | None) -> bytes:
+def _http(context: RequestContext, value: dict[str, Any], before: bytes | None) -> HttpTarget:
     for name, member in value.items():
         if member is None and name != SIGNING:
             raise InvalidInput(f"target.{name}", "is null: set a value, or leave it out")
     if isinstance(value.get("success"), list):
         value = {**value, "success": [whole(code) for code in value["success"]]}
-    target = HttpTarget.from_json(value, "target")
-    if before is not None:
-        left_out = [name for name in SECRETS if name not in value]
-        target = target.keeping_secrets_of(HttpTarget.from_spec(before), left_out=left_out)
-    seal = context.state.seal
-    if target.hidden and seal is not None:
-        target = target.sealed(seal(context.caller.tenant))
-    return target.to_spec()
+    return HttpTarget.received(value, before, lambda: seal_for(context.state.ring, context.caller.tenant))
 
 
 # -- schedules ---------------------------------------------------------------------------------------------
@@ -318,7 +354,7 @@ async def new_schedule(
     if spec is None and not isinstance(payload, dict):
         raise InvalidPayload("payload", "a task takes named arguments: send an object")
     defaults = await view.context.defaults_for(name, spec)
-    when, now = from_json(body.when), await view.now()
+    when, now = await search(from_json, body.when), await view.now()
     draft = schedule_draft(
         view.context.ids, context.caller.tenant, body.name, name, when, defaults, now, options
     )
@@ -354,9 +390,11 @@ async def edit_of(context: RequestContext, known: Schedule, body: SchedulePatchI
     }
     changes |= {name: read_optional_instant(getattr(body, name), name) for name in INSTANTS if name in given}
     if "when" in given:
-        changes["when"] = from_json(body.when)
+        changes["when"] = await search(from_json, body.when)
     if "target" in given:
-        changes["target"] = read_target(context, body.target, known.draft.target_spec)
+        changes["target"] = read_target(
+            context, body.target, known.draft.target_spec if known.draft.target == HTTP else None
+        )
     if "retry" in given:
         changes["retry"] = None if body.retry is None else read_retry(body.retry)
     if "missed" in given:
@@ -392,7 +430,7 @@ def read_name(value: str | None, field: str) -> str | None:
 
 
 def read_target_name(value: str | None, field: str) -> str | None:
-    return value if value in (None, HTTP) else check_name(value, field)
+    return value if value in (None, HTTP, COMMAND) else check_name(value, field)
 
 
 def read_label(value: str | None) -> tuple[str, str] | None:

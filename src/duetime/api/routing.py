@@ -3,7 +3,9 @@ routes shares."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote
 
@@ -16,7 +18,8 @@ from starlette.types import Scope
 
 from duetime.api.auth import known_caller
 from duetime.api.problems import MEDIA_TYPE, TITLES, ApiProblem
-from duetime.api.requests import MAX_BODY, MAX_KEYS, check_type, parse, read_body, validated
+from duetime.api.requests import MAX_BODY, MAX_KEYS, check_type, is_large, parse, read_body, validated
+from duetime.api.state import state_of
 from duetime.model.views import encode_view
 
 PREFIX = "/api/v1"
@@ -81,21 +84,26 @@ def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None)
 
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 ENCODED_SLASH = "\0"  # stands for %2F while paths are matched; no name contains it
+DECODED = "duetime.path"  # in the scope: a path and its decoded form, because every route asks for it
 
 
 def path_of(scope: Scope) -> str:
     """The path of the request, in which %2F is part of a name and does not separate names."""
     path: str = scope["path"]
-    raw = scope.get("raw_path") or b""
-    if (
-        b"%" not in raw or b"%2f" not in raw.lower() or ENCODED_SLASH in path
-    ):  # called for every route: most paths are plain
+    given, decoded = scope.get(DECODED, ("", ""))
+    if given != path:
+        decoded = _decoded(path, scope.get("raw_path") or b"")
+        scope[DECODED] = path, decoded
+    return str(decoded)
+
+
+def _decoded(path: str, raw: bytes) -> str:
+    if b"%" not in raw or b"%2f" not in raw.lower() or ENCODED_SLASH in path:
         return path
     parts = raw.decode("latin-1").replace("%2f", "%2F").split("%2F")
     meant = ENCODED_SLASH.join(map(unquote, parts))
-    return (
-        meant if meant.replace(ENCODED_SLASH, "/") == path else path
-    )  # otherwise a middleware has rewritten the path
+    # Different: a middleware has rewritten the path.
+    return meant if meant.replace(ENCODED_SLASH, "/") == path else path
 
 
 class StrictRoute(APIRoute):
@@ -124,16 +132,30 @@ class StrictRoute(APIRoute):
         adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, self.body_field.field_info.annotation))
         optional = not self.body_field.field_info.is_required()
 
+        def read(data: bytes) -> Any:
+            return validated(adapter, parse(data, self.max_keys))
+
         async def handle_strictly(request: Request) -> Response:
-            await self.authenticate(request)  # before the first byte of the body is parsed
-            data = await read_body(request, self.max_body)
-            if not data and optional:
-                return await handle(_ParsedRequest(request, None))
-            check_type(request.headers.get("content-type"))
-            value = validated(adapter, parse(data, self.max_keys))
-            return await handle(_ParsedRequest(request, value))
+            await self._check_access(request)  # before the first byte of the body is read
+            with _body_permit(request, self.max_body) as large:
+                data = await read_body(request, self.max_body)
+                await self.check_content(request, data)
+                if not data and optional:
+                    return await handle(_ParsedRequest(request, None))
+                check_type(request.headers.get("content-type"))
+                value = await asyncio.to_thread(read, data) if large else read(data)
+                return await handle(_ParsedRequest(request, value))
 
         return handle_strictly
+
+    async def check_content(self, request: Request, data: bytes) -> None:
+        """Called before the body is parsed."""
+
+    async def _check_access(self, request: Request) -> None:
+        """The caller and its scope: every dependency of a route is such a check."""
+        await self.authenticate(request)
+        for one in self.dependant.dependencies:
+            await cast(Any, one.call)(request)
 
     def _refusing_nul(self, handle: Handle) -> Handle:
         """NUL is refused in the address as in bodies: not every store can search for it."""
@@ -145,6 +167,17 @@ class StrictRoute(APIRoute):
             return await handle(request)
 
         return handle_checked
+
+
+@contextmanager
+def _body_permit(request: Request, limit: int) -> Iterator[bool]:
+    """The value is True for a large body. Few of them are read and processed at the same time."""
+    large = is_large(request.headers, limit)
+    if large:
+        with state_of(request).large_bodies.held(request.state.context.caller.identity):
+            yield True
+    else:
+        yield False
 
 
 class _ParsedRequest(Request):

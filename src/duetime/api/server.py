@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 
 from duetime.api.loop_lag import LoopLag
-from duetime.api.protocol import GuardedProtocol
+from duetime.api.protocol import ConnectionLimits, GuardedProtocol
 from duetime.api.tls import RenewableContext
 from duetime.clock import monotonic_micros
 from duetime.config import UNIX, Settings, is_loopback
@@ -32,13 +32,13 @@ TICKS_PER_SECOND = 10
 
 class ApiServer(uvicorn.Server):
     def __init__(
-        self, config: uvicorn.Config, tls: ssl.SSLContext | None, max_connections: int, loop_lag: LoopLag
+        self, config: uvicorn.Config, tls: ssl.SSLContext | None, limits: ConnectionLimits, loop_lag: LoopLag
     ) -> None:
         super().__init__(config)
         self.up = asyncio.Event()
         self.servers: list[asyncio.base_events.Server] = []
         self._tls = tls
-        self._max_connections = max_connections
+        self._limits = limits
         self._loop_lag = loop_lag
 
     @contextmanager
@@ -48,9 +48,7 @@ class ApiServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As in uvicorn, with a timeout for TLS handshakes and our own protocol."""
         loop = asyncio.get_running_loop()
-        make = partial(
-            GuardedProtocol, self.config, self.server_state, {}, max_connections=self._max_connections
-        )
+        make = partial(GuardedProtocol, self.config, self.server_state, {}, limits=self._limits)
         timeout = None if self._tls is None else HANDSHAKE_TIMEOUT
         for one in sockets or ():
             _listen(one)
@@ -95,7 +93,9 @@ async def serving(
         timeout_keep_alive=IDLE_TIMEOUT,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
     )
-    server = ApiServer(config, tls, max_connections, service.state.service.loop_lag)
+    state = service.state.service
+    limits = ConnectionLimits(max_connections, state.settings.trusted_proxies())
+    server = ApiServer(config, tls, limits, state.loop_lag)
     # The node logs start and stop, and malformed requests are not worth a log record.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     life = asyncio.create_task(server.serve([listener]), name="duetime-api")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
-from hashlib import sha256
 from typing import Any
 
 from fastapi import Depends, FastAPI
@@ -15,7 +13,7 @@ from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from duetime.api import demo, health, metrics, ui
-from duetime.api.auth import KeyAuthenticator, LocalAuthenticator, known_caller
+from duetime.api.auth import KeyAuthenticator, LocalAuthenticator, known_caller, require_local_url
 from duetime.api.caller import Authenticator, RateLimit
 from duetime.api.compat import agents
 from duetime.api.compat import jobs as plain_jobs
@@ -23,7 +21,7 @@ from duetime.api.middleware import RequestMiddleware
 from duetime.api.openapi import described, document, page
 from duetime.api.paging import Cursors
 from duetime.api.problems import ApiProblem, invalid, problem_of, respond
-from duetime.api.rate_limit import KeyRateLimit, Unlimited
+from duetime.api.rate_limit import KeyRateLimit, SharedBuckets, Unlimited
 from duetime.api.routing import PREFIX, path_of
 from duetime.api.state import ServiceState
 from duetime.api.v1 import (
@@ -70,9 +68,10 @@ class Service(FastAPI):
         super().__init__(**options)
         self.state.service = state
         self._submit = RequestMiddleware(fast_submit.DirectSubmit(state), state.meter, fast_submit.PATH)
+        self._direct = (fast_submit.PATH, "POST") if "api" in state.settings.roles else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == fast_submit.PATH and scope["method"] == "POST":
+        if scope["type"] == "http" and (scope["path"], scope["method"]) == self._direct:
             await self._submit(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
@@ -100,18 +99,36 @@ def build(
     rate_limit: RateLimit | None = None,
     ring: KeyRing | None = None,
 ) -> Service:
-    """The ASGI application. The app must be open while it serves."""
+    """The ASGI application. The app must be open while it serves. A node without the role `api` answers only
+    health checks and /metrics."""
     state = build_state(app, settings, authenticator, rate_limit, ring or KeyRing())
     service = Service(
-        state, title="Duetime", version=VERSION, docs_url=None, redoc_url=None, openapi_url=None
+        state,
+        title="Duetime",
+        version=VERSION,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,  # the redirect would name the Host of the request, and http behind a proxy
     )
+    service.include_router(health.router)
+    service.include_router(metrics.router)
+    if "api" in settings.roles:
+        _add_api(service, state)
+    # FastAPI's own way to have another.
+    service.openapi = lambda: document(service)  # type: ignore[method-assign]
+    for kind in (DuetimeError, ApiProblem, RequestValidationError, HTTPException):
+        service.add_exception_handler(kind, _respond)
+    service.add_middleware(RequestMiddleware, meter=state.meter)
+    return service
+
+
+def _add_api(service: Service, state: ServiceState) -> None:
     service.router.routes.append(fast_submit.ROUTE)
     # One by one: FastAPI would build every route of a router of routers twice.
     for router in ROUTERS:
         service.include_router(router, prefix=PREFIX, dependencies=[Depends(known_caller)])
     service.include_router(reports.router, prefix=PREFIX)
-    service.include_router(health.router)
-    service.include_router(metrics.router)
     for router in (agents.router, plain_jobs.router):
         service.include_router(router, dependencies=[Depends(known_caller)])
     if state.authenticator.local:
@@ -119,12 +136,6 @@ def build(
     service.add_api_route("/docs", _docs, include_in_schema=False)
     service.add_api_route("/openapi.json", _openapi, include_in_schema=False)
     service.include_router(ui.router(ui.Files()))
-    # FastAPI's own way to have another.
-    service.openapi = lambda: document(service)  # type: ignore[method-assign]
-    for kind in (DuetimeError, ApiProblem, RequestValidationError, HTTPException):
-        service.add_exception_handler(kind, _respond)
-    service.add_middleware(RequestMiddleware, meter=state.meter)
-    return service
 
 
 def build_state(
@@ -135,30 +146,20 @@ def build_state(
     ring: KeyRing,
 ) -> ServiceState:
     if authenticator is None:
+        if not settings.keys:
+            require_local_url(settings.public_url)
         keys_needed = KeyAuthenticator(app, settings.trusted_proxies()) if settings.keys else None
-        authenticator = keys_needed or LocalAuthenticator(settings.public_url)
+        authenticator = keys_needed or LocalAuthenticator()
     if rate_limit is None:
-        rate_limit = KeyRateLimit(settings.usual_rate()) if settings.keys else Unlimited()
-    return ServiceState(
-        app, authenticator, rate_limit, Cursors(_cursor_key(settings, ring)), ring, _sealer(ring), settings
-    )
+        rate_limit = (
+            KeyRateLimit(settings.usual_rate(), SharedBuckets(app, "rate")) if settings.keys else Unlimited()
+        )
+    return ServiceState(app, authenticator, rate_limit, Cursors(_cursor_key(ring)), ring, settings)
 
 
-def _cursor_key(settings: Settings, ring: KeyRing) -> bytes:
-    """The same in every process of a fleet. Without a secret key a cursor could be forged, but it only
-    selects a position within the rows that its holder may read anyway."""
-    if ring.current is not None:
-        return ring.current.derive("cursor")
-    return hmac.digest(b"duetime/cursor", settings.store.encode(), sha256)
-
-
-def _sealer(ring: KeyRing) -> Any:
-    if ring.current is None:
-        return None
-    from duetime.invokers.http.secrets import SecretBox
-
-    box = SecretBox(ring)
-    return lambda tenant: lambda name, text: box.seal(tenant, name, text)
+def _cursor_key(ring: KeyRing) -> bytes | None:
+    """The same in every process of a fleet. None without a secret key: the store then holds a random one."""
+    return None if ring.current is None else ring.current.derive("cursor")
 
 
 # -- errors

@@ -4,15 +4,13 @@ or the service stops."""
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from duetime.api.long_poll import Identity, disconnected
-from duetime.api.problems import ApiProblem
+from duetime.api.long_poll import disconnected
 from duetime.app.event_feed import FeedEvent, Subscription
 from duetime.clock import pause
 from duetime.errors import DuetimeError
@@ -22,32 +20,9 @@ MEDIA_TYPE = "text/event-stream"
 HEARTBEAT_INTERVAL = 15.0  # seconds
 KEY_CHECK_INTERVAL = 3.0  # seconds: the stream of a revoked key ends
 SEND_TIMEOUT = 30.0  # seconds for the client to accept a chunk
-MAX_PER_KEY = 20
-MAX_PER_PROCESS = 500
 BEGIN = b"retry: 2000\n\n"
 HEARTBEAT = b": still here\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-
-
-class StreamCounts:
-    """The number of open streams of each caller."""
-
-    def __init__(self) -> None:
-        self._open: Counter[Identity] = Counter()
-
-    def enter(self, identity: Identity) -> None:
-        if self._open[identity] >= MAX_PER_KEY or self._open.total() >= MAX_PER_PROCESS:
-            detail = (
-                f"too many open streams: close one (at most {MAX_PER_KEY} of one key, "
-                f"{MAX_PER_PROCESS} in all)"
-            )
-            raise ApiProblem(429, "streams_exhausted", detail, None, {"Retry-After": "5"})
-        self._open[identity] += 1
-
-    def leave(self, identity: Identity) -> None:
-        self._open[identity] -= 1
-        if not self._open[identity]:
-            del self._open[identity]
 
 
 class EventStream(Response):

@@ -92,6 +92,9 @@ class Use:
             )
 
 
+INJECTED: Any = object()  # the default of such a parameter: type checkers then do not ask callers for it
+
+
 def uses_among(annotations: Mapping[str, Any]) -> dict[str, Resource]:
     """The parameters that use a resource, and the resource of each."""
     marks = {

@@ -57,6 +57,15 @@ class Signature:
         }
         return Shape(arguments, self.open_ended, self._explain)
 
+    @property
+    def described(self) -> list[dict[str, Any]]:
+        """Name, type and whether it is required, of each argument."""
+        written = inspect.signature(self._function).parameters
+        return [
+            {"name": name, "type": _type_text(written[name].annotation), "required": name in self.required}
+            for name in self._defaults
+        ]
+
     def check(self, payload: Any, options: Iterable[str] = ()) -> None:
         """Rejects a payload that does not fit the function. `options` are other names the caller may have
         meant."""
@@ -128,3 +137,10 @@ def _is_context(parameter: inspect.Parameter) -> bool:
     return named.rpartition(".")[2] == "Context" or (
         annotation is parameter.empty and parameter.name in CONTEXT_NAMES
     )
+
+
+def _type_text(annotation: Any) -> str | None:
+    """As written in the code."""
+    if annotation is inspect.Parameter.empty:
+        return None
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)

@@ -94,6 +94,7 @@ class ServiceCalls:
     pause_queue = CallMethod(fleet.pause_queue)
     resume_queue = CallMethod(fleet.resume_queue)
     limit_queue = CallMethod(fleet.limit_queue)
+    queue_depth = CallMethod(fleet.queue_depth)
     known_tasks = CallMethod(fleet.known_tasks)
     nodes = CallMethod(fleet.nodes)
     leases = CallMethod(fleet.leases)

@@ -23,7 +23,6 @@ from duetime.errors import (
     RateLimited,
     ServiceError,
     ServiceUnreachable,
-    TargetNotAllowed,
 )
 from duetime.model.codec import decode, encode
 from duetime.model.ids import random_bytes
@@ -66,7 +65,7 @@ def _exception(status: int, reported: dict[str, Any]) -> DuetimeError:
     if issubclass(kind, InvalidInput):
         name = str(field or "body")
         return kind(name, detail.removeprefix(f"{name}: "))
-    return kind() if kind is TargetNotAllowed else kind(detail)
+    return kind(detail)
 
 
 def _for_clients(code: str, detail: str) -> str:

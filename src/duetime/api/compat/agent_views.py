@@ -11,22 +11,23 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from duetime.api.models.jobs import RetryIn
-from duetime.api.models.schedules import NewScheduleIn, SchedulePatchIn
+from duetime.api.models.schedules import MissedIn, MissedName, NewScheduleIn, SchedulePatchIn
 from duetime.api.models.targets import (
     HTTP_TARGET,
     WHOLE,
     Input,
     Json,
-    Name,
     OutId,
     OutInstant,
     OutJson,
     Output,
+    text_schema,
 )
 from duetime.api.problems import ApiProblem
 from duetime.api.requests import parse
 from duetime.errors import Conflict, InvalidInput
 from duetime.model import duration
+from duetime.model.instant import Micros
 from duetime.model.job import Job, State
 from duetime.model.retry import MAX_ATTEMPTS, Retry
 from duetime.model.schedule import Schedule, iso
@@ -34,7 +35,7 @@ from duetime.model.schedule import target as target_json
 from duetime.model.views.fields import decoded
 from duetime.model.when import Cron, Every, to_json
 
-MAX_AGENT_ID = 255
+MAX_AGENT_ID = MAX_TITLE = 255
 MAX_DELAY = 30 * 86_400_000
 _TARGET = HTTP_TARGET["properties"]
 _AGENT_ID = {"type": "string", "format": "duetime-header-value", "minLength": 1, "maxLength": MAX_AGENT_ID}
@@ -62,6 +63,8 @@ AgentId = Annotated[
         }
     ),
 ]
+Title = Annotated[str, text_schema("Not unique.", "duetime-name", "Daily Report Agent", MAX_TITLE)]
+Missed = Annotated[MissedName, Field(description="What to do with fires that were not planned in time.")]
 AgentUrl = Annotated[str, WithJsonSchema(_TARGET["url"])]
 HttpMethod = Annotated[str, WithJsonSchema(_TARGET["method"])]
 Headers = Annotated[dict[str, str], WithJsonSchema(_TARGET["headers"])]
@@ -96,7 +99,7 @@ class AgentSchedulePatchIn(Input):
     model_config = CAMEL | ConfigDict(
         title="AgentSchedulePatch", json_schema_extra={"examples": [{"enabled": False}]}
     )
-    name: Name = ""
+    name: Title = ""
     cron_expression: CronExpression = ""
     agent_id: AgentId = ""
     agent_url: AgentUrl = ""
@@ -105,13 +108,14 @@ class AgentSchedulePatchIn(Input):
     payload: Json = None
     retry_policy: RetryPolicyIn = Field(default_factory=RetryPolicyIn)
     enabled: bool = True
+    missed: Missed = "latest"
 
 
 class AgentScheduleIn(AgentSchedulePatchIn):
     """A schedule that calls an agent."""
 
     model_config = CAMEL | ConfigDict(title="NewAgentSchedule", json_schema_extra={"examples": [_EXAMPLE]})
-    name: Name
+    name: Title
     cron_expression: CronExpression
     agent_id: AgentId
     agent_url: AgentUrl
@@ -137,6 +141,7 @@ class AgentScheduleOut(Output):
     payload: OutJson
     retry_policy: RetryPolicyOut
     enabled: bool
+    missed: MissedName
     created_at: OutInstant
     updated_at: OutInstant
 
@@ -154,6 +159,7 @@ class ExecutionOut(Output):
     completed_at: OutInstant | None
     error: str | None
     response: OutJson
+    created_at: OutInstant
 
 
 class RemovedOut(Output):
@@ -166,7 +172,7 @@ class ServicesOut(Output):
     model_config = ConfigDict(title="AgentHealthServices")
     database: str
     locks: Annotated[str, Field(description="Leases are stored in the database.")]
-    redis: Annotated[str, Field(description="The same as `locks`, under its original name.")]
+    redis: Annotated[str, Field(description="Always `not used`.")]
 
 
 class AgentHealthOut(Output):
@@ -199,6 +205,7 @@ FIELDS = {
     "target.method": "httpMethod",
     f"target.headers.{AGENT_HEADER}": "agentId",
     "target.headers": "headers",
+    "target.secret_headers": "headers",
     "retry.max_attempts": "retryPolicy.maxAttempts",
     "retry.multiplier": "retryPolicy.backoffMultiplier",
     "retry.first_delay": "retryPolicy.initialDelayMs",
@@ -237,6 +244,7 @@ def new_schedule(body: AgentScheduleIn, name: str, default: Retry) -> NewSchedul
         retry=_retry(body.retry_policy, default),
         labels={} if name == body.name else {TITLE: body.name},
         paused=not body.enabled,
+        missed=MissedIn(policy=body.missed),
     )
 
 
@@ -258,6 +266,8 @@ def patch(body: AgentSchedulePatchIn, known: Schedule) -> SchedulePatchIn:
         changes["retry"] = wanted
     if "name" in given:
         changes["labels"] = _labels(known) | {TITLE: body.name}
+    if "missed" in given:
+        changes["missed"] = MissedIn(policy=body.missed)
     if "enabled" in given:
         changes["paused"] = not body.enabled
     return SchedulePatchIn(**changes)
@@ -279,7 +289,7 @@ def _target(
     headers = dict(body.headers if "headers" in given else before["headers"])
     secret = {name: headers.pop(name) for name in target.pop("secret_headers", {}) if name in headers}
     headers = _headers(headers, body.agent_id if "agent_id" in given else before["agentId"])
-    return target | {"headers": headers} | ({"secret_headers": secret} if secret else {})
+    return target | {"headers": headers, "secret_headers": secret}
 
 
 def _headers(headers: Mapping[str, str], agent_id: str) -> dict[str, str]:
@@ -320,6 +330,7 @@ def schedule(one: Schedule) -> dict[str, Any]:
         "payload": decoded(one.draft.payload),
         "retryPolicy": _policy(_stored_retry(one)),
         "enabled": not one.paused,
+        "missed": one.draft.missed.policy,
         "createdAt": iso(one.created_at),
         "updatedAt": iso(one.updated_at),
     }
@@ -333,16 +344,24 @@ def execution(job: Job, schedule_id: str) -> dict[str, Any]:
         "fireTime": iso(job.fire_time),
         "status": "RETRYING" if waits_again else STATUSES[job.state],
         "attempts": job.attempt,
-        "startedAt": iso(job.started_at),
+        "startedAt": iso(started_at(job)),
         "completedAt": iso(job.finished_at),
         "error": job.error,
         "response": _response(decoded(job.result)),
+        "createdAt": iso(job.created_at),
     }
+
+
+def started_at(job: Job) -> Micros | None:
+    """While it runs, the start may not be stored yet; its claim is."""
+    return job.claimed_at if job.started_at is None and job.state is State.RUNNING else job.started_at
 
 
 def _url(target: Mapping[str, Any]) -> str:
     """Without the slash after a host alone."""
-    text: str = target.get("url", "") if target["type"] == "http" else f"task:{target['name']}"
+    text: str = (
+        target.get("url", "") if target["type"] == "http" else f"task:{target.get('name', target['type'])}"
+    )
     return text.removesuffix("/") if text.count("/") == 3 else text
 
 

@@ -24,17 +24,19 @@ from duetime.api.compat.agent_views import (
     RemovedOut,
 )
 from duetime.api.paging import MAX_PAGE, ClosedQuery, PageQuery
-from duetime.api.problems import RETRY_AFTER, ApiProblem
+from duetime.api.problems import RETRY_AFTER
 from duetime.api.requests import edit_schedule, new_schedule
 from duetime.api.routing import ONCE, StrictRoute, answer, problems, with_body
 from duetime.app.listing import JobQuery
 from duetime.app.services import Services
+from duetime.clock import wall_micros
 from duetime.config import Settings
 from duetime.engine.submit.validate import MAX_NAME_LENGTH, check_name
 from duetime.errors import DuetimeError, ScheduleExists, VersionConflict
 from duetime.model.instant import to_datetime
 from duetime.model.retry import Retry
 from duetime.model.schedule import Schedule, ScheduleFilter
+from duetime.model.views import encode_view
 
 STORE_TIMEOUT = 2.0  # seconds: health checks have short timeouts
 MAX_TRIES = 5  # of an edit, when other edits come first
@@ -47,7 +49,7 @@ router = APIRouter(prefix="/api", tags=["agents (compatible)"], route_class=Stri
 
 
 class AllQuery(PageQuery):
-    limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = MAX_PAGE
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE, description="Default: all schedules.")] = MAX_PAGE
 
 
 class HistoryQuery(ClosedQuery):
@@ -78,7 +80,9 @@ async def create(body: Annotated[AgentScheduleIn, Body()], context: Manager) -> 
     responses={200: {"headers": LINK}, **problems()},
 )
 async def list_all(request: Request, query: Annotated[AllQuery, Query()], context: Reader) -> Response:
-    listing = context.listing("agent schedules", query)
+    if not query.model_fields_set:
+        return Response(await _all(context.view), media_type="application/json")
+    listing = await context.listing("agent schedules", query)
     found = await context.view.schedules.page(
         ScheduleFilter(context.caller.tenant), listing.limit + 1, listing.after
     )
@@ -148,19 +152,32 @@ async def executions(
     response_model=AgentHealthOut,
     operation_id="agent_health",
     summary="Check the database and the lock backend",
-    responses=problems(),
+    responses={
+        **problems(),
+        503: {"model": AgentHealthOut, "description": "The database does not answer."},
+    },
 )
 async def health(context: Reader) -> Response:
     store = context.state.app.store
     try:
         async with asyncio.timeout(STORE_TIMEOUT):
-            now = await store.time()
             await store.leases()
+        state, status, code = "connected", "healthy", 200
     except (DuetimeError, TimeoutError):
-        detail = "the database does not answer: repeat the request later"
-        raise ApiProblem(503, "not_ready", detail, None, {"Retry-After": RETRY_AFTER}) from None
-    services = dict.fromkeys(("database", "locks", "redis"), "connected")
-    return answer({"status": "healthy", "timestamp": to_datetime(now), "services": services})
+        state, status, code = "disconnected", "unhealthy", 503
+    services = {"database": state, "locks": state, "redis": "not used"}
+    body = {"status": status, "timestamp": to_datetime(wall_micros()), "services": services}
+    return answer(body, code, {"Retry-After": RETRY_AFTER} if code == 503 else None)
+
+
+async def _all(view: Services) -> bytes:
+    """One page after the other, so that a long list does not block other requests."""
+    parts: list[bytes] = []
+    after: str | None = None
+    while page := await view.schedules.page(ScheduleFilter(view.tenant), MAX_PAGE, after):
+        parts.append(encode_view([mapping.schedule(one) for one in page])[1:-1])
+        after = page[-1].draft.name
+    return b"[" + b",".join(parts) + b"]"
 
 
 def default_retry(settings: Settings) -> Retry:
@@ -171,21 +188,19 @@ def default_retry(settings: Settings) -> Retry:
 
 
 async def _create(context: RequestContext, view: Services, body: AgentScheduleIn) -> Schedule:
-    """Names are not unique in that API: a second schedule of a name gets a unique one, and keeps its own as a
-    label."""
+    """Names are not unique in that API, and may be longer: such a schedule gets a name of ours, and keeps its
+    own as a label."""
     made = view.context.ids.new(await view.context.moment())
     with mapping.original_fields():
-        check_name(body.name, "name")
-        stored = await _put(context, view, body, body.name, made)
+        check_name(body.name, "name", mapping.MAX_TITLE)
+        fits = len(body.name) <= MAX_NAME_LENGTH
+        stored = await _put(context, view, body, body.name, made) if fits else None
         if stored is None:
             stored = await _put(
                 context, view, body, f"{body.name[: MAX_NAME_LENGTH - 9]} {made.hex[-8:]}", made
             )
     if stored is None:
-        raise ScheduleExists(f"other schedules are named {body.name!r}: choose another name")
-    if not body.enabled:
-        await view.pause(stored.draft.name, author=context.caller.author)
-        stored = await view.schedules.find(stored.draft.name)
+        raise ScheduleExists(f"other schedules are named {body.name!r}", "choose another name")
     return stored
 
 
@@ -198,7 +213,9 @@ async def _put(
         context, mapping.new_schedule(body, name, default_retry(context.state.settings))
     )
     try:
-        return await view.schedules.put(replace(draft, id=made), 0, author=context.caller.author)
+        return await view.schedules.put(
+            replace(draft, id=made), 0, author=context.caller.author, paused=not body.enabled
+        )
     except VersionConflict:
         known = await view.schedules.find(name)
         return known if known.id == made else None
@@ -207,7 +224,7 @@ async def _put(
 async def _update(context: RequestContext, reference: str, body: AgentSchedulePatchIn) -> Schedule:
     with mapping.original_fields():
         if "name" in body.model_fields_set:
-            check_name(body.name, "name")
+            check_name(body.name, "name", mapping.MAX_TITLE)
         for _ in range(MAX_TRIES):
             known = await context.view.schedules.find(reference)
             patch = mapping.patch(body, known)

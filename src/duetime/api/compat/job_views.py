@@ -9,8 +9,9 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
+from duetime.api.compat.agent_views import Missed, started_at
 from duetime.api.models.jobs import NewJobIn, RetryIn
-from duetime.api.models.schedules import NewScheduleIn
+from duetime.api.models.schedules import MissedIn, NewScheduleIn
 from duetime.api.models.targets import (
     HTTP_TARGET,
     WHOLE,
@@ -23,6 +24,9 @@ from duetime.api.models.targets import (
     OutJson,
     Output,
     Priority,
+    both,
+    neither,
+    never,
 )
 from duetime.app.listing import JobQuery
 from duetime.app.services import Services
@@ -49,20 +53,18 @@ _FREQUENCY = {
     "type": "string",
     "format": "duetime-frequency",
     "minLength": 1,
-    "default": "once",
     "description": '"once", an interval such as "10m", a cron expression (UTC), or hourly, '
     "daily, weekly, monthly.",
     "examples": ["0 9 * * *"],
 }
 # A job runs a task or calls a URL; the payload of a task is an object of named arguments.
 _RULES: dict[str, Any] = {
-    "oneOf": [
-        {
-            "required": ["task"],
-            "properties": {"payload": {"type": "object"}, "url": False, "method": False, "headers": False},
-        },
-        {"required": ["url"], "properties": {"task": False}},
-    ],
+    **never(
+        neither("task", "url"),
+        *(both("task", name) for name in ("url", "method", "headers")),
+        {"required": ["task", "payload"], "properties": {"payload": {"not": {"type": "object"}}}},
+        {"required": ["missed"], "properties": {"frequency": {"const": "once"}}},
+    ),
     "examples": [
         {
             "user_id": "u003",
@@ -92,6 +94,7 @@ class PlainJobIn(Input):
     next_run_time: Annotated[
         Instant, Field(description="The first run. Default: now, or as the frequency says.")
     ] = ""
+    missed: Missed = "latest"
     priority: Priority = 5
     max_retries: Annotated[
         int, Field(ge=0, lt=MAX_ATTEMPTS, description="Retries after a failure."), WHOLE
@@ -178,6 +181,8 @@ def named(draft: ScheduleDraft, job_id: UUID) -> ScheduleDraft:
 
 # -- requests ----------------------------------------------------------------------------------------------
 def new_job(body: PlainJobIn) -> NewJobIn:
+    if "missed" in body.model_fields_set:
+        raise InvalidInput("missed", "is for periodic jobs: leave it out, or set frequency")
     moment: dict[str, Any] = {"at": body.next_run_time} if "next_run_time" in body.model_fields_set else {}
     return NewJobIn(**_common(body), **moment)
 
@@ -186,6 +191,8 @@ def new_schedule(body: PlainJobIn, name: str) -> NewScheduleIn:
     moment: dict[str, Any] = (
         {"start_at": body.next_run_time} if "next_run_time" in body.model_fields_set else {}
     )
+    if "missed" in body.model_fields_set:
+        moment["missed"] = MissedIn(policy=body.missed)
     return NewScheduleIn(name=name, when=_when(body.frequency), overlap="skip", **_common(body), **moment)
 
 
@@ -257,7 +264,7 @@ def job(one: Job, workers: Workers) -> dict[str, Any]:
         "output": decoded(one.result),
         "error": one.error,
         "created_at": iso(one.created_at),
-        "started_at": iso(one.started_at),
+        "started_at": iso(started_at(one)),
         "finished_at": iso(one.finished_at),
     }
 
@@ -287,7 +294,7 @@ def periodic(one: Schedule, last: Job | None, workers: Workers, now: Micros) -> 
         "output": None if last is None else decoded(last.result),
         "error": None if last is None else last.error,
         "created_at": iso(one.created_at),
-        "started_at": None if last is None else iso(last.started_at),
+        "started_at": None if last is None else iso(started_at(last)),
         "finished_at": None if last is None else iso(last.finished_at),
     }
 
@@ -316,7 +323,7 @@ def execution(one: Job, workers: Workers) -> dict[str, Any]:
         "status": STATUSES[one.state],
         "attempt": one.attempt,
         "scheduled_time": iso(one.fire_time),
-        "started_at": iso(one.started_at),
+        "started_at": iso(started_at(one)),
     }
 
 

@@ -29,8 +29,8 @@ from duetime.api.routing import ONCE, StrictRoute, answer, problems, with_body
 from duetime.app.listing import JobQuery
 from duetime.app.services import Services
 from duetime.errors import InvalidInput, JobNotFound
+from duetime.model.api_key import Scope
 from duetime.model.job import CancelReply, Job, State
-from duetime.model.keyring import Scope
 from duetime.model.schedule import Change, Schedule
 
 MAX_VERSIONS = 1_000  # read to find when a removed job was created
@@ -77,7 +77,7 @@ async def submit(body: Annotated[PlainJobIn, Body()], context: Submitter) -> Res
     responses=problems(),
 )
 async def list_all(query: Annotated[JobsQuery, Query()], context: Reader) -> Response:
-    user, listing = read_name(query.user_id, "user_id"), context.listing("plain jobs", query)
+    user, listing = read_name(query.user_id, "user_id"), await context.listing("plain jobs", query)
     page = await jobs_after(context.view, query.status, user, listing.limit, listing.position)
     return answer({"jobs": await _listed(context.view, page), "next_cursor": listing.cursor(page.next)})
 
@@ -121,7 +121,10 @@ async def cancel(job_id: JobId, context: Manager) -> Response:
     responses=problems(),
 )
 async def executions(query: Annotated[ExecutionsQuery, Query()], context: Reader) -> Response:
-    worker, listing = read_name(query.worker_id, "worker_id"), context.listing("plain executions", query)
+    worker, listing = (
+        read_name(query.worker_id, "worker_id"),
+        await context.listing("plain executions", query),
+    )
     page = await context.view.jobs.page(
         JobQuery(State.RUNNING, worker=worker), listing.limit, listing.before_job
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from duetime.api.models.targets import WHOLE, Input, Name, PositiveDuration, RateText
-from duetime.model.keyring import Scope
+from duetime.model.api_key import Scope
 from duetime.model.limit import MAX_RUNNING
 
 _NEW_KEY: dict[str, Any] = {"name": "billing", "scopes": ["submit"], "expires_in": "90d"}

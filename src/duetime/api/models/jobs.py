@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from duetime.api.models.targets import (
-    HTTP_TARGET,
-    TASK_TARGET,
+    NO_ARGUMENTS,
     WHOLE,
     Duration,
+    Expiry,
     Input,
     Instant,
+    Jitter,
     Json,
     Labels,
     Name,
@@ -21,9 +22,11 @@ from duetime.api.models.targets import (
     Priority,
     Target,
     UniqueKey,
+    both,
+    neither,
+    never,
 )
 from duetime.app.bulk import MAX_ITEMS
-from duetime.model.job import MAX_ERROR_LINE
 from duetime.model.retry import MAX_ATTEMPTS
 from duetime.model.target import HTTP
 
@@ -31,14 +34,7 @@ MAX_BATCH = 10_000
 DeliveryName = Literal["at_least_once", "at_most_once"]
 OnConflictName = Literal["skip", "replace", "reschedule"]
 _EXAMPLES: list[Any] = [{"target": {"type": "task", "name": "invoice.send"}, "payload": {"customer": "c1"}}]
-# The payload of a task is an object of named arguments; `at` excludes `delay`.
-_RULES: dict[str, Any] = {
-    "not": {"required": ["at", "delay"]},
-    "anyOf": [
-        {"properties": {"target": TASK_TARGET, "payload": {"type": "object"}}},
-        {"properties": {"target": HTTP_TARGET}},
-    ],
-}
+_RULES = never(both("at", "delay"), NO_ARGUMENTS)
 
 
 class RetryIn(Input):
@@ -71,6 +67,8 @@ class BatchJobIn(JobOptions):
     model_config = ConfigDict(title="BatchJob", json_schema_extra={**_RULES, "examples": _EXAMPLES})
     at: Instant = ""
     delay: Duration = ""
+    expires: Expiry = ""
+    jitter: Jitter = "0s"
     unique_key: UniqueKey = ""
 
 
@@ -104,7 +102,7 @@ class JobPatchIn(Input):
         title="JobPatch",
         json_schema_extra={
             "minProperties": 1,
-            "not": {"required": ["at", "delay"]},
+            **never(both("at", "delay")),
             "examples": [{"delay": "2h"}],
         },
     )
@@ -161,16 +159,23 @@ Label = Annotated[
     str, Field(pattern="^[^:]+:", max_length=300, description="key:value", examples=["team:billing"])
 ]
 TargetName = Annotated[Name, Field(description=f"The name of a task, or {HTTP}.", examples=["report.build"])]
-ErrorLine = Annotated[
+ErrorText = Annotated[
+    str, Field(min_length=1, max_length=500, description="Part of the error; case does not matter.")
+]
+ErrorGroupName = Annotated[
+    str, Field(max_length=1_000, description="The group of the error, as in GET /dead.")
+]
+PayloadField = Annotated[
     str,
     Field(
-        min_length=1,
-        max_length=MAX_ERROR_LINE,
-        description="The line of the error that names the cause, as in GET /dead.",
+        pattern="^[^:]+:",
+        max_length=500,
+        description="A field of the payload and its value, as path:value.",
+        examples=["customer:c1", "order.id:17"],
     ),
 ]
 StateName = Literal["pending", "queued", "running", "succeeded", "dead", "cancelled", "skipped"]
-_ONE_OF: dict[str, Any] = {"oneOf": [{"required": ["filter"]}, {"required": ["ids"]}]}
+_ONE_OF = never(both("filter", "ids"), neither("filter", "ids"))
 
 
 class JobFilterIn(Input):
@@ -185,7 +190,9 @@ class JobFilterIn(Input):
     target: TargetName | None = None
     due_after: Annotated[Instant | None, Field(description="Included.")] = None
     due_before: Annotated[Instant | None, Field(description="Excluded.")] = None
-    error: ErrorLine | None = None
+    error: ErrorText | None = None
+    error_group: ErrorGroupName | None = None
+    payload: PayloadField | None = None
 
 
 class ScheduleFilterIn(Input):

@@ -8,12 +8,11 @@ from pydantic import ConfigDict, Field
 
 from duetime.api.models.jobs import DeliveryName, JobOptions, RetryIn
 from duetime.api.models.targets import (
-    HTTP_TARGET,
-    TASK_TARGET,
+    NO_ARGUMENTS,
     WHOLE,
-    Duration,
     Input,
     Instant,
+    Jitter,
     Json,
     Labels,
     Name,
@@ -23,9 +22,11 @@ from duetime.api.models.targets import (
     RateText,
     Target,
     When,
+    never,
 )
 from duetime.app.backfill import MAX_FIRES
 from duetime.app.previews import MAX_PREVIEWED
+from duetime.model.schedule import MAX_MISSED
 
 OverlapName = Literal["skip", "allow", "queue", "cancel_previous"]
 MissedName = Literal["latest", "all", "skip"]
@@ -37,12 +38,6 @@ _EXAMPLE: dict[str, Any] = {
     "payload": {},
     "overlap": "skip",
 }
-_RULES: dict[str, Any] = {
-    "anyOf": [
-        {"properties": {"target": TASK_TARGET, "payload": {"type": "object"}}},
-        {"properties": {"target": HTTP_TARGET}},
-    ]
-}
 
 
 class MissedIn(Input):
@@ -50,21 +45,26 @@ class MissedIn(Input):
 
     policy: MissedName = "latest"
     within: PositiveDuration = ""
-    max: Runs = 1
+    max: Annotated[int, Field(ge=1, le=MAX_MISSED), WHOLE] = 1
 
 
 class NewScheduleIn(JobOptions):
-    model_config = ConfigDict(title="NewSchedule", json_schema_extra={**_RULES, "examples": [_EXAMPLE]})
+    model_config = ConfigDict(
+        title="NewSchedule", json_schema_extra={**never(NO_ARGUMENTS), "examples": [_EXAMPLE]}
+    )
     name: Name
     when: When
     overlap: OverlapName = "allow"
     missed: MissedIn = Field(default_factory=MissedIn)
-    jitter: Duration = "0s"
+    jitter: Jitter = "0s"
     start_at: Annotated[
         Instant, Field(description="No fire before it.", examples=["2027-01-01T00:00:00Z"])
     ] = ""
     end_at: Annotated[Instant, Field(description="No fire after it.", examples=["2040-01-01T00:00:00Z"])] = ""
     max_runs: Runs = 1
+    expires: Annotated[
+        PositiveDuration, Field(description="Skip a job that has not started this long after it is due.")
+    ] = ""
     paused: bool = False
 
 
@@ -81,13 +81,14 @@ class SchedulePatchIn(Input):
     queue: Name = "default"
     priority: Priority = 5
     timeout: PositiveDuration | None = None
+    expires: PositiveDuration | None = None
     retry: RetryIn | None = None
     delivery: DeliveryName = "at_least_once"
     owner: Name | None = None
     labels: Labels = Field(default_factory=dict)
     overlap: OverlapName = "allow"
     missed: MissedIn | None = None
-    jitter: Duration = "0s"
+    jitter: Jitter = "0s"
     start_at: Annotated[Instant | None, Field(examples=["2027-01-01T00:00:00Z"])] = None
     end_at: Annotated[Instant | None, Field(examples=["2040-01-01T00:00:00Z"])] = None
     max_runs: Runs | None = None

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from duetime.engine.submit.validate import MAX_KEY_LENGTH, MAX_NAME_LENGTH, MAX_NOTE_LENGTH
+from duetime.model.command import MAX_WORDS
 from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from duetime.model.target import MAX_CODES, METHODS
 from duetime.model.url import MAX_URL
@@ -33,7 +34,29 @@ def _closed(required: list[str], properties: dict[str, Any], **more: Any) -> dic
     }
 
 
-TASK_TARGET = _closed(["type", "name"], {"type": {"const": "task"}, "name": _NAME}, title="TaskTarget")
+def never(*forbidden: dict[str, Any]) -> dict[str, Any]:
+    """A rule about several fields. Generators of clients ignore `not`; from `anyOf` or `oneOf` next to
+    `properties` they would make a union without fields."""
+    return {"not": {"anyOf": list(forbidden)}}
+
+
+def both(*names: str) -> dict[str, Any]:
+    return {"required": list(names)}
+
+
+def neither(*names: str) -> dict[str, Any]:
+    return {"not": {"anyOf": [both(name) for name in names]}}
+
+
+# The payload of a task is an object of named arguments.
+NO_ARGUMENTS: dict[str, Any] = {
+    "required": ["target", "payload"],
+    "properties": {
+        "target": {"type": "object", "required": ["type"], "properties": {"type": {"const": "task"}}},
+        "payload": {"not": {"type": "object"}},
+    },
+}
+TASK_TARGET = _closed(["type", "name"], {"type": {"const": "task"}, "name": _NAME}, title="TaskTargetIn")
 _HEADERS = {
     "type": "object",
     "maxProperties": 16,
@@ -55,8 +78,8 @@ HTTP_TARGET = _closed(
         "method": {
             "type": "string",
             "format": "duetime-method",
-            "description": f"One of {', '.join(METHODS)}.",
-            "default": "POST",
+            "description": f"One of {', '.join(METHODS)}. Default: POST.",
+            "examples": ["POST"],
         },
         "headers": {**_HEADERS, "examples": [{"X-Team": "billing"}]},
         "secret_headers": {
@@ -68,13 +91,13 @@ HTTP_TARGET = _closed(
             "format": "duetime-signing-secret",
             "description": f"whsec_... of Standard Webhooks; {_KEPT}, null removes it.",
         },
-        "body": {"enum": ["json", "raw"], "default": "json"},
-        "timeout": {**_DURATION, "format": "duetime-timeout", "default": "30s"},
+        "body": {"type": "string", "enum": ["json", "raw"], "description": "Default: json."},
+        "timeout": {**_DURATION, "format": "duetime-timeout", "description": "Default: 30s."},
         "success": {
             "type": "array",
             "minItems": 1,
             "maxItems": MAX_CODES,
-            "default": ["2xx"],
+            "description": 'Codes that mean success. Default: ["2xx"].',
             "items": {
                 "anyOf": [
                     {"type": "integer", "minimum": 100, "maximum": 599},
@@ -84,32 +107,52 @@ HTTP_TARGET = _closed(
         },
         "async": {
             "type": "boolean",
-            "default": False,
             "description": "The target may answer 202 and report the result later.",
         },
     },
-    title="HttpTarget",
+    title="HttpTargetIn",
+)
+COMMAND_TARGET = _closed(
+    ["type", "argv"],
+    {
+        "type": {"const": "command"},
+        "argv": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_WORDS,
+            "items": {"type": "string", "format": "duetime-word"},
+            "examples": [["/usr/local/bin/backup", "--all"]],
+        },
+        "cwd": {"type": "string", "format": "duetime-folder", "description": "An absolute path."},
+    },
+    title="CommandTarget",
+    description="A program that a node with --allow-commands starts, without a shell. For admin keys.",
 )
 TARGET: dict[str, Any] = {
-    "oneOf": [TASK_TARGET, HTTP_TARGET],
+    "oneOf": [TASK_TARGET, HTTP_TARGET, COMMAND_TARGET],
     "description": "What the job runs.",
-    "title": "Target",
+    "title": "TargetIn",
 }
 WHEN: dict[str, Any] = {
-    "title": "When",
+    "title": "WhenIn",
     "description": "When it fires: one of cron, every, at and rrule.",
     "examples": [{"cron": "0 9 * * *", "tz": "Europe/Berlin"}],
     "oneOf": [
         _closed(
-            ["cron"], {"cron": {"type": "string", "format": "duetime-cron", "minLength": 1}, "tz": _ZONE}
+            ["cron"],
+            {"cron": {"type": "string", "format": "duetime-cron", "minLength": 1}, "tz": _ZONE},
+            title="CronIn",
         ),
         _closed(
             ["every"],
             {"every": {"type": "string", "format": "duetime-interval", "minLength": 1}, "anchor": _INSTANT},
+            title="EveryIn",
         ),
-        _closed(["at"], {"at": {**_INSTANT, "examples": ["2030-01-01T09:00:00Z"]}}),
+        _closed(["at"], {"at": {**_INSTANT, "examples": ["2030-01-01T09:00:00Z"]}}, title="AtIn"),
         _closed(
-            ["rrule"], {"rrule": {"type": "string", "format": "duetime-rrule", "minLength": 1}, "tz": _ZONE}
+            ["rrule"],
+            {"rrule": {"type": "string", "format": "duetime-rrule", "minLength": 1}, "tz": _ZONE},
+            title="RRuleIn",
         ),
     ],
 }
@@ -143,7 +186,7 @@ def whole(value: Any) -> Any:
 WHOLE = BeforeValidator(whole)
 
 
-def _text(description: str, format: str, example: str, limit: int = 256) -> Any:
+def text_schema(description: str, format: str, example: str, limit: int = 256) -> Any:
     schema = {
         "type": "string",
         "format": format,
@@ -161,18 +204,31 @@ Instant = Annotated[
         {"type": "string", "format": "date-time", "description": "RFC 3339 with an offset, 1970 to 9998."}
     ),
 ]
-Duration = Annotated[str, _text('A duration such as "100ms", "15m" or "1h30m".', "duetime-duration", "15m")]
-PositiveDuration = Annotated[str, _text("A duration longer than zero.", "duetime-duration-positive", "10s")]
+Duration = Annotated[
+    str, text_schema('A duration such as "100ms", "15m" or "1h30m".', "duetime-duration", "15m")
+]
+PositiveDuration = Annotated[str, text_schema("Longer than zero.", "duetime-duration-positive", "10s")]
+Expiry = Annotated[
+    str,
+    text_schema(
+        "Skip the job if it has not started this long after it is due, or at this instant.",
+        "duetime-expiry",
+        "10m",
+    ),
+]
+Jitter = Annotated[
+    str, text_schema('A random delay up to this, or in a range such as "1s..5s".', "duetime-jitter", "30s")
+]
 Name = Annotated[
     str,
-    _text(
+    text_schema(
         "Printable, without blanks at the ends, not beginning with @.",
         "duetime-name",
         "billing",
         MAX_NAME_LENGTH,
     ),
 ]
-UniqueKey = Annotated[str, _text("Printable.", "duetime-key", "invoice-2030-01", MAX_KEY_LENGTH)]
+UniqueKey = Annotated[str, text_schema("Printable.", "duetime-key", "invoice-2030-01", MAX_KEY_LENGTH)]
 Note = Annotated[
     str,
     Field(

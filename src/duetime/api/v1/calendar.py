@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from duetime.api.auth import Reader
 from duetime.api.models.targets import Instant
-from duetime.api.paging import ClosedQuery, PageQuery
+from duetime.api.paging import ClosedQuery, PageQuery, ZoneName
 from duetime.api.requests import read_optional_instant
 from duetime.api.routing import StrictRoute, answer, problems
 from duetime.model.instant import to_datetime, to_micros
@@ -20,14 +20,6 @@ from duetime.model.views import CalendarBucket, CalendarView, ComingFire, Page
 from duetime.model.views.fields import copied
 
 BucketName = Literal["1m", "5m", "10m", "15m", "30m", "1h", "2h", "3h", "4h", "6h", "8h", "12h", "1d"]
-ZoneName = Annotated[
-    str,
-    Field(
-        max_length=64,
-        json_schema_extra={"format": "duetime-zone"},
-        description="Buckets align with its days.",
-    ),
-]
 
 router = APIRouter(prefix="/calendar", tags=["calendar"], route_class=StrictRoute)
 
@@ -47,7 +39,7 @@ class RangeQuery(ClosedQuery):
 
 class CalendarQuery(RangeQuery):
     bucket: BucketName = "1h"
-    tz: ZoneName = "UTC"
+    tz: Annotated[ZoneName, Field(description="Buckets align with its days.")] = "UTC"
 
 
 class FiresQuery(RangeQuery, PageQuery):
@@ -65,7 +57,7 @@ class CalendarRange(CalendarView):
 @router.get(
     "",
     response_model=CalendarRange,
-    operation_id="calendar",
+    operation_id="read_calendar",
     summary="Counts of future fires",
     responses=problems(),
 )
@@ -84,7 +76,7 @@ async def calendar(query: Annotated[CalendarQuery, Query()], context: Reader) ->
     responses=problems(),
 )
 async def fires(query: Annotated[FiresQuery, Query()], context: Reader) -> Response:
-    listing = context.listing("calendar", query)
+    listing = await context.listing("calendar", query)
     place = listing.before_job
     after = None if place is None else (to_datetime(place[0]), place[1])
     page = await context.view.calendar.fires(*query.instants(), limit=query.limit, after=after)

@@ -20,7 +20,7 @@ from duetime.api.routing import ONCE, PREFIX, Handle, StrictRoute, answer, links
 from duetime.api.state import ServiceState, state_of
 from duetime.app.services import Services
 from duetime.errors import DuetimeError
-from duetime.model.keyring import Scope as KeyScope
+from duetime.model.api_key import Scope as KeyScope
 from duetime.model.views import Submitted
 
 PATH = f"{PREFIX}/jobs"
@@ -45,7 +45,9 @@ class SubmitRoute(StrictRoute):
 
     def get_route_handler(self) -> Handle:
         async def handle(request: Request) -> Response:
-            return await respond_to(state_of(request), auth_request_of(request), request.receive)
+            return await respond_to(
+                state_of(request), auth_request_of(request), request.scope, request.receive
+            )
 
         return handle
 
@@ -57,6 +59,7 @@ ROUTE = SubmitRoute(
     status_code=201,
     tags=["jobs"],
     response_model=Submitted,
+    operation_id="submit_job",
     summary="Submit a job",
     responses={
         201: {
@@ -85,15 +88,16 @@ class DirectSubmit:
         client = scope.get("client")
         try:
             response = await respond_to(
-                self._state, AuthRequest("POST", headers, client[0] if client else None), receive
+                self._state, AuthRequest("POST", headers, client[0] if client else None), scope, receive
             )
         except (ApiProblem, DuetimeError) as error:
             response = respond(problem_of(error), scope["state"]["request_id"])
         await response(scope, receive, send)
 
 
-async def respond_to(state: ServiceState, request: AuthRequest, receive: Receive) -> Response:
+async def respond_to(state: ServiceState, request: AuthRequest, scope: Scope, receive: Receive) -> Response:
     context = require_scope(await authenticate(state, request, PATH), KeyScope.SUBMIT)
+    scope["state"]["context"] = context
     check_headers(request.headers, MAX_BODY)
     data = await gather(receive, MAX_BODY)
     check_type(request.headers.get("content-type"))

@@ -14,11 +14,21 @@ from starlette.responses import Response
 from duetime.api.auth import Manager, Reader, RequestContext, Submitter, auth_request_of
 from duetime.api.caller import Caller
 from duetime.api.long_poll import parse_wait
-from duetime.api.models.jobs import BatchJobIn, JobBatchIn, JobFilterIn, JobPatchIn, RetryJobIn
+from duetime.api.models.jobs import (
+    BatchJobIn,
+    ErrorText,
+    JobBatchIn,
+    JobFilterIn,
+    JobPatchIn,
+    PayloadField,
+    RetryJobIn,
+    TargetName,
+)
 from duetime.api.models.targets import Name, Note
-from duetime.api.paging import ClosedQuery, Listing, PageQuery
+from duetime.api.paging import ClosedQuery, Listing, PageQuery, ZoneName
 from duetime.api.problems import ApiProblem
 from duetime.api.requests import (
+    KEY_LABEL,
     MAX_BATCH_BODY,
     MAX_BATCH_KEYS,
     new_job,
@@ -34,6 +44,8 @@ from duetime.app.services import Services
 from duetime.engine.submit.submission import JobRequest
 from duetime.engine.submit.validate import check_note
 from duetime.errors import InvalidInput
+from duetime.model.api_key import Scope
+from duetime.model.codec import decode
 from duetime.model.job import CancelReply, State
 from duetime.model.views import DeadGroups, JobSummary, JobView, Page, SubmittedBatch, WhyView
 
@@ -55,6 +67,27 @@ dead_letters = APIRouter(tags=["dead letters"], route_class=StrictRoute)
 class JobListQuery(PageQuery, JobFilterIn):
     model_config = ConfigDict(strict=False)  # values of a query are text
     worker: Annotated[Name | None, Field(description="The id or name of a node.")] = None
+    id: Annotated[
+        str | None,
+        Field(
+            description="At least 4 of the first digits of the id, or its last 8, which are looked for in "
+            "the newest jobs. There is only one page.",
+            examples=["01935c2e-7b3a", "…8f3a01c2"],
+            min_length=4,
+            max_length=36,
+            json_schema_extra={"format": "duetime-id-part"},
+        ),
+    ] = None
+
+
+class JobWhyQuery(ClosedQuery):
+    tz: Annotated[ZoneName, Field(description="The time zone of times in the sentence.")] = "UTC"
+
+
+class DeadQuery(ClosedQuery):
+    target: TargetName | None = None
+    error: ErrorText | None = None
+    payload: PayloadField | None = None
 
 
 class ReadQuery(ClosedQuery):
@@ -80,6 +113,7 @@ class CancelQuery(ClosedQuery):
     "/batch",
     status_code=201,
     response_model=SubmittedBatch,
+    operation_id="submit_jobs",
     summary="Submit many jobs, all or none",
     responses=with_body(409),
     openapi_extra=ONCE,
@@ -95,10 +129,14 @@ async def submit_batch(body: Annotated[JobBatchIn, Body()], context: Submitter) 
 
 
 @router.get(
-    "", response_model=Page[JobSummary], summary="List jobs, newest fire time first", responses=problems()
+    "",
+    response_model=Page[JobSummary],
+    operation_id="list_jobs",
+    summary="List jobs, newest fire time first",
+    responses=problems(),
 )
 async def list_jobs(query: Annotated[JobListQuery, Query()], context: Reader) -> Response:
-    return await job_page(context, context.listing("jobs", query), await job_query(context.view, query))
+    return await job_page(context, await context.listing("jobs", query), await job_query(context.view, query))
 
 
 @router.get(
@@ -146,7 +184,8 @@ async def change(job_id: JobId, body: Annotated[JobPatchIn, Body()], context: Ma
         **problems(404, 409),
     },
 )
-async def cancel(job_id: JobId, query: Annotated[CancelQuery, Query()], context: Manager) -> Response:
+async def cancel(job_id: JobId, query: Annotated[CancelQuery, Query()], context: Submitter) -> Response:
+    await _require_own(context, job_id)
     reply = await context.view.cancel_job(job_id, cancel_reason(context.caller, check_note(query.reason)))
     return await job_answer(context.view, job_id, 202 if reply is CancelReply.REQUESTED else 200)
 
@@ -187,8 +226,8 @@ async def run(job_id: JobId, context: Manager) -> Response:
     summary="Why a job is in its present state",
     responses=problems(404),
 )
-async def why_job(job_id: JobId, context: Reader) -> Response:
-    return answer(WhyView.of(await context.view.why.job(job_id)))
+async def why_job(job_id: JobId, query: Annotated[JobWhyQuery, Query()], context: Reader) -> Response:
+    return answer(WhyView.of(await context.view.why.job(job_id, query.tz)))
 
 
 @dead_letters.post(
@@ -207,12 +246,18 @@ async def discard(job_id: JobId, context: Manager) -> Response:
     "/dead",
     response_model=DeadGroups,
     operation_id="dead_groups",
-    summary="Dead letters, grouped by error",
+    summary="Dead letters, grouped by cause",
     responses=problems(),
 )
-async def groups(context: Reader) -> Response:
-    found = await context.view.dead.groups()
-    return answer(DeadGroups.of(found.groups, found.complete))
+async def groups(query: Annotated[DeadQuery, Query()], context: Reader) -> Response:
+    found = await context.view.dead.groups(
+        JobQuery(
+            target=read_target_name(query.target, "target"),
+            error=query.error,
+            payload=read_label(query.payload),
+        )
+    )
+    return answer(found)
 
 
 async def job_answer(
@@ -243,6 +288,9 @@ async def job_query(view: Services, query: JobListQuery | JobFilterIn) -> JobQue
         read_micros(query.due_before, "due_before"),
         read_target_name(query.target, "target"),
         query.error,
+        query.error_group,
+        read_label(query.payload),
+        query.id if isinstance(query, JobListQuery) else None,
     )
 
 
@@ -254,6 +302,16 @@ async def _schedule_name(view: Services, reference: str | None) -> str | None:
         return (await view.schedules.find(read_name(reference, "schedule") or "")).draft.name
     except LookupError:
         return reference
+
+
+async def _require_own(context: RequestContext, job_id: UUID) -> None:
+    """A key that may only submit cancels the jobs that it submitted."""
+    if context.caller.may(Scope.MANAGE):
+        return
+    labels = (await context.view.read_job(job_id)).labels
+    if labels is None or decode(labels).get(KEY_LABEL, "") != context.caller.key_prefix:
+        detail = "the key lacks the scope 'manage' and has not submitted this job: use a key that has it"
+        raise ApiProblem(403, "scope_missing", detail)
 
 
 def cancel_reason(caller: Caller, reason: str | None = None) -> str:

@@ -14,8 +14,8 @@ from duetime.api.paging import PageQuery
 from duetime.api.problems import ApiProblem
 from duetime.api.routing import PREFIX, StrictRoute, answer, links, location, problems, with_body
 from duetime.app.services import Services
+from duetime.model.api_key import Scope
 from duetime.model.instant import to_datetime
-from duetime.model.keyring import Scope
 from duetime.model.views import CreatedKey, KeyView, Me, Page
 from duetime.model.views.fields import moment
 from duetime.version import VERSION
@@ -53,7 +53,7 @@ async def create(body: Annotated[NewKeyIn, Body()], context: Admin) -> Response:
     responses=problems(),
 )
 async def list_keys(query: Annotated[PageQuery, Query()], context: Admin) -> Response:
-    listing = context.listing("keys", query)
+    listing = await context.listing("keys", query)
     found = await context.view.keys(
         limit=listing.limit + 1, after=listing.after, every_tenant=context.is_operator
     )

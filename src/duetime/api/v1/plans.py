@@ -16,6 +16,7 @@ from duetime.api.requests import edit_of, expected_version, new_schedule, read_i
 from duetime.api.routing import IF_MATCH, StrictRoute, answer, problems, with_body
 from duetime.api.v1.schedules import ETAG, Reference, schedule_answer
 from duetime.app.previews import HORIZON, MAX_PREVIEWED
+from duetime.app.search import search
 from duetime.model.edit_plan import ScheduleEdit
 from duetime.model.views import (
     Backfilled,
@@ -101,7 +102,8 @@ async def backfill(schedule_id: Reference, body: Annotated[BackfillIn, Body()], 
 async def preview_when(body: Annotated[PreviewIn, Body()], context: Reader) -> Response:
     given = [name for name in ("after", "start_at", "end_at") if name in body.model_fields_set]
     instants: dict[str, Any] = {name: read_instant(getattr(body, name), name) for name in given}
-    found = await context.view.previews.when(from_json(body.when), count=body.count, **instants)
+    when = await search(from_json, body.when)
+    found = await context.view.previews.when(when, count=body.count, **instants)
     return answer(PreviewView.of(found))
 
 
@@ -128,7 +130,7 @@ async def preview_schedule(
     responses=problems(404),
 )
 async def versions(schedule_id: Reference, query: Annotated[PageQuery, Query()], context: Reader) -> Response:
-    listing = context.listing("versions", query, {"schedule": schedule_id})
+    listing = await context.listing("versions", query, {"schedule": schedule_id})
     found = await context.view.versions(schedule_id, limit=listing.limit + 1, before=listing.after)
     page, cursor = listing.split(found, lambda version: version.version)
     return answer(Page([VersionView.of(version) for version in page], cursor))

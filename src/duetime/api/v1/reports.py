@@ -21,12 +21,15 @@ from duetime.app.reports import Alive, Completed, Failed, Report
 from duetime.config import Settings
 from duetime.engine.node.reaper import DEFAULT_POLICIES
 from duetime.invoker import Policies
-from duetime.model.keyring import Scope
+from duetime.model.api_key import Scope
+from duetime.model.codec import token_in
 from duetime.model.retry import Retry
 from duetime.model.signing import ReportClaim, verify_report_token
 from duetime.model.views import JobView
 
 MAX_REPORT = 300_000  # the largest result, and the JSON around it
+CLAIM = "report_claim"  # in the state of a request whose token is valid
+NOT_A_TOKEN = "token: is not a token of this job: send the Duetime-Report-Token header of the call"
 
 
 async def _optional_caller(request: Request) -> RequestContext | None:
@@ -48,13 +51,23 @@ class ReportRoute(StrictRoute):
             try:
                 return await handle(request)
             except ApiProblem as problem:
-                if problem.status != 401:
-                    await known_caller(
-                        request
-                    )  # without token and key the answer is 401, whatever else is wrong
+                if problem.status != 401 and not hasattr(request.state, CLAIM):
+                    # Without token and key the answer is 401, whatever else is wrong.
+                    await known_caller(request)
                 raise
 
         return handle_unknown
+
+    async def check_content(self, request: Request, data: bytes) -> None:
+        """Without a key, the token is verified before the rest of the body is parsed."""
+        if not hasattr(request.state, "context"):
+            token = token_in(data)
+            if token is None:
+                await known_caller(request)  # raises: there is no key either
+            claim = verify_report_token(state_of(request).ring, request.path_params["job_id"], token or "")
+            if claim is None:
+                raise ApiProblem(401, "token_invalid", NOT_A_TOKEN, "token", CHALLENGE)
+            setattr(request.state, CLAIM, claim)
 
 
 OptionalCaller = Annotated[RequestContext | None, Depends(_optional_caller)]
@@ -62,7 +75,11 @@ router = APIRouter(prefix="/jobs", tags=["reports"], route_class=ReportRoute)
 
 
 @router.post(
-    "/{job_id:uuid}/complete", response_model=JobView, summary="Report success", responses=with_body(404, 409)
+    "/{job_id:uuid}/complete",
+    response_model=JobView,
+    operation_id="complete_job",
+    summary="Report success",
+    responses=with_body(404, 409),
 )
 async def complete(
     request: Request, job_id: JobId, body: Annotated[CompleteIn, Body()], context: OptionalCaller
@@ -72,7 +89,11 @@ async def complete(
 
 
 @router.post(
-    "/{job_id:uuid}/fail", response_model=JobView, summary="Report a failure", responses=with_body(404, 409)
+    "/{job_id:uuid}/fail",
+    response_model=JobView,
+    operation_id="fail_job",
+    summary="Report a failure",
+    responses=with_body(404, 409),
 )
 async def fail(
     request: Request, job_id: JobId, body: Annotated[FailIn, Body()], context: OptionalCaller
@@ -84,6 +105,7 @@ async def fail(
 @router.post(
     "/{job_id:uuid}/heartbeat",
     response_model=JobView,
+    operation_id="heartbeat_job",
     summary="Report that the work continues",
     responses=with_body(404, 409),
 )
@@ -96,14 +118,13 @@ async def heartbeat(
 
 
 async def _verified(request: Request, context: RequestContext | None, job_id: UUID, text: str) -> ReportClaim:
-    if context is not None:
-        await context.view.read_job(job_id)  # first: a token must not reveal jobs of other tenants
+    if context is None:
+        claim: ReportClaim = getattr(request.state, CLAIM)
+        return claim
+    await context.view.read_job(job_id)  # first: a token must not reveal jobs of other tenants
     token = verify_report_token(state_of(request).ring, job_id, text)
     if token is None:
-        detail = "token: is not a token of this job: send the Duetime-Report-Token header of the call"
-        if context is None:
-            raise ApiProblem(401, "token_invalid", detail, "token", CHALLENGE)
-        raise ApiProblem(403, "token_invalid", detail, "token")
+        raise ApiProblem(403, "token_invalid", NOT_A_TOKEN, "token")
     return token
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from duetime.api.auth import Manager, Reader
 from duetime.api.models.jobs import ScheduleFilterIn
 from duetime.api.models.schedules import NewScheduleIn, PauseIn, SchedulePatchIn
-from duetime.api.paging import PageQuery
+from duetime.api.paging import ClosedQuery, PageQuery, ZoneName
 from duetime.api.requests import edit_schedule, expected_version, new_schedule
 from duetime.api.routing import IF_MATCH, ONCE, PREFIX, StrictRoute, answer, links, problems, with_body
 from duetime.api.v1.bulk import schedule_filter
@@ -50,6 +50,13 @@ OPERATIONS = (
 router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=StrictRoute)
 
 
+class ScheduleWhyQuery(ClosedQuery):
+    tz: Annotated[
+        ZoneName | None,
+        Field(description="The time zone of times in the sentence. Default: that of the schedule."),
+    ] = None
+
+
 class ScheduleListQuery(PageQuery, ScheduleFilterIn):
     model_config = ConfigDict(strict=False)  # values of a query are text
 
@@ -58,6 +65,7 @@ class ScheduleListQuery(PageQuery, ScheduleFilterIn):
     "",
     status_code=201,
     response_model=ScheduleView,
+    operation_id="create_schedule",
     summary="Create a schedule",
     responses={
         201: {"headers": {**LOCATION, **ETAG}, "links": links("schedule", "schedule_id", "id", *OPERATIONS)},
@@ -71,8 +79,8 @@ async def create(body: Annotated[NewScheduleIn, Body()], context: Manager) -> Re
 
     async def work(view: Services) -> Response:
         draft = await new_schedule(context, body, view)
-        stored = await view.schedules.put(draft, author=author)
-        if body.paused and not stored.paused:
+        stored = await view.schedules.put(draft, author=author, paused=body.paused)
+        if body.paused and not stored.paused:  # it existed, and was active
             await view.pause(stored.draft.name, author=author)
             stored = await view.schedules.find(stored.draft.name)
         status = 201 if stored.id == draft.id else 200
@@ -81,9 +89,15 @@ async def create(body: Annotated[NewScheduleIn, Body()], context: Manager) -> Re
     return await context.once(work, body)
 
 
-@router.get("", response_model=Page[ScheduleView], summary="List schedules by name", responses=problems())
+@router.get(
+    "",
+    response_model=Page[ScheduleView],
+    operation_id="list_schedules",
+    summary="List schedules by name",
+    responses=problems(),
+)
 async def list_schedules(query: Annotated[ScheduleListQuery, Query()], context: Reader) -> Response:
-    listing = context.listing("schedules", query)
+    listing = await context.listing("schedules", query)
     found = await context.view.schedules.page(
         schedule_filter(context, query), listing.limit + 1, listing.after
     )
@@ -188,7 +202,7 @@ async def trigger(schedule_id: Reference, context: Manager) -> Response:
 )
 async def jobs(schedule_id: Reference, query: Annotated[PageQuery, Query()], context: Reader) -> Response:
     schedule = await context.view.schedules.find(schedule_id)
-    listing = context.listing("schedule jobs", query, {"schedule": str(schedule.id)})
+    listing = await context.listing("schedule jobs", query, {"schedule": str(schedule.id)})
     return await job_page(context, listing, JobQuery(schedule=schedule.draft.name))
 
 
@@ -199,10 +213,12 @@ async def jobs(schedule_id: Reference, query: Annotated[PageQuery, Query()], con
     summary="When a schedule fires next, or why it does not",
     responses=problems(404),
 )
-async def why_schedule(schedule_id: Reference, context: Reader) -> Response:
-    return answer(WhyView.of(await context.view.why.schedule(schedule_id)))
+async def why_schedule(
+    schedule_id: Reference, query: Annotated[ScheduleWhyQuery, Query()], context: Reader
+) -> Response:
+    return answer(WhyView.of(await context.view.why.schedule(schedule_id, query.tz)))
 
 
 async def schedule_answer(view: Services, schedule: Schedule, status: int = 200, **headers: str) -> Response:
-    shown = ScheduleView.of(schedule, await view.now())
+    shown = await view.schedules.view(schedule)
     return answer(shown, status, {"ETag": f'"{schedule.version}"', **headers})

@@ -17,7 +17,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.connector import AddrInfoType
 
-from duetime.model.url import Egress, Url, literal
+from duetime.model.url import Egress, Url
 
 _logger = logging.getLogger("duetime.http")
 MAX_CACHED = 10_000
@@ -41,17 +41,11 @@ class Guard(AbstractResolver):
     def check(self, url: Url) -> None:
         """The checks before a name is resolved. A literal address needs no other."""
         if url.origin_key not in self._passed:
-            self._check_url(url)
+            if (reason := self._egress.refusal_before_resolving(url)) is not None:
+                self._refuse(url.host, url.port, reason)
             if len(self._passed) > MAX_CACHED:
                 self._passed.clear()
             self._passed.add(url.origin_key)
-
-    def _check_url(self, url: Url) -> None:
-        if url.scheme == "http" and not self._egress.plain_http:
-            self._refuse(url.host, url.port, "plain http")
-        address = literal(url.host)
-        if address is not None and (reason := self._egress.refusal(url.host, url.port, address)) is not None:
-            self._refuse(url.host, url.port, reason)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC

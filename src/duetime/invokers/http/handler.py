@@ -16,7 +16,8 @@ from duetime.errors import InvalidInput, InvalidPayload, SecretUnreadable
 from duetime.invoker import Context, Policies
 from duetime.invokers.http.guard import HttpConnections, TargetRefused
 from duetime.invokers.http.response import TargetResponse, directive_for, directive_for_error, read_response
-from duetime.invokers.http.secrets import PreparedTarget, SecretBox, TargetCache, own_timeout
+from duetime.invokers.http.secrets import SecretBox
+from duetime.invokers.http.target_cache import PreparedTarget, TargetCache, own_timeout
 from duetime.model.instant import SECOND, Micros, to_iso
 from duetime.model.job import Claimed
 from duetime.model.keyring import KeyRing

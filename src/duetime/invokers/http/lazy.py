@@ -7,8 +7,11 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from duetime.errors import ConfigError
 from duetime.invoker import Context, Policies
+from duetime.model.keyring import KeyRing
 from duetime.model.limit import Limit
+from duetime.model.target import Seal
 
 if TYPE_CHECKING:
     from duetime.invokers.http.handler import HttpHandler
@@ -45,6 +48,19 @@ def is_installed() -> bool:
     except ModuleNotFoundError:
         return False
     return True
+
+
+def seal_for(ring: KeyRing, tenant: str) -> Seal | None:
+    """Encrypts the secrets of a tenant's targets. None: there is no key to encrypt with."""
+    if ring.current is None:
+        return None
+    try:
+        from duetime.invokers.http.secrets import SecretBox
+    except ModuleNotFoundError as problem:
+        raise ConfigError(
+            f"a secret of a target needs the package {problem.name!r}: pip install 'duetime[service]'"
+        ) from None
+    return partial(SecretBox(ring).seal, tenant)
 
 
 @cache

@@ -22,6 +22,7 @@ from duetime.model import duration
 from duetime.model.instant import SECOND, Micros, to_micros
 from duetime.model.settle import AttemptFailed, Directive, GiveUp
 from duetime.model.target import HIDDEN, HttpTarget
+from duetime.model.url import ALLOW_IT
 
 MAX_KEPT_BYTES = 4_096
 # Up to this size a response is read to its end, so that the connection can be reused. Beyond it a new
@@ -66,21 +67,19 @@ async def read_response(response: ClientResponse, hidden: Iterable[str]) -> Targ
     if not complete:
         response.close()
     coding = response.headers.get("Content-Encoding", "").strip().lower()
-    text, cut = (
-        _decompressed(data, coding)
-        if coding not in {"", "identity"}
-        else (data[:MAX_KEPT_BYTES], len(data) > MAX_KEPT_BYTES)
-    )
-    body = _readable(text)
-    headers = {
-        str(name): _clean(response.headers[name][:MAX_HEADER])
-        for name in KEPT_HEADERS
-        if name in response.headers
-    }
-    for secret in hidden:  # a target may echo the secrets it got
-        body = body.replace(secret, HIDDEN)
+    if coding not in {"", "identity"}:
+        data, complete = _decompressed(data, coding)
+    headers = {str(name): response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+    # A target may echo the secrets it got. Cut only afterwards: a part of a secret would not be found.
+    for secret in sorted(hidden, key=len, reverse=True):
+        data = data.replace(secret.encode(), HIDDEN.encode())
         headers = {name: value.replace(secret, HIDDEN) for name, value in headers.items()}
-    return TargetResponse(response.status, headers, body, cut or not complete)
+    return TargetResponse(
+        response.status,
+        {name: _clean(value[:MAX_HEADER]) for name, value in headers.items()},
+        _readable(data[:MAX_KEPT_BYTES]),
+        len(data) > MAX_KEPT_BYTES or not complete,
+    )
 
 
 async def _read(response: ClientResponse) -> tuple[bytes, bool]:
@@ -96,15 +95,16 @@ async def _read(response: ClientResponse) -> tuple[bytes, bool]:
 
 
 def _decompressed(data: bytes, coding: str) -> tuple[bytes, bool]:
-    """As much as is kept. We ask for no compression, so a target that compresses may be hostile."""
+    """Its beginning, and whether it is complete. We ask for no compression, so a target that compresses may
+    be hostile."""
     if coding not in COMPRESSIONS:
-        return f"(encoded as {coding[:32]}: {len(data)} bytes)".encode(), True
+        return f"(encoded as {coding[:32]}: {len(data)} bytes)".encode(), False
     decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
     try:
-        text = decompressor.decompress(data, MAX_KEPT_BYTES)
+        text = decompressor.decompress(data, MAX_READ_BYTES)
     except zlib.error:
-        return b"(cannot be decompressed)", True
-    return text, not decompressor.eof
+        return b"(cannot be decompressed)", False
+    return text, decompressor.eof
 
 
 def _clean(text: str) -> str:
@@ -139,7 +139,8 @@ def directive_for(target: HttpTarget, response: TargetResponse, now: Micros) -> 
 def directive_for_error(target: HttpTarget, problem: BaseException) -> Directive:
     """The call got no response. The message never reveals the address behind the name."""
     if isinstance(problem, TargetRefused) or isinstance(problem.__cause__, TargetRefused):
-        return GiveUp(str(TargetNotAllowed()), {"code": TargetNotAllowed.code})
+        code = TargetNotAllowed.code
+        return GiveUp(f"target not allowed ({code}): {ALLOW_IT}", {"code": code})
     where = f"{target.method} {target.url.shown}"
     if isinstance(problem, TimeoutError):
         return AttemptFailed(f"no complete response within {duration.show(target.timeout)} from {where}")

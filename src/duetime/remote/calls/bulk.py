@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from duetime.model.views import BulkResult
-from duetime.remote.calls.fields import given, instant
+from duetime.remote.calls.fields import given, instant, label_text
 from duetime.remote.calls.schedules import schedule_filters
 from duetime.remote.request import Call, read, request
 
@@ -26,6 +26,8 @@ def bulk_jobs(
     label: tuple[str, str] | None = None,
     target: str | None = None,
     error: str | None = None,
+    error_group: str | None = None,
+    payload: tuple[str, str] | None = None,
     due_after: datetime | None = None,
     due_before: datetime | None = None,
     dry_run: bool = False,
@@ -42,6 +44,8 @@ def bulk_jobs(
         label=label,
         target=target,
         error=error,
+        error_group=error_group,
+        payload=label_text(payload),
         due_after=instant(due_after, "due_after"),
         due_before=instant(due_before, "due_before"),
     )

@@ -89,6 +89,8 @@ def job_body(
     at: datetime | None,
     delay: Any,
     timeout: Any,
+    expires: Any,
+    jitter: Any,
     labels: Mapping[str, str] | None,
     unique: Unique | bool | None = None,
     **plain: Any,
@@ -100,6 +102,10 @@ def job_body(
         at=instant(at, "at"),
         delay=duration_text(delay, "delay"),
         timeout=duration_text(timeout, "timeout"),
+        expires=instant(expires, "expires")
+        if isinstance(expires, datetime)
+        else duration_text(expires, "expires"),
+        jitter=duration_text(jitter, "jitter"),
         retry=retry_of(retry),
         labels=None if labels is None else dict(labels),
         **plain,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from duetime.engine.submit.validate import check_name
@@ -17,6 +17,7 @@ from duetime.model.views import (
     Me,
     NodeView,
     Page,
+    QueueDepths,
     QueueView,
     Stats,
     TaskView,
@@ -25,9 +26,11 @@ from duetime.remote.calls.fields import duration_text, everything, given, instan
 from duetime.remote.request import Call, path_part, read, request
 
 
-def queues() -> Call[list[QueueView]]:
-    """All queues by name, with their limits and the number of their jobs."""
-    return (yield from everything(Page[QueueView], "/queues"))
+def queues(*, limit: int = 1_000, after: str | None = None) -> Call[list[QueueView]]:
+    """Queues by name, with their limits and the number of their jobs; `after` is the last name already
+    seen."""
+    later: Callable[[QueueView], bool] | None = None if after is None else lambda one: one.name > after
+    return (yield from listed(Page[QueueView], "/queues", limit, {}, later))
 
 
 def pause_queue(name: str, note: str | None = None) -> Call[QueueView]:
@@ -77,16 +80,16 @@ def leases() -> Call[list[LeaseView]]:
 
 def stats(since: Duration | None = None, step: Duration | None = None) -> Call[Stats]:
     """Counts of jobs, a series of the recent past, failing targets, late jobs and the next fires."""
-    return read(
-        Stats,
-        (
-            yield request(
-                "GET",
-                "/stats",
-                query={"since": duration_text(since, "since"), "step": duration_text(step, "step")},
-            )
-        ),
-    )
+    return read(Stats, (yield request("GET", "/stats", query=_span(since, step))))
+
+
+def queue_depth(since: Duration | None = None, step: Duration | None = None) -> Call[QueueDepths]:
+    """How many jobs the queues had in the recent past; only for keys of the operator's tenant."""
+    return read(QueueDepths, (yield request("GET", "/stats/queues", query=_span(since, step))))
+
+
+def _span(since: Duration | None, step: Duration | None) -> dict[str, str | None]:
+    return {"since": duration_text(since, "since"), "step": duration_text(step, "step")}
 
 
 def calendar(

@@ -48,6 +48,8 @@ def submit(
     timeout: Duration | None = None,
     retry: Retry | None = None,
     delivery: str | None = None,
+    expires: Duration | datetime | None = None,
+    jitter: Duration | None = None,
     unique_key: str | None = None,
     on_conflict: str | None = None,
     owner: str | None = None,
@@ -66,6 +68,8 @@ def submit(
         timeout=timeout,
         retry=retry,
         delivery=delivery,
+        expires=expires,
+        jitter=jitter,
         unique_key=unique_key,
         on_conflict=on_conflict,
         owner=owner,
@@ -97,11 +101,14 @@ def jobs(
     label: tuple[str, str] | None = None,
     target: str | None = None,
     error: str | None = None,
+    error_group: str | None = None,
+    payload: tuple[str, str] | None = None,
     due_after: datetime | None = None,
     due_before: datetime | None = None,
+    id: str | None = None,
     limit: int = 100,
 ) -> Call[list[JobSummary]]:
-    """The newest jobs that match, live and finished."""
+    """The newest jobs that match, live and finished. `id`: the first digits of the id, or its last 8."""
     filters = {
         "state": None if state is None else check_state(state),
         "queue": queue,
@@ -110,9 +117,12 @@ def jobs(
         "worker": worker,
         "target": target,
         "error": error,
+        "error_group": error_group,
+        "payload": label_text(payload),
         "label": label_text(label),
         "due_after": instant(due_after, "due_after"),
         "due_before": instant(due_before, "due_before"),
+        "id": id,
     }
     return (yield from listed(Page[JobSummary], "/jobs", limit, filters))
 
@@ -192,15 +202,19 @@ def why_job(job_id: JobId) -> Call[WhyView]:
 
 
 def dead_letters(
-    *, target: str | None = None, error: str | None = None, limit: int = 100
+    *,
+    target: str | None = None,
+    error: str | None = None,
+    error_group: str | None = None,
+    limit: int = 100,
 ) -> Call[list[JobSummary]]:
     """The newest dead letters that have not been retried or discarded."""
-    filters = {"state": State.DEAD, "target": target, "error": error}
+    filters = {"state": State.DEAD, "target": target, "error": error, "error_group": error_group}
     return (yield from listed(Page[JobSummary], "/jobs", limit, filters, lambda job: job.disposition is None))
 
 
 def dead_groups() -> Call[DeadGroups]:
-    """Dead letters, grouped by error."""
+    """Dead letters, grouped by cause."""
     return read(DeadGroups, (yield request("GET", "/dead")))
 
 

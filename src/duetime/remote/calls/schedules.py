@@ -35,6 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "timeout": None,
     "retry": None,
     "delivery": "at_least_once",
+    "expires": None,
     "owner": None,
     "labels": {},
     "overlap": "allow",
@@ -64,6 +65,7 @@ def schedule(
     timeout: Duration | None = None,
     retry: Retry | None = None,
     delivery: str | None = None,
+    expires: Duration | None = None,
     owner: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Call[ScheduleView]:
@@ -84,6 +86,7 @@ def schedule(
         timeout=duration_text(timeout, "timeout"),
         retry=retry_of(retry),
         delivery=delivery,
+        expires=duration_text(expires, "expires"),
         owner=owner,
         labels=None if labels is None else dict(labels),
     )
@@ -93,7 +96,10 @@ def schedule(
         return read(ScheduleView, (yield request("POST", "/schedules", body)))
     except ScheduleExists:
         if not replace:
-            raise
+            raise ScheduleExists(
+                f"another schedule {name!r} already exists",
+                "choose another name, or pass replace=True to change it",
+            ) from None
     changed = {**DEFAULTS, **{field: value for field, value in body.items() if field != "name"}}
     return read(ScheduleView, (yield request("PATCH", (yield from schedule_path(name)), changed)))
 
