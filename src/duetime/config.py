@@ -1,14 +1,16 @@
 """Settings: one table for the DUETIME_* variables, the flags of `duetime serve`, the keys of duetime.toml and
 the reference page.
 
-This module only parses. The order of precedence is flag, variable, file, default.
+This module only parses. The order of precedence is flag, variable, the variables in .env, duetime.toml,
+default.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from ipaddress import ip_address, ip_network
@@ -25,6 +27,7 @@ from duetime.model.url import Egress, Network
 
 PREFIX = "DUETIME_"
 FILE = "duetime.toml"
+VARIABLES_FILE = ".env"
 FILE_VARIABLE = f"{PREFIX}CONFIG"
 OTHER_VARIABLES = (FILE_VARIABLE, f"{PREFIX}FAILPOINTS")
 ROLES = ("api", "planner", "worker")
@@ -33,9 +36,17 @@ LOG_FORMATS = ("text", "json", "auto")
 AUTHS = ("none", "keys")
 YES, NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 MAX_CONCURRENCY = 10_000
+MAX_PENDING = 100_000_000
 MAX_LOAD = 100
 MAX_PORT = 65_535
+TYPED, ENVIRONMENT, FOLDER = 0, 1, 2  # how far the source of a value is from the user
 UNIX = "unix:"  # before the path of a socket
+
+# A line of .env: a comment begins with # after a blank; in quotes everything is part of the value.
+_ASSIGNMENT = re.compile(
+    r"""\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?:(?P<quote>["'])(?P<quoted>.*?)(?P=quote)|(?P<plain>.*?))"""
+    r"""\s*(?:(?<=\s)#.*)?"""
+)
 
 Parser = Callable[[Any], Any]
 
@@ -91,6 +102,7 @@ def _whole(low: int, high: int, expected: str) -> Callable[[Any], int]:
 
 
 _count = _whole(1, MAX_CONCURRENCY, "whole number")
+_pending = _whole(1, MAX_PENDING, "whole number")
 _attempts = _whole(1, MAX_ATTEMPTS, "whole number")
 _port = _whole(0, MAX_PORT, "port")
 
@@ -194,7 +206,10 @@ class Settings:
         None, _among(AUTHS), "MODE", "Who may use the API: none (only this machine, without a key) or keys."
     )
     public_url: str | None = _setting(
-        None, _url, "URL", "The public URL of the API, for reports and for browsers behind a proxy."
+        None,
+        _url,
+        "URL",
+        "The public URL of the API, for reports. Needs --auth keys, unless it is of this machine.",
     )
     tls_cert: str | None = _setting(
         None, _text, "FILE", "The certificate of the API with its chain, in PEM. Enables https."
@@ -204,10 +219,19 @@ class Settings:
         (), _networks, "NETWORKS", "Proxies whose X-Forwarded-For header is trusted."
     )
     rate_limit: str = _setting(
-        "1000/1s", _rate, "N/TIME", "Requests of one key to one API process, unless the key has its own rate."
+        "1000/1s",
+        _rate,
+        "N/TIME",
+        "Requests of one key to all API processes, unless the key has its own rate.",
     )
     max_connections: int = _setting(
         1_000, _count, "N", "The maximum number of API connections at the same time."
+    )
+    max_pending: int | None = _setting(
+        None, _pending, "N", "The maximum number of pending jobs of one tenant."
+    )
+    max_pending_per_queue: int | None = _setting(
+        None, _pending, "N", "The maximum number of pending jobs of one tenant in one queue."
     )
     open_metrics: bool = _setting(False, _yes, "yes/no", "Whether /metrics can be read without a key.")
     allow: tuple[str, ...] = _setting(
@@ -219,6 +243,12 @@ class Settings:
     plain_http: bool = _setting(True, _yes, "yes/no", "Whether HTTP targets may be called without TLS.")
     per_host: int | None = _setting(
         None, _count, "N", "The maximum number of connections to one host of HTTP targets."
+    )
+    allow_commands: bool = _setting(
+        False,
+        _yes,
+        "yes/no",
+        "Whether this node runs and the API accepts commands: programs of this machine.",
     )
     retry_attempts: int = _setting(
         5, _attempts, "N", "Attempts of jobs with an HTTP target that have no retry policy of their own."
@@ -263,10 +293,21 @@ class Settings:
         "auto", _among(LOG_FORMATS), "FORMAT", "The log format: text, json, or auto (text on a terminal)."
     )
     sources: Mapping[str, str] = field(default_factory=dict)  # the source of each value that is not a default
+    distances: Mapping[str, int] = field(default_factory=dict)  # 0: typed, 1: environment, 2: this folder
     remarks: tuple[str, ...] = ()  # known names that have no effect, each with the reason
 
     def given(self, name: str) -> bool:
         return name in self.sources
+
+    def require_trust(self, key: str) -> None:
+        """Refuse to send the key (`key` or `key_file`) to a server that a more distant source names: anyone
+        can put a file into a folder."""
+        if self.distances.get("server", 0) > self.distances.get(key, 0):
+            raise ConfigError(
+                f"{key} (from {self.sources[key]}): is not sent to {self.server}, "
+                f"which {self.sources['server']} names: "
+                f"give that server with --server or {TABLE['server'].variable}"
+            )
 
     @property
     def keys(self) -> bool:
@@ -328,23 +369,23 @@ TABLE = {one.name: Setting(one.name, one.default, **one.metadata) for one in fie
 def load(flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None) -> Settings:
     """The settings from all sources. `file` must exist. Without it, DUETIME_CONFIG names the file, or
     duetime.toml is read if it exists."""
-    refuse_unknown_variables(environment)
+    stored = _stored_variables()
+    distance = TYPED if file else ENVIRONMENT if environment.get(FILE_VARIABLE) else FOLDER
     layers = [
-        _from_file(file or _named_file(environment)),
-        {
-            name: (environment[one.variable], one.variable)
-            for name, one in TABLE.items()
-            if environment.get(one.variable)
-        },
-        {name: (value, TABLE[name].flag) for name, value in flags.items() if value is not None},
+        (distance, _from_file(file or _named_file({**stored, **environment}))),
+        (FOLDER, {name: (value, f"{source} in .env") for name, (value, source) in _from_variables(stored)}),
+        (ENVIRONMENT, dict(_from_variables(environment))),
+        (TYPED, {name: (value, TABLE[name].flag) for name, value in flags.items() if value is not None}),
     ]
-    own = {name: entry for layer in layers for name, entry in layer.items()}
+    own = {name: entry for _, layer in layers for name, entry in layer.items()}
+    distances = {name: distance for distance, layer in layers for name in layer}
+    environment = {**stored, **environment}
+    refuse_unknown_variables(environment)
     written = {**config_compat.settings_from(environment, "app" in own), **own}
     values = {name: _parsed(TABLE[name], value, source) for name, (value, source) in written.items()}
     remarks = tuple(config_compat.remarks(environment, "app" in own))
-    return Settings(
-        **values, sources={name: source for name, (_, source) in written.items()}, remarks=remarks
-    )
+    sources = {name: source for name, (_, source) in written.items()}
+    return Settings(**values, sources=sources, distances=distances, remarks=remarks)
 
 
 def refuse_unknown_variables(environment: Mapping[str, str]) -> None:
@@ -383,6 +424,23 @@ def _named_file(environment: Mapping[str, str]) -> Path | None:
     if named := environment.get(FILE_VARIABLE):
         return Path(named)
     return Path(FILE) if Path(FILE).is_file() else None
+
+
+def _stored_variables() -> dict[str, str]:
+    """Of the file .env in this folder. It may belong to other programs, too: unknown lines are skipped."""
+    path = Path(VARIABLES_FILE)
+    try:
+        lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"{path}: cannot be read: {problem}") from None
+    found = [match for line in lines if (match := _ASSIGNMENT.fullmatch(line))]
+    return {match["name"]: match["quoted"] if match["quote"] else match["plain"] for match in found}
+
+
+def _from_variables(variables: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    for name, one in TABLE.items():
+        if variables.get(one.variable):
+            yield name, (variables[one.variable], one.variable)
 
 
 def _from_file(path: Path | None) -> dict[str, tuple[Any, str]]:

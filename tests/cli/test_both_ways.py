@@ -38,6 +38,64 @@ def split(line: str) -> list[str]:
     return [quoted or plain for quoted, plain in re.findall(r"'([^']*)'|(\S+)", line)]
 
 
+def test_doctor_simulate_and_key_work_over_http(sides: tuple[Side, Side]) -> None:
+    for side in sides:
+        side.do("schedule add hourly report --cron '0 * * * *' --max-runs 3")
+        side.do("schedule add resting report --every 1m")
+        side.do("schedule pause resting")
+        assert side.do("simulate --from 2099-01-01T00:30:00Z --json").json["fires"] == 3
+        checks = {one["name"]: one for one in side.do("doctor --json").json}
+        assert (checks["store"]["level"], checks["clock"]["level"]) == ("ok", "ok")
+        assert checks["nodes"]["text"] == "1 schedule and no planner is alive"
+        assert checks["dead letters"]["text"] == "3"
+        made = side.do("key create ops --scopes read --tenant acme --expires-in 1d --json").json
+        (listed,) = side.do("key list --tenant acme --json").json
+        assert {**listed, "key": made["key"]} == made
+        assert f"{made['prefix']} ops " in re.sub(" +", " ", side.do("key list").out)
+        revoked = side.do(f"key revoke {made['key']}")
+        assert revoked.out == f"{made['prefix']} (ops of acme) is revoked\n"
+        assert " revoked " in side.do("key list").out
+        gone = side.do("key revoke 0000000000")
+        assert (gone.status, "[key_not_found]" in gone.err) == (1, True), gone.err
+
+
+def test_jobs_are_found_by_a_part_of_their_id(sides: tuple[Side, Side]) -> None:
+    """Its first digits, or the last ones as the UI shows them."""
+    for side in sides:
+        job_id = side.do("job submit send --at 2099-01-01T09:00:00Z").out.split()[0]
+        other = side.do("job submit send --at 2099-01-01T09:00:00Z").out.split()[0]
+        for part in (job_id[:23], f"…{job_id[-8:]}", f"...{job_id[-8:]}", job_id[-8:].upper()):
+            assert side.do(f"job show {part} --json").json["id"] == job_id, part
+            assert side.do(f"why {part}").status == 0, part
+        assert (
+            f"{job_id} is due 2098" in side.do(f"job reschedule …{job_id[-8:]} --at 2098-01-01T09:00:00Z").out
+        )
+        shared = side.do(f"job show {job_id[:12]}")
+        assert (shared.status, "is part of several ids" in shared.err) == (2, True), shared.err
+        several = side.do(f"why {job_id[:12]}")
+        assert (several.status, "is part of several ids" in several.err) == (2, True), several.err
+        assert side.do(f"job cancel …{other[-8:]} {job_id[:23]}").out.split() == [
+            other, "is", "cancelled", job_id, "is", "cancelled"
+        ]  # fmt: skip
+        dead = side.known["dead0"]
+        assert side.do(f"dead discard …{dead[-8:]}").out == f"{dead} discarded\n"
+        for wrong in ("…1234", "xyz", "123", "0193ffff"):
+            missing = side.do(f"job show {wrong}")
+            assert (missing.status, "[job_not_found]" in missing.err) == (1, True), missing.err
+
+
+def test_add_names_the_flag_that_changes_an_existing_schedule(sides: tuple[Side, Side]) -> None:
+    for side in sides:
+        side.do("schedule add nightly report --every 90d")
+        refused = side.do("schedule add nightly report --every 30d")
+        assert (refused.status, refused.err) == (
+            1,
+            "error: another schedule 'nightly' already exists: choose another name, or change that one with "
+            "--replace or `duetime schedule edit` [schedule_exists]\n",
+        )
+        assert side.do("schedule add nightly report --every 30d --replace").status == 0
+
+
 def alike(text: str) -> str:
     """Without necessary differences: ids become numbers in order of appearance, and instants become <at>."""
     seen: dict[str, str] = {}

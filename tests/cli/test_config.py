@@ -34,6 +34,35 @@ def test_flag_beats_variable_beats_file_beats_default() -> None:
     assert not settings.given("retention")
 
 
+def test_variables_of_a_dotenv_file_rank_between_environment_and_toml() -> None:
+    Path("duetime.toml").write_text('lease = "1s"\ngrace = "1s"\nlookahead = "1s"')
+    Path(".env").write_text("""
+# settings of the service
+DUETIME_LEASE=2s
+export DUETIME_GRACE = '3s'  # quoted
+DUETIME_QUEUES="mail, with # inside"
+DUETIME_APP=tasks#1:app # a comment
+a line that is not an assignment
+OTHER=1
+LOCK_TTL=9000
+POSTGRES_DB=
+""")
+    settings = config.load({}, {"DUETIME_LEASE": "4s"})
+    assert (settings.lease, settings.grace, settings.lookahead) == ("4s", "3s", "1s")
+    assert (settings.queues, settings.app) == (("mail", "with # inside"), "tasks#1:app")
+    assert settings.sources["grace"] == "DUETIME_GRACE in .env"
+    Path("duetime.toml").unlink()
+    Path(".env").write_text("PORT=3000\nPOSTGRES_HOST=db\nDUETIME_CONFIG=other.toml")
+    Path("other.toml").write_text('lease = "7s"')
+    settings = config.load({}, {})
+    assert (settings.port, settings.store, settings.lease) == (
+        3000, "postgresql://scheduler@db:5432/scheduler", "7s"
+    )  # fmt: skip
+    Path(".env").write_text("DUETIME_LEESE=2s")
+    with pytest.raises(ConfigError, match="DUETIME_LEESE: unknown variable: did you mean DUETIME_LEASE"):
+        config.load({}, {})
+
+
 def test_config_file_comes_from_flag_then_variable_then_duetime_toml() -> None:
     for name in ("duetime.toml", "variable.toml", "flag.toml"):
         Path(name).write_text(f'owner = 1\napp = "{name[:4]}:app"'.replace("owner = 1\n", ""))

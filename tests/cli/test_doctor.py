@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from duetime.cli.commands.doctor import Observation, examine
+import duetime as dt
+from duetime.cli.commands.doctor import Observation, examine, secret_keys
+from duetime.config import Settings
+from duetime.errors import SchemaMissing
+from duetime.invokers.http.secrets import SecretBox
 from duetime.model.instant import SECOND
-from duetime.model.lease import Lease, Node, NodeId
-from duetime.model.limit import Queue, QueueCounts
+from duetime.model.target import HttpTarget, key_ids
+from duetime.model.views import LeaseView, NodeView, QueueView
 from tests.cli.conftest import Duetime
 from tests.cli.fleet import Past
+from tests.http.scene import RING
 
-NOW = 2_000_000_000 * SECOND
-NODE = Node(NodeId(1), "n", ("planner", "worker"), "1", NOW - SECOND, NOW + SECOND, False, 0)
-LEASE = Lease("leader", NodeId(1), 1, NOW + SECOND)
-WELL = Observation(NOW, 0, [NODE], [LEASE], [], [], 1, [], [], 0)
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+NODE = NodeView(
+    id=1, name="n", state="alive", roles=["planner", "worker"], version="1", running=0, started_at=NOW,
+    lease_until=NOW,
+)  # fmt: skip
+LEASE = LeaseView(name="leader", holder=1, token=1, expires_at=NOW)
+WELL = Observation(0, [NODE], [LEASE], [], 1, [], [], 0)
 
 
 def warnings(seen: Observation) -> set[str]:
@@ -35,17 +45,17 @@ def test_healthy_store_has_no_warnings() -> None:
         ({"skew": 3 * SECOND}, "clock"),
         ({"skew": -3 * SECOND}, "clock"),
         ({"nodes": []}, "nodes"),
-        ({"nodes": [replace(NODE, dead=True)]}, "nodes"),
+        ({"nodes": [replace(NODE, state="dead")]}, "nodes"),
         (
             {
-                "nodes": [replace(NODE, roles=("planner",))],
-                "queues": [Queue("q", counts=QueueCounts(1, 1, 0))],
+                "nodes": [replace(NODE, roles=["planner"])],
+                "queues": [QueueView(name="q", pending=1, due=1)],
             },
             "nodes",
         ),
-        ({"nodes": [NODE, replace(NODE, id=NodeId(2), lease_until=NOW - 1)]}, "expired"),
+        ({"nodes": [NODE, replace(NODE, id=2, state="expired")]}, "expired"),
         ({"leases": [LEASE, replace(LEASE, name="segment/1", holder=None)]}, "leases"),
-        ({"leases": [replace(LEASE, holder=NodeId(9))]}, "leases"),
+        ({"leases": [replace(LEASE, holder=9)]}, "leases"),
         ({"overdue_schedules": ["nightly"]}, "schedules"),
     ],
 )
@@ -56,14 +66,14 @@ def test_each_problem_is_reported_with_a_remedy(change: dict[str, Any], name: st
 
 
 def test_node_with_expired_lease_does_not_count_as_alive() -> None:
-    assert warnings(replace(WELL, nodes=[replace(NODE, lease_until=NOW - 1)])) == {"nodes", "expired"}
+    assert warnings(replace(WELL, nodes=[replace(NODE, state="expired")])) == {"nodes", "expired"}
 
 
 def test_idle_store_passes_all_checks(duetime: Duetime) -> None:
     duetime("migrate")
     done = duetime("doctor", "--json")
     assert done.status == 0, done.out
-    assert [list(check) for check in done.json] == [["name", "level", "text", "remedy"]] * 9
+    assert [list(check) for check in done.json] == [["name", "level", "text", "remedy"]] * 10
 
 
 def test_work_without_a_node_is_reported(duetime: Duetime, past: Past) -> None:
@@ -101,9 +111,38 @@ def test_missing_file_does_not_blame_the_network(duetime: Duetime) -> None:
     assert "network" not in done.out
 
 
-def test_node_list_shows_dead_nodes_only_with_all(duetime: Duetime, past: Past) -> None:
+def test_node_that_left_is_listed_only_with_all(duetime: Duetime, past: Past) -> None:
     assert duetime("node", "list", "--json").json == [], "the node has left"
     (node,) = duetime("node", "list", "--all", "--json").json
     assert list(node) == ["id", "name", "state", "roles", "version", "running", "started_at", "lease_until"]
-    assert (node["state"], node["roles"]) == ("dead", ["worker"])
+    assert (node["state"], node["roles"]) == ("left", ["worker"])
     assert node["name"] in duetime("node", "list", "--all").out
+
+
+TARGET = HttpTarget.from_json({"url": "https://a.example", "secret_headers": {"X-Key": "x"}})
+
+
+def test_missing_schema_is_not_blamed_on_the_network(
+    duetime: Duetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def missing(*_: Any) -> None:
+        raise SchemaMissing("the database has schema 0: run `duetime migrate`")
+
+    duetime("migrate")
+    monkeypatch.setattr("duetime.cli.commands.doctor.observe", missing)
+    [check] = duetime("doctor", "--json").json
+    assert "duetime migrate" in check["text"]
+    assert "network" not in check["remedy"]
+
+
+def test_doctor_reports_a_secret_key_that_a_schedule_needs() -> None:
+    store = dt.App("postgresql://user@db.example/x").store
+    spec = SecretBox(RING).seal_target(TARGET, "default").to_spec()
+    sealed = dict.fromkeys(key_ids(spec), "nightly")
+    keys = {"k1": "k1:" + b64encode(b"k" * 32).decode(), "k2": "k2:" + b64encode(b"n" * 32).decode()}
+    lost = secret_keys(Settings(secret_keys=(keys["k2"],)), store, sealed)
+    assert (lost.level, "k1" in lost.text, "nightly" in lost.text) == ("warn", True, True)
+    assert secret_keys(Settings(), store, sealed).level == "warn"
+    rotated = secret_keys(Settings(secret_keys=(keys["k2"], keys["k1"])), store, sealed)
+    assert (rotated.level, rotated.text) == ("ok", "k2 encrypts; schedules still need k1")
+    assert secret_keys(Settings(), store, {}).level == "ok"

@@ -80,7 +80,7 @@ def test_unanswered_question_names_the_yes_flag(duetime: Duetime) -> None:
 @pytest.mark.parametrize(
     ("command", "usage"),
     [
-        (["job", "submit"], "duetime job submit [OPTIONS] TASK|URL"),
+        (["job", "submit"], "duetime job submit [OPTIONS] [TASK|URL]"),
         (["job", "cancel"], "duetime job cancel [OPTIONS] [ID]..."),
         (["schedule", "preview"], "duetime schedule preview [OPTIONS] [NAME]"),
         (["schedule", "restore"], "duetime schedule restore [OPTIONS] NAME VERSION"),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetime.model.forecast import HOUR, MINUTE, Effect, Planned, forecast
-from duetime.model.instant import SECOND, to_micros
+from duetime.model.forecast import HOUR, Effect, Planned, forecast
+from duetime.model.instant import MINUTE, SECOND, to_micros
 from duetime.model.when import At, Cron, Every, RRule, When
 from tests.cli.conftest import Duetime
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ SUMMARY = [
     "id", "state", "target", "schedule", "fire_time", "due_at", "queue", "priority", "attempt", "failures",
     "node", "owner", "labels",
     "unique_key", "retry_of", "cancel_requested", "created_at", "claimed_at", "started_at", "finished_at",
-    "error", "disposition",
+    "error", "disposition", "payload", "payload_bytes",
 ]  # fmt: skip
-OWN = ["payload", "timeout", "retry", "delivery", "losses", "checkpoint", "progress", "result", "attempts"]
+OWN = [
+    "timeout", "retry", "delivery", "expires", "losses", "checkpoint", "progress", "result", "attempts",
+]  # fmt: skip
 DETAILS = [*SUMMARY, *OWN, "why"]
 
 
@@ -28,7 +31,7 @@ def test_submit_stores_every_option(duetime: Duetime) -> None:
         "job", "submit", "send", "--payload", '{"n": 1}', "--at", "2099-01-01T09:00:00+01:00", "--priority",
         "8", "--queue", "mail",
         "--unique-key", "k1", "--timeout", "5m", "--max-attempts", "3", "--owner", "anna", "--label", "a=b",
-        "--label", "c=d=e",
+        "--label", "c=d=e", "--expires", "2099-02-01T00:00:00Z", "--jitter", "2s..2s",
     )  # fmt: skip
     assert done.status == 0, done.err
     job = duetime("job", "show", done.out.strip(), "--json").json
@@ -36,6 +39,7 @@ def test_submit_stores_every_option(duetime: Duetime) -> None:
     assert job["payload"] == {"n": 1}
     assert (job["fire_time"], job["priority"], job["queue"]) == ("2099-01-01T08:00:00Z", 8, "mail")
     assert (job["unique_key"], job["owner"], job["labels"]) == ("k1", "anna", {"a": "b", "c": "d=e"})
+    assert (job["expires"], job["due_at"]) == ("2099-02-01T00:00:00Z", "2099-01-01T08:00:02Z")
     assert (job["timeout"], job["retry"]["max_attempts"]) == ("5m", 3)
 
 
@@ -164,6 +168,17 @@ def test_job_list_filters_and_has_stable_fields(duetime: Duetime, past: Past) ->
     assert duetime("job", "list", "--queue", "other").out == "no jobs\n"
 
 
+def test_job_list_has_the_size_of_a_payload_that_it_leaves_out(duetime: Duetime) -> None:
+    small, large = {"text": "x" * 100}, {"text": "x" * 5_000}
+    for payload in (large, small):
+        assert duetime("job", "submit", "send", "--payload", json.dumps(payload)).status == 0
+    listed = sorted(duetime("job", "list", "--json").json, key=lambda job: job["payload_bytes"])
+    assert [job["payload"] for job in listed] == [small, None]
+    assert [job["payload_bytes"] for job in listed] == [111, 5_011]
+    shown = duetime("job", "show", listed[1]["id"], "--json").json
+    assert (shown["payload"], shown["payload_bytes"]) == (large, 5_011)
+
+
 def test_job_table_shows_full_ids_and_the_utc_offset(
     duetime: Duetime, past: Past, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +210,7 @@ def test_job_show_has_all_details_and_escapes_control_characters(duetime: Duetim
         "started_at",
         "finished_at",
         "error",
+        "result",
     ]
 
 

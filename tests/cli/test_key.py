@@ -6,6 +6,8 @@ import asyncio
 import re
 from pathlib import Path
 
+import pytest
+
 import duetime as dt
 from tests.cli.conftest import Duetime
 
@@ -97,3 +99,13 @@ def test_key_list_shows_more_than_one_page(duetime: Duetime, folder: Path) -> No
 
     asyncio.run(make())
     assert len({one["name"] for one in duetime("key", "list", "--json").json}) == 1_100
+
+
+def test_signing_secret_of_a_host_is_printed(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = duetime("key", "signing-secret", "https://agent.example/run")
+    assert (refused.status, "DUETIME_SECRET_KEYS" in refused.err) == (1, True)
+    monkeypatch.setenv("DUETIME_SECRET_KEYS", "k1:" + "QUFB" * 11)
+    shown = duetime("key", "signing-secret", "https://agent.example/run")
+    assert shown.out.startswith("whsec_")
+    assert duetime("key", "signing-secret", "https://agent.example").out == shown.out
+    assert duetime("key", "signing-secret", "https://other.example").out != shown.out

@@ -193,3 +193,16 @@ def test_no_color_turns_log_colours_off(monkeypatch: pytest.MonkeyPatch) -> None
         assert "\x1b" not in root.handlers[0].format(record)
     finally:
         root.handlers[:], root.level = before
+
+
+@pytest.mark.parametrize("form", [JsonLines(), TextLines()], ids=["json", "text"])
+def test_fields_of_a_record_are_masked(form: logging.Formatter) -> None:
+    record = logging.makeLogRecord({"msg": "failed", "target": f"http {KEY}", "schedule": f"x {KEY[:30]}"})
+    line = form.format(record)
+    assert CANARY not in line
+    assert line.count("dt_0123456789_***") == 2
+
+
+@pytest.mark.parametrize("length", range(1, 43))
+def test_part_of_a_key_is_masked(length: int) -> None:
+    assert without_secrets(f"at {KEY[: 14 + length]}") == "at dt_0123456789_***"

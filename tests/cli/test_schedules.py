@@ -10,10 +10,10 @@ from tests.cli.conftest import Duetime
 
 FIELDS = [
     "id", "name", "version", "when", "description", "target", "payload", "queue", "priority", "timeout",
-    "retry", "delivery", "owner",
+    "retry", "delivery", "expires", "owner",
     "labels", "overlap", "missed", "jitter", "start_at", "end_at", "max_runs", "paused", "pause_note",
     "runs", "next_fire_time",
-    "last_fire_time", "created_at", "updated_at",
+    "last_fire_time", "created_at", "updated_at", "drift",
 ]  # fmt: skip
 
 
@@ -28,7 +28,7 @@ def test_schedule_add_stores_every_option(duetime: Duetime) -> None:
     done = duetime(
         "schedule", "add", "nightly", "report", "--cron", "30 2 * * *", "--tz", "Europe/Berlin", "--payload",
         '{"a": 1}', "--overlap",
-        "skip", "--missed", "all", "--within", "6h", "--jitter", "5s", "--start-at", "2030-01-01T00:00:00Z",
+        "skip", "--missed", "all", "--within", "6h", "--jitter", "1s..5s", "--start-at", "2030-01-01T00:00:00Z",
         "--end-at",
         "2031-01-01T00:00:00Z", "--max-runs", "9", "--queue", "slow", "--priority", "2", "--json",
     )  # fmt: skip
@@ -37,7 +37,7 @@ def test_schedule_add_stores_every_option(duetime: Duetime) -> None:
     assert done.json["when"] == {"cron": "30 2 * * *", "tz": "Europe/Berlin"}
     assert done.json["missed"] == {"policy": "all", "within": "6h", "max": None}
     fields = ("overlap", "jitter", "max_runs", "queue", "priority", "payload")
-    assert [done.json[name] for name in fields] == ["skip", "5s", 9, "slow", 2, {"a": 1}]
+    assert [done.json[name] for name in fields] == ["skip", "1s..5s", 9, "slow", 2, {"a": 1}]
     assert done.json["next_fire_time"] == "2030-01-01T01:30:00Z"
     assert duetime("schedule", "show", "nightly", "--json").json == done.json
 

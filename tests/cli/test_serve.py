@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -44,8 +47,8 @@ def serve(folder: Path) -> Iterator[Callable[..., Node]]:
     (folder / "tasks.py").write_text(TASKS)
     nodes: list[Node] = []
 
-    def start(*options: str, **environment: str) -> Node:
-        nodes.append(Node(folder, "serve", *options, **environment))
+    def start(*options: str, command: str = "serve", **environment: str) -> Node:
+        nodes.append(Node(folder, command, *options, **environment))
         return nodes[-1]
 
     yield start
@@ -78,6 +81,17 @@ def test_serve_runs_a_job_and_exits_with_0_on_sigterm(serve: Callable[..., Node]
     assert {"message": "greeting x", "target": "hello", "job_id": done.json["id"]}.items() <= next(
         line for line in lines if line["message"] == "greeting x"
     ).items()
+
+
+def test_files_of_serve_are_ignored_by_git(serve: Callable[..., Node], folder: Path) -> None:
+    """`make run` in a clone leaves no untracked file behind."""
+    (folder / ".gitignore").write_bytes((Path(__file__).parents[2] / ".gitignore").read_bytes())
+    subprocess.run(["git", "init", "-q", "."], cwd=folder, check=True)
+    serve().until("Ctrl-C")
+    command = ["git", "status", "--porcelain", "--untracked-files=all"]
+    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert found.stdout == "?? .gitignore\n?? tasks.py\n"
+    assert {"duetime.db", "duetime.db-nodes"} <= {path.name for path in folder.iterdir()}
 
 
 def test_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Node], duetime: Duetime) -> None:
@@ -131,6 +145,36 @@ def test_serve_with_wrong_settings_is_one_line_of_error(
 @pytest.mark.postgres
 def test_postgres_without_schema_names_the_migrate_command(duetime: Duetime, postgres_url: str) -> None:
     done = duetime("--store", postgres_url, "job", "list")
-    assert (done.status, "duetime migrate" in done.err) == (1, True), done.err
+    assert (done.status, "duetime migrate" in done.err, "--migrate" in done.err) == (1, True, True), done.err
     assert duetime("--store", postgres_url, "migrate").status == 0
     assert duetime("--store", postgres_url, "job", "list").out == "no jobs\n"
+
+
+def _answer(address: str, body: bytes | None = None) -> tuple[int, str]:
+    """The status and the text of a request."""
+    try:
+        with urlopen(Request(address, body, {"content-type": "application/json"})) as found:
+            return found.status, found.read().decode()
+    except HTTPError as problem:
+        return problem.code, problem.read().decode()
+
+
+def test_worker_with_a_port_answers_only_health_checks_and_metrics(serve: Callable[..., Node]) -> None:
+    node = serve("tasks:app", "--port", "0", command="worker", DUETIME_PORT="1")
+    address = node.until("/healthz").split()[-1].removesuffix("/healthz")
+    node.until("stop")
+    assert _answer(f"{address}/healthz")[0] == 200
+    assert _answer(f"{address}/readyz")[0] == 200
+    status, text = _answer(f"{address}/metrics")
+    assert (status, 'duetime_nodes{state="alive"} 1' in text) == (200, True)
+    job = b'{"task": "hello", "payload": {"name": "x"}}'
+    for path, body in (("/api/v1/jobs", None), ("/api/v1/jobs", job), ("/ui/", None), ("/docs", None)):
+        assert _answer(f"{address}{path}", body)[0] == 404, path
+    assert node.end(signal.SIGTERM)[0] == 0
+
+
+def test_worker_without_the_flag_opens_no_port(serve: Callable[..., Node]) -> None:
+    """A port from the environment or a file may be that of the API next to it."""
+    node = serve("tasks:app", command="worker", DUETIME_PORT="0")
+    assert "/healthz" not in node.until("stop")
+    assert node.end(signal.SIGTERM)[0] == 0

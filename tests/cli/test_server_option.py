@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from duetime.cli.backend import key_of, uses_server
 from duetime.config import load
+from duetime.errors import ConfigError
 from tests.cli.conftest import Duetime
 from tests.cli.node import COMMAND
 from tests.cli.served import served
@@ -52,9 +54,7 @@ def test_server_and_store_together_are_refused(duetime: Duetime, other: list[str
     assert (done.status, "use either --server or" in done.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "command", [["serve"], ["migrate"], ["doctor"], ["simulate"], ["key", "list"], ["worker", "tasks:app"]]
-)
+@pytest.mark.parametrize("command", [["serve"], ["migrate"], ["worker", "tasks:app"]])
 def test_commands_that_need_the_store_refuse_server(
     duetime: Duetime, command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +108,59 @@ def test_api_key_wins_over_key_file(folder: Path) -> None:
     assert key_of(load({"key_file": str(folder / "key")}, {})) == "from-file"
     assert key_of(load({"key_file": str(folder / "key"), "key": "k"}, {})) == "k"
     assert key_of(load({}, {})) is None
+
+
+HERE, TYPED = {"DUETIME_SERVER": SERVER}, {"server": SERVER}
+
+
+@pytest.mark.parametrize("folder_file", ["duetime.toml", ".env"])
+def test_key_is_sent_only_to_a_server_of_the_same_or_a_closer_source(folder: Path, folder_file: str) -> None:
+    """A folder may come from anyone: it must not get the user's key."""
+    server = f'server = "{SERVER}"\n' if folder_file == "duetime.toml" else f"DUETIME_SERVER={SERVER}\n"
+    (folder / folder_file).write_text(server)
+    (folder.parent / "key").write_text("outside")
+    for flags, variables in (
+        ({}, {"DUETIME_KEY": "k"}),
+        ({}, {"DUETIME_KEY_FILE": str(folder.parent / "key")}),
+        ({"key": "k"}, {}),
+    ):
+        with pytest.raises(ConfigError, match=f"is not sent to {SERVER}, which .*{folder_file} names"):
+            key_of(load(flags, variables))
+    with pytest.raises(ConfigError, match="--key"):
+        key_of(load({"key": "k"}, HERE))
+    assert key_of(load({}, {**HERE, "DUETIME_KEY": "k"})) == "k"
+    assert key_of(load(TYPED, {"DUETIME_KEY": "k"})) == "k"
+    (folder / folder_file).unlink()
+    (folder / "named.toml").write_text(f'server = "{SERVER}"')
+    assert key_of(load({"key": "k"}, {}, folder / "named.toml")) == "k", "the user named the file"
+    assert key_of(load({}, {"DUETIME_KEY": "k", "DUETIME_CONFIG": "named.toml"})) == "k"
+
+
+def test_folder_may_name_only_key_files_inside_of_it(folder: Path) -> None:
+    (folder.parent / "key").write_text("outside")
+    (folder / "key").write_text("inside")
+    (folder / "link").symlink_to(folder.parent / "key")
+    for name in ("../key", "link", str(folder.parent / "key")):
+        (folder / "duetime.toml").write_text(f'server = "{SERVER}"\nkey_file = "{name}"')
+        with pytest.raises(ConfigError, match="is outside of this folder"):
+            key_of(load({}, {}))
+    (folder / "duetime.toml").write_text(f'server = "{SERVER}"\nkey_file = "key"')
+    assert key_of(load({}, {})) == "inside"
+
+
+def test_completion_sends_no_key_to_a_server_of_the_folder(
+    duetime: Duetime, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0)
+        (folder / "duetime.toml").write_text(f'server = "http://127.0.0.1:{listener.getsockname()[1]}"')
+        monkeypatch.setenv("DUETIME_KEY", "dt_secret")
+        monkeypatch.setenv("_DUETIME_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", "duetime schedule pause n")
+        monkeypatch.setenv("COMP_CWORD", "3")
+        assert duetime().out.strip() == ""
+        with pytest.raises(BlockingIOError):  # there was no connection
+            listener.accept()
 
 
 def test_unreadable_key_file_is_refused(duetime: Duetime) -> None:

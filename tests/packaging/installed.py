@@ -25,10 +25,10 @@ TIMEOUT = 60.0  # seconds
 class Installed:
     """An empty virtual environment with `requirements` installed, in locked versions with locked hashes."""
 
-    def __init__(self, folder: Path, *requirements: str) -> None:
+    def __init__(self, folder: Path, *requirements: str, python: str = sys.executable) -> None:
         self._folder = folder
         self._programs = folder / "venv" / "bin"
-        self._uv("venv", "--python", sys.executable, str(folder / "venv"))
+        self._uv("venv", "--python", python, str(folder / "venv"))
         locked = [f"--constraint={ROOT / 'requirements' / name}" for name in ("run.txt", "dev.txt")]
         self._uv("pip", "install", "--python", str(self._programs / "python"), *locked, *requirements)
 
@@ -85,6 +85,17 @@ class Installed:
                 f"`uv {arguments[0]}` failed; is the package index or uv's cache available? {why}",
                 pytrace=False,
             )
+
+
+def interpreter(version: str) -> str | None:
+    """A Python of this version on this machine: of the system, of uv or of pyenv."""
+    found = subprocess.run(
+        [str(UV), "python", "find", "--no-python-downloads", version],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    folders = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    others = [str(path) for path in sorted(folders.glob(f"{version}.*/bin/python"))]
+    return found.stdout.strip() if found.returncode == 0 else others[-1] if others else None
 
 
 def until_ready(address: str) -> None:

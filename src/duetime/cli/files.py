@@ -12,7 +12,7 @@ from contextlib import suppress
 from logging import getLogger
 from pathlib import Path
 
-from duetime.config import FILE, Settings
+from duetime.config import FILE, VARIABLES_FILE, Settings
 from duetime.errors import ConfigError
 from duetime.model.ids import random_bytes
 from duetime.model.keyring import MIN_KEY_BYTES, KeyRing
@@ -38,16 +38,22 @@ def read_text(path: str | Path) -> str:
 
 
 # -- the secret key --------------------------------------------------------------------------------
-def key_ring(settings: Settings, store: Store) -> KeyRing:
+def key_ring(settings: Settings, store: Store, creates: bool = True) -> KeyRing:
     """The service's secret keys: those of the settings, else in local mode one that is made once and kept
-    in a file. Without a key the ring is empty, and requests that carry a secret are refused."""
+    next to the store's file. A store that is not a file is shared with other machines, which could not read
+    what a key of this machine encrypts. Without a key the ring is empty, and requests that carry a secret
+    are refused. `creates`: a missing file is written."""
     if settings.secret_keys:
         return KeyRing.parse(settings.secret_keys)
     if not store.capabilities.durable:
         return KeyRing.parse([_new_key()])
+    file: Path | None = getattr(store, "path", None)
+    if file is None:
+        return KeyRing()
+    path = file.with_name(f"{file.name}.key")
+    # A node without an API decrypts what an API on the same file encrypts, whichever of them starts first.
+    made_here = creates and (settings.local or ("api" not in settings.roles and not settings.keys))
     try:
-        path = key_path(store)
-        made_here = settings.local or _next_to_an_api(settings, store)
         return KeyRing.parse([_key_in(path)]) if made_here or path.exists() else KeyRing()
     except OSError as problem:
         _logger.debug(
@@ -56,28 +62,6 @@ def key_ring(settings: Settings, store: Store) -> KeyRing:
             problem.strerror,
         )
         return KeyRing()
-
-
-def key_path(store: Store) -> Path:
-    """Next to the store's file, so that both are moved together; otherwise in the user's own folder."""
-    file = _file_of(store)
-    if file is not None:
-        return file.with_name(f"{file.name}.key")
-    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "duetime"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / "secret.key"
-
-
-def _file_of(store: Store) -> Path | None:
-    """Of a store that is one file on this machine."""
-    file: Path | None = getattr(store, "path", None)
-    return file
-
-
-def _next_to_an_api(settings: Settings, store: Store) -> bool:
-    """A node without an API, on a file: it decrypts what an API on the same file encrypts, whichever of
-    them starts first."""
-    return "api" not in settings.roles and not settings.keys and _file_of(store) is not None
 
 
 def _key_in(path: Path) -> str:
@@ -154,5 +138,5 @@ def _source_files(folder: Path | str) -> Iterator[os.DirEntry[str]]:
         if entry.is_dir(follow_symlinks=False):
             if not entry.name.startswith(".") and entry.name not in IGNORED_FOLDERS:
                 yield from _source_files(entry.path)
-        elif (entry.name.endswith(".py") or entry.name == FILE) and entry.is_file():
+        elif (entry.name.endswith(".py") or entry.name in (FILE, VARIABLES_FILE)) and entry.is_file():
             yield entry

@@ -4,6 +4,7 @@ they are."""
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
@@ -96,9 +97,10 @@ def _datetime(moment: Moment) -> datetime:
 
 # -- records ---------------------------------------------------------------------------------------
 def target_text(target: dict[str, Any]) -> str:
-    """A task's name, or the method and URL of an HTTP target."""
+    """A task's name, the words of a command, or the method and URL of an HTTP target."""
     return str(
         target.get("name")
+        or shlex.join(target.get("argv", ()))
         or f"{target.get('method', '')} {target.get('url', target.get('type', '-'))}".strip()
     )
 

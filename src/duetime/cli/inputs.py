@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,6 +25,7 @@ from duetime.cli.files import read_text
 from duetime.cli.program import setting_option, settings_of, value_option
 from duetime.config import Settings
 from duetime.errors import InvalidInput, InvalidPayload, InvalidWhen
+from duetime.model.retry import Retry
 from duetime.model.when import At, Cron, Every, RRule, When
 
 # Flags that several commands share.
@@ -75,17 +77,51 @@ OverlapFlag = Annotated[
         "--overlap", "POLICY", "If the previous job still runs: allow, skip, queue or cancel_previous."
     ),
 ]
-JitterFlag = Annotated[str | None, value_option("--jitter", "TIME", "Spread the jobs over this time.")]
+JitterFlag = Annotated[
+    str | None,
+    value_option("--jitter", "TIME", "Delay each job by a random time up to this, or within 1s..5s."),
+]
+ExpiresFlag = Annotated[
+    str | None,
+    value_option("--expires", "TIME", "Skip the job if it has not started this long after it is due."),
+]
 MaxRunsFlag = Annotated[int | None, value_option("--max-runs", "N", "Stop after this many fires.")]
 OwnerFlag = Annotated[str | None, value_option("--owner", "NAME", "The owner, for filters.")]
 LabelsFlag = Annotated[list[str] | None, value_option("--label", "NAME=VALUE", "A label; may be repeated.")]
 YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 MigrateFlag = Annotated[bool, typer.Option("--migrate", help="Create or upgrade the schema first.")]
 TargetArgument = Annotated[
-    str,
+    str | None,
     typer.Argument(
-        metavar="TASK|URL", help="The name of a task, or a URL to call.", autocompletion=complete_task
+        metavar="TASK|URL",
+        help="The name of a task, or a URL to call.",
+        autocompletion=complete_task,
+        show_default=False,
     ),
+]
+HeadersFlag = Annotated[
+    list[str] | None, value_option("--header", "NAME:VALUE", "A header of the call; may be repeated.")
+]
+CommandFlag = Annotated[
+    str | None, value_option("--command", "WORDS", "Run this program, without a shell, instead of a task.")
+]
+ShellFlag = Annotated[
+    str | None, value_option("--shell", "LINE", "Run this line with /bin/sh, like a line of a crontab.")
+]
+FolderFlag = Annotated[
+    str | None, value_option("--cwd", "FOLDER", "The folder that --command or --shell runs in.")
+]
+TimeoutFlag = Annotated[str | None, value_option("--timeout", "TIME", "The longest time of an attempt.")]
+MaxAttemptsFlag = Annotated[
+    int | None, value_option("--max-attempts", "N", "Failures until the job is a dead letter.")
+]
+RetryDelayFlag = Annotated[
+    str | None,
+    value_option("--retry-delay", "TIME", "The wait after the first failure; it doubles each time."),
+]
+DeliveryFlag = Annotated[
+    str | None,
+    value_option("--delivery", "PROMISE", "at_least_once, or at_most_once: never run a second time."),
 ]
 ScheduleArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="The schedule's name.", autocompletion=complete_schedule)
@@ -108,13 +144,16 @@ OfScheduleFlag = Annotated[
 ]
 TextFlag = Annotated[str | None, value_option("--text", "TEXT", "Only with this text in the name.")]
 ErrorFlag = Annotated[
-    str | None, value_option("--error", "TEXT", "Only with this error, as `duetime dead groups` shows it.")
+    str | None, value_option("--error", "TEXT", "Only with this text in the error; case does not matter.")
+]
+ErrorGroupFlag = Annotated[
+    str | None, value_option("--error-group", "TEXT", "Only of this group of `duetime dead groups`.")
 ]
 
 
 ISO = "use a form such as 2030-01-01T09:00:00Z or 2030-01-01T09:00:00+01:00"
 
-Target = str | dict[str, Any]  # the name of a task, or an HTTP target
+Target = str | dict[str, Any]  # the name of a task, or another target
 
 
 def read_payload(text: str | None) -> Any:
@@ -188,13 +227,62 @@ def read_label(pair: str | None) -> tuple[str, str] | None:
     return None if labels is None else next(iter(labels.items()))
 
 
-def read_target(text: str, method: str | None = None) -> Target:
-    """The name of a task, or a URL to call."""
-    if "://" in text:
-        return {"type": "http", "url": text, **({} if method is None else {"method": method})}
-    if method is not None:
-        raise InvalidInput("method", "works only with a URL: leave it out for a task")
-    return text
+def read_target(
+    target: TargetArgument = None,
+    method: MethodFlag = None,
+    header: HeadersFlag = None,
+    command: CommandFlag = None,
+    shell: ShellFlag = None,
+    cwd: FolderFlag = None,
+) -> Target:
+    """The name of a task, a URL to call, or a program to run."""
+    if [target, command, shell].count(None) != 2:
+        raise InvalidInput("target", "give one of a task, a URL, --command or --shell")
+    is_url = target is not None and "://" in target
+    for name, value, fits in (
+        ("method", method, is_url),
+        ("header", header, is_url),
+        ("cwd", cwd, target is None),
+    ):
+        if value and not fits:
+            kind = "--command or --shell" if name == "cwd" else "a URL"
+            raise InvalidInput(name, f"works only with {kind}: leave it out")
+    if target is None:
+        argv = ["/bin/sh", "-c", shell] if command is None else _words(command)
+        return {"type": "command", "argv": argv, **({} if cwd is None else {"cwd": cwd})}
+    if not is_url:
+        return target
+    headers = dict(_header(one) for one in header or ())
+    given = {"method": method, "headers": headers or None}
+    return {
+        "type": "http",
+        "url": target,
+        **{name: value for name, value in given.items() if value is not None},
+    }
+
+
+TargetFlags = Annotated[Target, FlagGroup(read_target)]
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as problem:
+        raise InvalidInput("command", f"{command!r} cannot be split into words: {problem}") from None
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise InvalidInput("header", f"{text!r} must be written 'Name: value'")
+    return name.strip(), value.strip()
+
+
+def read_retry(max_attempts: int | None, delay: str | None) -> Retry | None:
+    given = {"max_attempts": max_attempts, "first_delay": delay}
+    if max_attempts is None and delay is None:
+        return None
+    return Retry(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]  # it checks both
 
 
 def read_when(cron: str | None, every: str | None, at: str | None, rrule: str | None, tz: str | None) -> When:

@@ -16,12 +16,13 @@ from duetime.model.events import Event, NodeJoined
 FIELDS = ("node", "request_id", "status", "job_id", "target", "attempt", "schedule")
 COLOURS = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 # API keys, signing secrets, bearer tokens and passwords in addresses: only the beginning of one is ever
-# logged.
+# logged. Also parts of them, because a text may have been cut. Every repetition is bounded or possessive:
+# the time is proportional to the length of the text.
 SECRETS = re.compile(
-    r"(?P<key>\bdt_[0-9a-z]{10}_)[0-9A-Za-z]{20,}"
-    r"|(?P<signing>\bwhs(?:ec|k)_)[0-9A-Za-z+/=]{8,}"
-    r"|(?P<bearer>(?i:\bbearer )|(?i:\bbasic ))[0-9A-Za-z._~+/=-]{8,}"
-    r"|(?P<login>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(?=@)"
+    r"(?P<key>\bdt_[0-9a-z]{10}_)[0-9A-Za-z]++"
+    r"|(?P<signing>\bwhs(?:ec|k)_)[0-9A-Za-z+/=]++"
+    r"|(?P<bearer>(?i:\bbearer )|(?i:\bbasic ))[0-9A-Za-z._~+/=-]{8,}+"
+    r"|(?P<login>\b[a-z][a-z0-9+.-]{0,31}://[^\s:/@]{0,256}:)[^\s@/]++(?=@)"
 )
 
 
@@ -73,7 +74,7 @@ class TextLines(logging.Formatter):
         fields = "".join(f" {name}={visible(value)}" for name, value in _fields(record).items())
         level = self._painted(f"{record.levelname:<7}", COLOURS.get(record.levelname, "0"))
         message = visible(without_secrets(record.getMessage()))
-        at, extra = self._painted(moment, "2"), self._painted(without_secrets(fields), "2")
+        at, extra = self._painted(moment, "2"), self._painted(fields, "2")
         line = f"{at} {level} {record.name}: {message}{extra}"
         return (
             f"{line}\n{visible_lines(without_secrets(self.formatException(record.exc_info)))}"
@@ -113,4 +114,7 @@ def without_secrets(text: str) -> str:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    return {name: value for name in FIELDS if (value := getattr(record, name, None)) is not None}
+    given = {name: value for name in FIELDS if (value := getattr(record, name, None)) is not None}
+    return {
+        name: without_secrets(value) if isinstance(value, str) else value for name, value in given.items()
+    }

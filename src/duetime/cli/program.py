@@ -114,7 +114,7 @@ def _options_of(command: Any) -> set[str]:
 # Each name is also that of its file in `commands`, except for those in SHARED.
 COMMANDS = {
     "serve": "Run a node with the HTTP API and the web UI.",
-    "worker": "Run jobs only; for development with --reload.",
+    "worker": "Run jobs only.",
     "job": "Submit, list, show, cancel and retry jobs.",
     "schedule": "Add, list, edit, pause and preview schedules.",
     "dead": "List dead letters; retry or discard them.",
@@ -131,7 +131,7 @@ COMMANDS = {
     "demo": "Add sample schedules to the local service.",
 }
 SHARED = {"worker": "serve"}
-EPILOG = """Settings come from flags, DUETIME_* variables and duetime.toml, in this order.
+EPILOG = """Settings come from flags, DUETIME_* variables, .env and duetime.toml, in this order.
 
 \b
 Examples:

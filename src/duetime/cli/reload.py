@@ -1,4 +1,4 @@
-"""`--reload`: the worker runs as a child process that is restarted when a source file changes. This process
+"""`--reload`: the node runs as a child process that is restarted when a source file changes. This process
 imports none of the user's code: if a file cannot be imported, the child ends, and the next change starts
 another.
 """
@@ -70,7 +70,7 @@ class Reloader:
                 say(f"changed: {_names(changed)}; restarting")
                 return now
             if child.returncode is not None and not reported:
-                say(f"the worker ended with status {child.returncode}; waiting for a change")
+                say(f"the node ended with status {child.returncode}; waiting for a change")
                 reported = True
         return seen
 
@@ -86,7 +86,7 @@ class Reloader:
         try:
             await asyncio.wait_for(child.wait(), self._timeout)
         except TimeoutError:
-            say("the worker hangs: killed")
+            say("the node hangs: killed")
             child.kill()
             await child.wait()
 

@@ -14,21 +14,32 @@ from duetime.app import App
 from duetime.app.bulk import Bulk
 from duetime.app.listing import JobQuery
 from duetime.app.previews import HORIZON
+from duetime.app.schedules import NewSchedule, edit_of
+from duetime.cli.files import key_ring
+from duetime.config import Settings
 from duetime.engine.submit.build import NO_DEFAULTS, NewJob
 from duetime.engine.submit.schedules import schedule_draft
 from duetime.engine.submit.submission import JobRequest
 from duetime.engine.submit.validate import check_id, check_name, check_state
+from duetime.invokers.http.lazy import seal_for
+from duetime.model.command import COMMAND, CommandTarget
 from duetime.model.duration import Duration
+from duetime.model.edit_plan import ScheduleEdit
+from duetime.model.instant import to_datetime, to_micros
 from duetime.model.job import Job, JobFilter, State
+from duetime.model.limit import QueueFilter
 from duetime.model.schedule import Schedule, ScheduleFilter
-from duetime.model.target import HTTP, HttpTarget
+from duetime.model.target import HTTP, HttpTarget, Seal
 from duetime.model.views import (
     Backfilled,
     BulkResult,
+    CreatedKey,
     DeadGroups,
     EventView,
     JobSummary,
     JobView,
+    KeyView,
+    LeaseView,
     NodeView,
     PlanView,
     PreviewView,
@@ -45,18 +56,19 @@ from duetime.model.when import When
 REASON = "cancelled from the command line"
 
 JobId = UUID | str
-Target = str | Mapping[str, Any]  # the name of a task, or an HTTP target
+Target = str | Mapping[str, Any]  # the name of a task, or another target
 Progress = Callable[[BulkResult], None]
 
 
 class StoreBackend:
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, settings: Settings) -> None:
         self._app = app
+        self._settings = settings
         self._author = user_name()
 
     # -- jobs --------------------------------------------------------------------------------------
     async def submit(self, target: Target, payload: Any, **options: Any) -> Submitted:
-        name, spec = _target(target)
+        name, spec = self._target(target)
         new = NewJob(name, payload, **_given(options))
         stored = await self._app.jobs.submit_request(JobRequest(new, spec, payload is None))
         known = None if stored.conflict in (None, "replaced") else await self._app.read_job(stored.id)
@@ -100,16 +112,25 @@ class StoreBackend:
         return WhyView.of(await self._app.why.job(job_id))
 
     async def dead_letters(
-        self, *, target: str | None = None, error: str | None = None, limit: int = 100
+        self,
+        *,
+        target: str | None = None,
+        error: str | None = None,
+        error_group: str | None = None,
+        limit: int = 100,
     ) -> list[JobSummary]:
         wanted = JobFilter(
-            self._app.tenant, frozenset({State.DEAD}), target=target, error=error, undisposed=True
+            self._app.tenant,
+            frozenset({State.DEAD}),
+            target=target,
+            error=error,
+            error_group=error_group,
+            undisposed=True,
         )
         return [JobSummary.of(row) for row in await self._app.store.list_jobs(wanted, limit)]
 
     async def dead_groups(self) -> DeadGroups:
-        found = await self._app.dead.groups()
-        return DeadGroups.of(found.groups, found.complete)
+        return await self._app.dead.groups()
 
     async def bulk_jobs(
         self,
@@ -129,11 +150,11 @@ class StoreBackend:
     async def schedule(
         self, name: str, target: Target, when: When, *, replace: bool = False, payload: Any, **options: Any
     ) -> ScheduleView:
-        app, (task, spec) = self._app, _target(target)
+        app, (task, spec) = self._app, self._target(target)
         given = {**_given(options), "payload": payload}
         if spec is None:
-            await app.schedule(name, task, when, replace=replace, author=self._author, **given)
-            return await self.get_schedule(name)
+            new = NewSchedule(name, task, when, **given)
+            return await app.schedules.create(new, replace=replace, author=self._author)
         draft = schedule_draft(
             app.context.ids, app.tenant, name, task, when, NO_DEFAULTS, await app.now(), given
         )
@@ -144,9 +165,12 @@ class StoreBackend:
     async def edit_schedule(
         self, reference: str, changes: Mapping[str, Any], *, version: int | None = None
     ) -> ScheduleView:
-        return await self._schedule(
-            await self._app.schedules.edit(reference, _changes(changes), version=version, author=self._author)
-        )
+        schedules = self._app.schedules
+
+        async def work(known: Schedule) -> Schedule:
+            return await schedules.apply_edit(known, await self._edit(known, changes), self._author)
+
+        return await self._schedule(await schedules.at_version(reference, version, work))
 
     async def get_schedule(self, reference: str) -> ScheduleView:
         return await self._schedule(await self._app.schedules.find(reference))
@@ -190,9 +214,9 @@ class StoreBackend:
         horizon: Duration | None = None,
         count: int | None = None,
     ) -> PlanView:
-        return PlanView.of(
-            await self._app.previews.edit(reference, _changes(changes), horizon=horizon or HORIZON), count
-        )
+        known = await self._app.schedules.find(reference)
+        edit = await self._edit(known, changes)
+        return PlanView.of(await self._app.previews.plan(known, edit, horizon or HORIZON), count)
 
     async def schedule_versions(self, reference: str, *, limit: int = 20) -> list[VersionView]:
         return [VersionView.of(version) for version in await self._app.versions(reference, limit=limit)]
@@ -231,8 +255,9 @@ class StoreBackend:
         )
 
     # -- the fleet ---------------------------------------------------------------------------------
-    async def queues(self) -> list[QueueView]:
-        return [QueueView.of(row, row.counts) for row in await self._app.queues.counted()]
+    async def queues(self, *, limit: int = 1_000, after: str | None = None) -> list[QueueView]:
+        wanted = QueueFilter(after=after or "", limit=limit)
+        return [QueueView.of(row, row.counts) for row in await self._app.queues.counted(wanted)]
 
     async def pause_queue(self, name: str, note: str | None = None) -> QueueView:
         await self._app.pause_queue(name, note)
@@ -249,14 +274,40 @@ class StoreBackend:
         return await self._queue(name)
 
     async def known_tasks(self) -> list[TaskView]:
-        return [TaskView(**task._asdict()) for task in await self._app.nodes.tasks()]
+        return await self._app.nodes.tasks()
 
     async def nodes(self) -> list[NodeView]:
         now = await self._app.store.time()
         return [NodeView.of(row, now) for row in await self._app.nodes()]
 
+    async def leases(self) -> list[LeaseView]:
+        return [LeaseView.of(row) for row in await self._app.nodes.leases()]
+
+    async def now(self) -> datetime:
+        return to_datetime(await self._app.store.time())
+
+    async def keys(self, *, limit: int = 1_000) -> list[KeyView]:
+        """Of all tenants."""
+        return [KeyView.of(row) for row in await self._app.keys(limit=limit, every_tenant=True)]
+
+    async def create_key(
+        self,
+        name: str,
+        scopes: Sequence[str],
+        *,
+        expires_in: Duration | None = None,
+        tenant: str | None = None,
+        rate: str | None = None,
+    ) -> CreatedKey:
+        keys = self._app.for_tenant(tenant or self._app.tenant).keys
+        made = await keys.create(name, scopes, expires_in=expires_in, rate=rate)
+        return CreatedKey.with_text(made.key, made.text)
+
+    async def revoke_key(self, prefix: str) -> None:
+        await self._app.keys.revoke(prefix, every_tenant=True)
+
     async def stats(self, since: Duration | None = None, step: Duration | None = None) -> Stats:
-        return Stats.of(await self._app.stats(**_given({"since": since, "step": step})))
+        return await self._app.stats(**_given({"since": since, "step": step}))
 
     async def events(
         self, types: Sequence[str] | None = None, *, after: int | None = None
@@ -264,18 +315,40 @@ class StoreBackend:
         async for event in self._app.events(after=after, **_given({"types": types})):
             yield EventView(id=event.id, kind=event.kind, data=event.data)
 
+    # -- targets -----------------------------------------------------------------------------------
+    def _target(self, target: Target, before: bytes | None = None) -> tuple[str, bytes | None]:
+        """The name of the target in a job, and its stored form if it is not a task. `before` is the stored
+        form of the HTTP target that it replaces."""
+        if isinstance(target, str):
+            return check_name(target, "task"), None
+        if target.get("type") == "command":
+            return COMMAND, CommandTarget.from_json(target).to_spec()
+        return HTTP, HttpTarget.received(target, before, self._seal).to_spec()
+
+    def _seal(self) -> Seal | None:
+        """With the keys of the nodes on this store."""
+        return seal_for(key_ring(self._settings, self._app.store), self._app.tenant)
+
+    async def _edit(self, known: Schedule, changes: Mapping[str, Any]) -> ScheduleEdit:
+        target, draft = changes.get("target"), known.draft
+        if isinstance(target, Mapping):
+            before = draft.target_spec if draft.target == HTTP else None
+            changes = {**changes, "target": self._target(target, before)}
+        return await edit_of(self._app.context, known, changes)
+
     # -- rows as views -----------------------------------------------------------------------------
     async def _job(self, row: Job) -> JobView:
         return JobView.of(row, await self._app.store.list_attempts(row.id))
 
     async def _schedule(self, row: Schedule) -> ScheduleView:
-        return ScheduleView.of(row, await self._app.now())
+        return await self._app.schedules.view(row)
 
     async def _name(self, reference: str) -> str:
         return (await self._app.schedules.find(reference)).draft.name
 
     async def _queue(self, name: str) -> QueueView:
-        return next(queue for queue in await self.queues() if queue.name == name)
+        [row] = await self._app.queues.counted(QueueFilter(name=name))
+        return QueueView.of(row, row.counts)
 
 
 async def _in_parts(call: Callable[[Any], Awaitable[Bulk[Any]]], progress: Progress | None) -> BulkResult:
@@ -298,19 +371,10 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _query(state: str | None, filters: Mapping[str, Any]) -> JobQuery:
-    return JobQuery(None if state is None else check_state(state), **filters)
-
-
-def _target(target: Target) -> tuple[str, bytes | None]:
-    """The name of the target in a job, and its stored form if it is an HTTP target."""
-    if isinstance(target, str):
-        return check_name(target, "task"), None
-    return HTTP, HttpTarget.from_json(dict(target), "target").to_spec()
-
-
-def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    target = changes.get("target")
-    return {**changes, "target": _target(target)} if isinstance(target, Mapping) else dict(changes)
+    instants: dict[str, Any] = {
+        name: to_micros(value) if isinstance(value, datetime) else value for name, value in filters.items()
+    }
+    return JobQuery(None if state is None else check_state(state), **instants)
 
 
 def user_name() -> str | None:

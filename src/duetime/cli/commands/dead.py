@@ -10,13 +10,15 @@ from duetime.cli.backend import with_backend
 from duetime.cli.command import command, group
 from duetime.cli.commands.job import EXAMPLE, JobIds, apply_to_jobs, read_new_payload
 from duetime.cli.format import last_line, moment_text, say, show, show_list, show_table, target_text
-from duetime.cli.inputs import ErrorFlag, JsonFlag, LimitFlag, OfTargetFlag, PayloadFlag
+from duetime.cli.inputs import ErrorFlag, ErrorGroupFlag, JsonFlag, LimitFlag, OfTargetFlag, PayloadFlag
 from duetime.cli.selection import Selection, selection_flags
 from duetime.model.views import DeadGroup, DeadGroups, JobSummary
 
 commands = group("List dead letters; retry or discard them.")
 
-DeadSelection = Annotated[Selection, selection_flags(target=OfTargetFlag, error=ErrorFlag)]
+DeadSelection = Annotated[
+    Selection, selection_flags(target=OfTargetFlag, error=ErrorFlag, error_group=ErrorGroupFlag)
+]
 
 
 @command(commands, "list", "duetime dead list --json", "duetime dead list --target invoice.send")
@@ -24,12 +26,16 @@ def list_dead(
     context: typer.Context,
     target: OfTargetFlag = None,
     error: ErrorFlag = None,
+    error_group: ErrorGroupFlag = None,
     limit: LimitFlag = 50,
     as_json: JsonFlag = False,
 ) -> None:
     """Dead letters that were not yet retried or discarded."""
     found = with_backend(
-        context, lambda backend: backend.dead_letters(target=target, error=error, limit=limit)
+        context,
+        lambda backend: backend.dead_letters(
+            target=target, error=error, error_group=error_group, limit=limit
+        ),
     )
     show_list(
         found, as_json, ("ID", "TARGET", "SCHEDULE", "DIED", "TRIES", "REASON"), _row, "no dead letters"
@@ -43,7 +49,7 @@ def _row(one: JobSummary) -> tuple[str, ...]:
 
 @command(commands, "groups", "duetime dead groups", "duetime dead groups --json")
 def groups(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Dead letters by error, the most frequent first."""
+    """Dead letters by cause, the most frequent first."""
     show(with_backend(context, lambda backend: backend.dead_groups()), as_json, _show_groups)
 
 

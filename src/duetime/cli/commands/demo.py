@@ -60,7 +60,7 @@ async def _demo(settings: Settings, address: str, remove: bool) -> bool:
             await (_remove_from(client) if remove else _add_to(client, address))
             return running
     async with open_app(settings, creates=not remove) as app:
-        backend = StoreBackend(app)
+        backend = StoreBackend(app, settings)
         await (_remove_from(backend) if remove else _add_to(backend, address))
     return running
 

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Literal
 
 import typer
 
-from duetime.app import App
-from duetime.cli.backend import all_schedules, find_app, require_file
+from duetime.cli.backend import PAGE, Backend, active_schedules, open_app, open_backend, time_of, uses_server
 from duetime.cli.command import command, standalone
-from duetime.cli.format import plural, show, show_record
+from duetime.cli.files import key_ring
+from duetime.cli.format import plural, show, show_record, target_text
 from duetime.cli.inputs import JsonFlag
 from duetime.cli.program import REFUSED, settings_of
 from duetime.clock import wall_micros
 from duetime.config import Settings, hide_password
 from duetime.config_compat import HOST, KNOWN
-from duetime.errors import ConfigError, DuetimeError
+from duetime.errors import ConfigError, DuetimeError, StoreUnavailable
 from duetime.model import duration
-from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Job, JobFilter, State
-from duetime.model.lease import Lease, Node
-from duetime.model.limit import Queue
+from duetime.model.instant import SECOND, Micros, to_micros
+from duetime.model.job import State
+from duetime.model.schedule import ScheduleFilter
+from duetime.model.target import key_ids
+from duetime.model.views import JobSummary, LeaseView, NodeView, QueueView
+from duetime.store import Store
 
 commands = standalone()
 
-OVERDUE = 60 * SECOND
+OVERDUE = timedelta(minutes=1)
 MAX_SKEW = 2 * SECOND
 MAX_LISTED = 1_000
 MAX_NAMED = 5
@@ -48,15 +51,13 @@ class Check:
 class Observation:
     """The state of the store at one instant."""
 
-    now: Micros
     skew: Micros  # this machine's wall clock minus the store's
-    nodes: list[Node]
-    leases: list[Lease]
-    queues: list[Queue]
-    paused_queues: list[str]
+    nodes: list[NodeView]
+    leases: list[LeaseView]
+    queues: list[QueueView]
     schedules: int
     overdue_schedules: list[str]
-    overdue_jobs: list[Job]
+    overdue_jobs: list[JobSummary]
     dead_letters: int
 
 
@@ -78,54 +79,82 @@ def _show_checks(checks: list[Check]) -> None:
 
 def _checks(settings: Settings) -> list[Check]:
     try:
-        app = find_app(settings)
-        require_file(settings)
-        seen = asyncio.run(observe(app))
+        seen = asyncio.run(_observed(settings))
+        secrets = [] if uses_server(settings) else [asyncio.run(_secrets(settings))]
     except DuetimeError as problem:
-        # An error in a setting says itself what to do.
+        # Other errors say themselves what to do.
         remedy = (
-            "" if isinstance(problem, ConfigError) else "check --store, the network, and that the server runs"
+            "check --store, the network, and that the server runs"
+            if isinstance(problem, StoreUnavailable)
+            else ""
         )
         return [Check("store", "warn", f"{problem.message} [{problem.code}]", remedy)]
-    return [_store(settings), *foreign_names(settings), *examine(seen)]
+    return [_store(settings), *foreign_names(settings), *examine(seen), *secrets]
 
 
-async def observe(app: App) -> Observation:
-    try:
-        await app.open()
-        now = await app.store.time()
-        skew = wall_micros() - now
-        cursors = [(one.draft.name, one.next_fire_time) async for one in all_schedules(app) if not one.paused]
-        waiting = JobFilter(
-            app.tenant, states=frozenset({State.PENDING, State.QUEUED}), due_before=now - OVERDUE
-        )
-        dead = JobFilter(app.tenant, states=frozenset({State.DEAD}), undisposed=True)
-        return Observation(
-            now=now,
-            skew=skew,
-            nodes=await app.store.nodes(),
-            leases=await app.store.leases(),
-            queues=await app.store.queues(counted=True),
-            paused_queues=[queue.name for queue in await app.store.queues() if queue.paused],
-            schedules=len(cursors),
-            overdue_schedules=[
-                name for name, cursor in cursors if cursor is not None and cursor < now - OVERDUE
-            ],
-            overdue_jobs=await app.store.list_jobs(waiting, MAX_LISTED),
-            dead_letters=len(await app.store.list_jobs(dead, MAX_LISTED)),
-        )
-    finally:
-        await app.close()
+async def _observed(settings: Settings) -> Observation:
+    async with open_backend(settings) as backend:
+        return await observe(backend)
+
+
+async def observe(backend: Backend) -> Observation:
+    now = await time_of(backend)
+    skew = wall_micros() - to_micros(now)
+    late = now - OVERDUE
+    schedules = await active_schedules(backend)
+    return Observation(
+        skew=skew,
+        nodes=await backend.nodes(),
+        leases=await backend.leases(),
+        queues=await backend.queues(),
+        schedules=len(schedules),
+        overdue_schedules=[
+            one.name for one in schedules if one.next_fire_time is not None and one.next_fire_time < late
+        ],
+        overdue_jobs=await backend.jobs(state=State.PENDING, due_before=late, limit=MAX_LISTED),
+        dead_letters=len(await backend.dead_letters(limit=MAX_LISTED)),
+    )
+
+
+async def _secrets(settings: Settings) -> Check:
+    async with open_app(settings) as app:
+        sealed: dict[str, str] = {}
+        last: str | None = None
+        while page := await app.store.list_schedules(ScheduleFilter(app.tenant), PAGE, last):
+            sealed |= {key: one.draft.name for one in page for key in key_ids(one.draft.target_spec)}
+            last = page[-1].draft.name
+        return secret_keys(settings, app.store, sealed)
 
 
 def _store(settings: Settings) -> Check:
     """After it was opened: a store with a missing or newer schema cannot be."""
+    if uses_server(settings):
+        return Check("store", "ok", f"{settings.server} answers")
     name = (
         settings.app
         if settings.app is not None and not settings.given("store")
         else hide_password(settings.store)
     )
     return Check("store", "ok", f"{name} answers, and its schema is the one of this version")
+
+
+def secret_keys(settings: Settings, store: Store, sealed: Mapping[str, str]) -> Check:
+    """Whether this machine can decrypt the secrets of the schedules, and store new ones."""
+    try:
+        ring = key_ring(settings, store, creates=False)
+    except ConfigError as problem:
+        return Check("secret keys", "warn", problem.message)
+    for key_id, name in sealed.items():
+        if ring.find(key_id) is None:
+            remedy = "add it to DUETIME_SECRET_KEYS, which must be the same on every node"
+            return Check(
+                "secret keys", "warn", f"key {key_id} is missing: schedule {name!r} needs it", remedy
+            )
+    if ring.current is None:
+        return Check("secret keys", "ok", "none, and none is needed yet", "targets with secrets need one")
+    old = ", ".join(key.id for key in ring.keys[1:] if key.id in sealed)
+    still = f"; schedules still need {old}" if old else ""
+    return Check("secret keys", "ok", f"{ring.current.id} encrypts{still}")
 
 
 def foreign_names(settings: Settings) -> Iterator[Check]:
@@ -151,13 +180,13 @@ def _clock(seen: Observation) -> Check:
     return Check("clock", "ok", f"within {duration.show(MAX_SKEW)} of the store ({distance})")
 
 
-def _alive(seen: Observation) -> list[Node]:
-    return [node for node in seen.nodes if not node.dead and node.lease_until >= seen.now]
+def _alive(seen: Observation) -> list[NodeView]:
+    return [node for node in seen.nodes if node.state == "alive"]
 
 
 def _nodes(seen: Observation) -> Check:
     roles = {role for node in _alive(seen) for role in node.roles}
-    waiting = sum(queue.counts.pending for queue in seen.queues if queue.counts)
+    waiting = sum(queue.pending for queue in seen.queues)
     if seen.schedules and "planner" not in roles:
         return Check("nodes", "warn", f"{plural(seen.schedules, 'schedule')} and no planner is alive", SERVE)
     if waiting and "worker" not in roles:
@@ -169,7 +198,7 @@ def _nodes(seen: Observation) -> Check:
 
 
 def _expired(seen: Observation) -> Check:
-    silent = [node for node in seen.nodes if not node.dead and node.lease_until < seen.now]
+    silent = [node for node in seen.nodes if node.state == "expired"]
     if not silent:
         return Check("expired", "ok", "every node renews its lease")
     names = ", ".join(f"{node.name} ({node.id})" for node in silent)
@@ -206,20 +235,20 @@ def _schedules(seen: Observation) -> Check:
 
 
 def _queues(seen: Observation) -> Check:
-    if not seen.paused_queues:
+    paused = [queue for queue in seen.queues if queue.paused]
+    if not paused:
         return Check("queues", "ok", "none is paused")
-    waiting = sum(
-        queue.counts.due for queue in seen.queues if queue.counts and queue.name in seen.paused_queues
-    )
-    text = f"paused: {', '.join(seen.paused_queues)}; {plural(waiting, 'job')} due in them"
+    waiting = sum(queue.due for queue in paused)
+    text = f"paused: {', '.join(queue.name for queue in paused)}; {plural(waiting, 'job')} due in them"
     return Check("queues", "ok", text, "`duetime queue resume NAME` starts its jobs again")
 
 
 def _jobs(seen: Observation) -> Check:
-    overdue = [job for job in seen.overdue_jobs if job.queue not in seen.paused_queues]
+    paused = {queue.name for queue in seen.queues if queue.paused}
+    overdue = [job for job in seen.overdue_jobs if job.queue not in paused]
     if not overdue:
         return Check("jobs", "ok", "none is overdue by more than a minute")
-    kinds = sorted({f"{job.target} in queue {job.queue}" for job in overdue})
+    kinds = sorted({f"{target_text(job.target)} in queue {job.queue}" for job in overdue})
     count = f"{len(overdue)} or more" if len(seen.overdue_jobs) == MAX_LISTED else str(len(overdue))
     remedy = (
         "check that a live worker knows these tasks, serves these queues and has capacity (--concurrency)"

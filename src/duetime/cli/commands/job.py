@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any
+from uuid import UUID
 
 import typer
 
-from duetime.cli.backend import Backend, with_backend
+from duetime.cli.backend import Backend, find_job, with_backend
 from duetime.cli.command import command, group
 from duetime.cli.commands import job_submit
 from duetime.cli.completion import complete_state
@@ -31,15 +32,17 @@ from duetime.cli.inputs import (
 )
 from duetime.cli.program import value_option
 from duetime.cli.selection import JOB_FILTERS, Action, Selection, selection_flags
-from duetime.model.views import JobSummary, to_json
+from duetime.model.views import JobSummary, JobView, to_json
 
 commands = group("Submit, list, show, cancel and retry jobs.")
 commands.registered_commands += job_submit.commands.registered_commands
 
 STOPPING = "is running: its worker was asked to stop it"
 EXAMPLE = "01935c2e-7b3a-7000-8000-000000000000"
-JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
-JobIds = Annotated[list[str] | None, typer.Argument(metavar="ID", help="The ids of jobs.")]
+JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, its first digits, or its last 8.")]
+JobIds = Annotated[
+    list[str] | None, typer.Argument(metavar="ID", help="Ids of jobs, their first digits, or their last 8.")
+]
 StateFlag = Annotated[
     str | None, value_option("--state", "STATE", "Only in this state.", autocompletion=complete_state)
 ]
@@ -59,7 +62,8 @@ def list_jobs(
     limit: LimitFlag = 50,
     as_json: JsonFlag = False,
 ) -> None:
-    """Jobs in any state, the latest fire time first."""
+    """Jobs in any state, the latest fire time first. In JSON, a payload over 4 KB is null: `payload_bytes`
+    has its size, and `duetime job show` the payload."""
     wanted: dict[str, Any] = {
         "queue": queue,
         "schedule": schedule,
@@ -99,15 +103,17 @@ def show_job(context: typer.Context, job_id: JobId, as_json: JsonFlag = False) -
     """One job: its state and the reason for it, progress, checkpoint, attempts, result and error."""
 
     async def work(backend: Backend) -> dict[str, Any]:
-        return {**to_json(await backend.get_job(job_id)), "why": (await backend.why_job(job_id)).why}
+        found = await find_job(backend, job_id)
+        return {**to_json(await backend.get_job(found)), "why": (await backend.why_job(found)).why}
 
     show(with_backend(context, work), as_json, _show_details)
 
 
 def _show_details(details: dict[str, Any]) -> None:
     attempts = details.pop("attempts")
-    if attempts and attempts[-1]["error"] == details["error"]:
-        del details["error"]  # it is shown with its attempt
+    for name in ("error", "result"):
+        if attempts and attempts[-1][name] == details[name]:
+            del details[name]  # it is shown with its attempt
     show_record(record_fields(details))
     for attempt in attempts:
         say(f"\nattempt {attempt.pop('attempt')}")
@@ -157,10 +163,13 @@ def reschedule(
     if at is None and delay is None and priority is None:
         raise typer.BadParameter("nothing to change: give --at, --delay or --priority")
     instant = read_moment(at, delay)
-    job = with_backend(
-        context, lambda backend: backend.reschedule_job(job_id, at=instant, delay=delay, priority=priority)
-    )
-    say(f"{job_id} is due {moment_text(job.due_at)} with priority {job.priority}")
+
+    async def work(backend: Backend) -> JobView:
+        found = await find_job(backend, job_id)
+        return await backend.reschedule_job(found, at=instant, delay=delay, priority=priority)
+
+    job = with_backend(context, work)
+    say(f"{job.id} is due {moment_text(job.due_at)} with priority {job.priority}")
 
 
 @command(commands, "run", f"duetime job run {EXAMPLE}", "duetime job run --all --queue mail")
@@ -216,5 +225,16 @@ def apply_to_jobs(
     line: Any,
 ) -> None:
     noun = "dead letter" if action in ("retry", "discard") else "job"
-    every = Action(noun, done, one, line, lambda backend, filters: backend.bulk_jobs(action, **filters))
+
+    async def found(backend: Backend, text: str) -> tuple[UUID, Any]:
+        job_id = await find_job(backend, text)
+        return job_id, await one(backend, job_id)
+
+    every = Action(
+        noun,
+        done,
+        found,
+        lambda _, done: line(*done),
+        lambda backend, filters: backend.bulk_jobs(action, **filters),
+    )
     every.apply(context, selection, ids, "ids")

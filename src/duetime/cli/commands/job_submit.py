@@ -18,24 +18,26 @@ from duetime.cli.format import hint, last_line, say, show_json
 from duetime.cli.inputs import (
     AtFlag,
     DelayFlag,
+    ExpiresFlag,
+    JitterFlag,
     JsonFlag,
     LabelsFlag,
-    MethodFlag,
+    MaxAttemptsFlag,
     OwnerFlag,
     PayloadFlag,
     PriorityFlag,
     QueueFlag,
-    Target,
-    TargetArgument,
+    RetryDelayFlag,
+    TargetFlags,
+    TimeoutFlag,
     read_labels,
     read_moment,
     read_payload,
-    read_target,
+    read_retry,
 )
 from duetime.cli.program import value_option
 from duetime.errors import JobFailed, WaitTimeout
 from duetime.model.codec import encode
-from duetime.model.retry import Retry
 from duetime.model.views import JobView, Submitted, to_json
 
 commands = standalone()
@@ -46,10 +48,6 @@ CONFLICTS = {
     "replaced": "the pending job with this unique key was cancelled and replaced by this one",
     "rescheduled": "the unique key is taken: the pending job that holds it was rescheduled",
 }
-
-
-def _target(target: TargetArgument, method: MethodFlag = None) -> Target:
-    return read_target(target, method)
 
 
 def _options(
@@ -70,20 +68,19 @@ def _options(
             autocompletion=complete_conflict,
         ),
     ] = None,
-    timeout: Annotated[
-        str | None, value_option("--timeout", "TIME", "The longest time of an attempt.")
-    ] = None,
-    max_attempts: Annotated[
-        int | None, value_option("--max-attempts", "N", "Failures until the job is a dead letter.")
-    ] = None,
+    timeout: TimeoutFlag = None,
+    max_attempts: MaxAttemptsFlag = None,
+    retry_delay: RetryDelayFlag = None,
+    expires: ExpiresFlag = None,
+    jitter: JitterFlag = None,
     owner: OwnerFlag = None,
     label: LabelsFlag = None,
 ) -> dict[str, Any]:
-    retry = None if max_attempts is None else Retry(max_attempts=max_attempts)
     return {
         "payload": read_payload(payload), "at": read_moment(at, delay), "delay": delay, "priority": priority,
         "queue": queue, "unique_key": unique_key, "on_conflict": on_conflict, "timeout": timeout,
-        "retry": retry, "owner": owner, "labels": read_labels(label or []),
+        "retry": read_retry(max_attempts, retry_delay), "expires": expires, "jitter": jitter, "owner": owner,
+        "labels": read_labels(label or []),
     }  # fmt: skip
 
 
@@ -92,12 +89,13 @@ def _options(
     "submit",
     'duetime job submit invoice.send --payload \'{"customer": "c1"}\'',
     "duetime job submit https://agent.example.org/run --delay 15m --label team=finance",
+    "duetime job submit --command 'backup --all' --cwd /srv/shop --timeout 10m --wait",
     "duetime job submit cleanup --at 2030-01-01T03:00:00+01:00 --unique-key cleanup-2030",
     "duetime job submit report.build --delay 1h --unique-key report --on-conflict reschedule",
 )
 def submit(
     context: typer.Context,
-    target: Annotated[Target, FlagGroup(_target)],
+    target: TargetFlags,
     options: Annotated[dict[str, Any], FlagGroup(_options)],
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the job to end; fail if it does not succeed.")

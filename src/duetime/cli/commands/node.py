@@ -19,13 +19,13 @@ commands = group("List the nodes that plan and work.")
 def list_nodes(
     context: typer.Context,
     every: Annotated[
-        bool, typer.Option("--all", help="Also dead nodes that are still in the history.")
+        bool, typer.Option("--all", help="Also nodes that left or died and are still in the history.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Nodes that are alive, and dead nodes whose jobs were not yet given back."""
+    """Nodes that are alive, and those that are gone whose jobs were not yet given back."""
     known = with_backend(context, lambda backend: backend.nodes())
-    found = [one for one in known if every or one.state != "dead" or one.running]
+    found = [one for one in known if every or one.state not in ("dead", "left") or one.running]
     columns = ("ID", "NAME", "STATE", "ROLES", "RUNNING", "STARTED", "LEASE UNTIL", "VERSION")
     show_list(found, as_json, columns, _row, "no nodes: start one with `duetime serve`")
 

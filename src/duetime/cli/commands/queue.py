@@ -10,7 +10,7 @@ from duetime.cli.backend import with_backend
 from duetime.cli.command import command, group
 from duetime.cli.completion import complete_queue
 from duetime.cli.format import say, show, show_list
-from duetime.cli.inputs import JsonFlag
+from duetime.cli.inputs import JsonFlag, LimitFlag
 from duetime.cli.program import value_option
 from duetime.model.views import QueueView
 
@@ -20,10 +20,16 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.", a
 
 
 @command(commands, "list", "duetime queue list --json")
-def list_queues(context: typer.Context, as_json: JsonFlag = False) -> None:
+def list_queues(
+    context: typer.Context,
+    limit: LimitFlag = 1_000,
+    after: Annotated[str | None, value_option("--after", "NAME", "Start after this name.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
     """Queues that have had a job or a setting, by name."""
     columns = ("NAME", "STATE", "WAITING", "DUE", "RUNNING", "MAX RUNNING", "RATE", "NOTE")
-    show_list(with_backend(context, lambda backend: backend.queues()), as_json, columns, _row, "no queues")
+    found = with_backend(context, lambda backend: backend.queues(limit=limit, after=after))
+    show_list(found, as_json, columns, _row, "no queues")
 
 
 def _row(one: QueueView) -> tuple[str, ...]:

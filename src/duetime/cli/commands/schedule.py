@@ -28,14 +28,16 @@ from duetime.cli.format import (
 )
 from duetime.cli.inputs import (
     CronFlag,
+    DeliveryFlag,
     EveryFlag,
+    ExpiresFlag,
     InQueueFlag,
     JitterFlag,
     JsonFlag,
     LabelsFlag,
     LimitFlag,
+    MaxAttemptsFlag,
     MaxRunsFlag,
-    MethodFlag,
     OfLabelFlag,
     OfOwnerFlag,
     OfTargetFlag,
@@ -45,21 +47,24 @@ from duetime.cli.inputs import (
     PayloadFlag,
     PriorityFlag,
     QueueFlag,
+    RetryDelayFlag,
     RruleFlag,
     ScheduleArgument,
-    TargetArgument,
+    TargetFlags,
     TextFlag,
+    TimeoutFlag,
     ZoneFlag,
     read_instant,
     read_label,
     read_labels,
     read_payload,
-    read_target,
+    read_retry,
     read_when,
 )
 from duetime.cli.program import value_option
 from duetime.cli.selection import SCHEDULE_FILTERS, Action, Selection, selection_flags
 from duetime.engine.submit.validate import check_max_runs, check_overlap
+from duetime.errors import ScheduleExists
 from duetime.model.forecast import previewed
 from duetime.model.instant import to_micros
 from duetime.model.schedule import Missed
@@ -80,19 +85,19 @@ Chosen = Annotated[Selection, selection_flags(**SCHEDULE_FILTERS)]
     "add",
     'duetime schedule add nightly report.build --cron "30 2 * * MON-FRI" --tz Europe/Berlin',
     "duetime schedule add pulse https://agent.example.org/health --method GET --every 30s --overlap skip",
+    'duetime schedule add backup --shell "cd /srv/shop && ./backup" --cron "0 3 * * *" --timeout 1h',
     'duetime schedule add pay salary.pay --rrule "FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=9;BYMINUTE=0;BYSECOND=0"',
 )
 def add(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")],
-    target: TargetArgument,
+    target: TargetFlags,
     cron: CronFlag = None,
     tz: ZoneFlag = None,
     every: EveryFlag = None,
     at: OnceFlag = None,
     rrule: RruleFlag = None,
     payload: PayloadFlag = None,
-    method: MethodFlag = None,
     overlap: OverlapFlag = "allow",
     missed: Annotated[
         str, value_option("--missed", "POLICY", "Fires missed while no node ran: latest, all or skip.")
@@ -104,6 +109,11 @@ def add(
     start_at: Annotated[str | None, value_option("--start-at", "ISO", "No fire before this instant.")] = None,
     end_at: Annotated[str | None, value_option("--end-at", "ISO", "No fire after this instant.")] = None,
     max_runs: MaxRunsFlag = None,
+    timeout: TimeoutFlag = None,
+    max_attempts: MaxAttemptsFlag = None,
+    retry_delay: RetryDelayFlag = None,
+    delivery: DeliveryFlag = None,
+    expires: ExpiresFlag = None,
     queue: QueueFlag = None,
     priority: PriorityFlag = None,
     owner: OwnerFlag = None,
@@ -119,14 +129,20 @@ def add(
         "payload": read_payload(payload), "overlap": overlap, "jitter": jitter,
         "missed": Missed(missed, within=within),  # type: ignore[arg-type]  # Missed itself refuses unknown policies
         "start_at": read_instant(start_at, "start_at"), "end_at": read_instant(end_at, "end_at"),
-        "max_runs": check_max_runs(max_runs), "queue": queue, "priority": priority, "owner": owner,
+        "max_runs": check_max_runs(max_runs), "timeout": timeout, "delivery": delivery, "expires": expires,
+        "retry": read_retry(max_attempts, retry_delay), "queue": queue, "priority": priority, "owner": owner,
         "labels": read_labels(label or []), "replace": replace,
     }  # fmt: skip
-    when, wanted = read_when(cron, every, at, rrule, tz), read_target(target, method)
-    show_fields(
-        with_backend(context, lambda backend: backend.schedule(name, wanted, when, **options), creates=True),
-        as_json,
-    )
+    when = read_when(cron, every, at, rrule, tz)
+    try:
+        found = with_backend(
+            context, lambda backend: backend.schedule(name, target, when, **options), creates=True
+        )
+    except ScheduleExists as problem:
+        raise ScheduleExists(
+            problem.fact, "choose another name, or change that one with --replace or `duetime schedule edit`"
+        ) from None
+    show_fields(found, as_json)
 
 
 @command(commands, "list", "duetime schedule list --json", "duetime schedule list --paused --owner anna")

@@ -25,11 +25,18 @@ from duetime.cli.format import (
     visible,
 )
 from duetime.cli.inputs import (
+    CommandFlag,
     CronFlag,
+    DeliveryFlag,
     EveryFlag,
+    ExpiresFlag,
+    FolderFlag,
+    HeadersFlag,
     JitterFlag,
     JsonFlag,
+    LabelsFlag,
     LimitFlag,
+    MaxAttemptsFlag,
     MaxRunsFlag,
     MethodFlag,
     OnceFlag,
@@ -38,12 +45,17 @@ from duetime.cli.inputs import (
     PayloadFlag,
     PriorityFlag,
     QueueFlag,
+    RetryDelayFlag,
     RruleFlag,
     ScheduleArgument,
+    ShellFlag,
+    TimeoutFlag,
     YesFlag,
     ZoneFlag,
     read_instant,
+    read_labels,
     read_payload,
+    read_retry,
     read_target,
     read_when,
 )
@@ -68,16 +80,31 @@ def _changes(
         value_option("--target", "TASK|URL", "Another task, or a URL.", autocompletion=complete_task),
     ] = None,
     method: MethodFlag = None,
+    header: HeadersFlag = None,
+    command: CommandFlag = None,
+    shell: ShellFlag = None,
+    cwd: FolderFlag = None,
     payload: PayloadFlag = None,
     overlap: OverlapFlag = None,
     jitter: JitterFlag = None,
     max_runs: MaxRunsFlag = None,
+    timeout: TimeoutFlag = None,
+    max_attempts: MaxAttemptsFlag = None,
+    retry_delay: RetryDelayFlag = None,
+    delivery: DeliveryFlag = None,
+    expires: ExpiresFlag = None,
     queue: QueueFlag = None,
     priority: PriorityFlag = None,
     owner: OwnerFlag = None,
+    label: LabelsFlag = None,
 ) -> dict[str, Any]:
     """Only what was given."""
     values = {
+        "timeout": timeout,
+        "retry": read_retry(max_attempts, retry_delay),
+        "delivery": delivery,
+        "expires": expires,
+        "labels": read_labels(label or []),
         "overlap": overlap,
         "jitter": jitter,
         "max_runs": max_runs,
@@ -90,8 +117,8 @@ def _changes(
         check_overlap(overlap)
     if [cron, every, at, rrule, tz] != [None] * 5:
         changes["when"] = read_when(cron, every, at, rrule, tz)
-    if target is not None or method is not None:
-        changes["target"] = read_target(target or "", method)
+    if any((target, method, header, command, shell, cwd)):
+        changes["target"] = read_target(target, method, header, command, shell, cwd)
     if payload is not None:
         changes["payload"] = read_payload(payload)
     if not changes:

@@ -22,13 +22,16 @@ from duetime.cli.files import key_ring
 from duetime.cli.format import say
 from duetime.cli.inputs import MigrateFlag, setting_flags
 from duetime.cli.reload import run_reloading
-from duetime.config import Settings
+from duetime.config import TABLE, Settings
 from duetime.engine.node.loop import Signals, spare_the_collector
 from duetime.engine.node.node import Node
 from duetime.errors import ConfigError
 from duetime.invoker import Policies
+from duetime.invokers.command import CommandHandler
 from duetime.invokers.http.lazy import LazyHttpHandler, is_installed, load
+from duetime.model.command import COMMAND
 from duetime.model.keyring import KeyRing
+from duetime.model.limit import Quotas
 from duetime.model.retry import Retry
 from duetime.model.target import HTTP
 
@@ -44,8 +47,9 @@ ServeFlags = Annotated[
     Settings,
     setting_flags(
         "app", "roles", "host", "port", "auth", "public_url", "tls_cert", "tls_key", "proxies", "rate_limit",
-        "max_connections", "open_metrics", "allow", "allow_ports", "plain_http", "per_host", "retry_attempts",
-        "retry_delay", *NODE_SETTINGS, "log_level", "log_format",
+        "max_connections", "max_pending", "max_pending_per_queue", "open_metrics", "allow", "allow_ports",
+        "plain_http", "per_host", "allow_commands", "retry_attempts", "retry_delay", *NODE_SETTINGS,
+        "log_level", "log_format",
     ),
 ]  # fmt: skip
 AppArgument = Annotated[
@@ -55,16 +59,13 @@ AppArgument = Annotated[
 WorkerFlags = Annotated[
     Settings,
     setting_flags(
-        "queues",
-        "concurrency",
-        "lease",
-        "grace",
-        "max_load",
-        "log_level",
-        "log_format",
-        app=AppArgument,
-        roles="worker",
+        "port", "host", "auth", "open_metrics", "allow_commands", "queues", "concurrency", "lease", "grace",
+        "max_load", "log_level", "log_format",
+        app=AppArgument, roles="worker",
     ),
+]  # fmt: skip
+ReloadFlag = Annotated[
+    bool, typer.Option("--reload", help="Restart when source files change; for development.")
 ]
 _logger = logging.getLogger("duetime")
 
@@ -74,14 +75,20 @@ _logger = logging.getLogger("duetime")
     "serve",
     "duetime serve --app tasks:app",
     "duetime serve --app tasks:app --store postgresql://worker@db.example.org/duetime --queues billing,mail",
+    "duetime serve --app tasks:app --reload",
     "duetime serve --port 9000",
     "duetime serve --host 0.0.0.0 --auth keys --tls-cert server.pem --tls-key server.key",
     "duetime serve --roles planner",
 )
-def serve(context: typer.Context, settings: ServeFlags, migrate: MigrateFlag = False) -> None:
+def serve(
+    context: typer.Context,
+    settings: ServeFlags,
+    migrate: MigrateFlag = False,
+    reload: ReloadFlag = False,
+) -> None:
     """Answer the API, plan schedules and run jobs until SIGTERM or Ctrl-C. The first signal lets running
     jobs finish within the grace time, the second one ends them."""
-    run_node(settings, migrate)
+    _start(settings, migrate, reload)
 
 
 @command(
@@ -89,20 +96,23 @@ def serve(context: typer.Context, settings: ServeFlags, migrate: MigrateFlag = F
     "worker",
     "duetime worker tasks:app",
     "duetime worker shop.tasks --queues billing,mail --concurrency 20",
+    "duetime worker tasks:app --port 9100",
     "duetime worker tasks:app --reload",
 )
 def worker(
     context: typer.Context,
     settings: WorkerFlags,
     migrate: MigrateFlag = False,
-    reload: Annotated[
-        bool, typer.Option("--reload", help="Restart when source files change; for development.")
-    ] = False,
+    reload: ReloadFlag = False,
 ) -> None:
     """Run jobs until SIGTERM or Ctrl-C, like `duetime serve --roles worker`. Schedules need a planner,
-    such as `duetime serve`."""
+    such as `duetime serve`. With --port the worker answers /healthz, /readyz and /metrics."""
     if settings.app is None:
         raise ConfigError("app: a worker needs the tasks of your program: duetime worker module:app")
+    _start(settings, migrate, reload)
+
+
+def _start(settings: Settings, migrate: bool, reload: bool) -> None:
     if reload:
         run_reloading(settings)
     else:
@@ -169,15 +179,17 @@ async def _active_keys(app: App, settings: Settings) -> int:
 
 
 def _listen(settings: Settings) -> Listener | None:
-    """Before anything else starts; None if this node has no API."""
-    if "api" not in settings.roles:
+    """Before anything else starts. None if this node has no API; with --port such a node answers health
+    checks and /metrics. A port of another source may be meant for the API next to it."""
+    if "api" not in settings.roles and settings.sources.get("port") != TABLE["port"].flag:
         return None
     try:
         from duetime.cli.listener import Listener
     except ModuleNotFoundError as problem:
         if settings.given("roles"):
+            what = "roles: the API" if "api" in settings.roles else "port: /metrics"
             raise ConfigError(
-                f"roles: the API needs the package {problem.name!r}: pip install 'duetime[service]'"
+                f"{what} needs the package {problem.name!r}: pip install 'duetime[service]'"
             ) from None
         return None
     return Listener(settings)
@@ -190,7 +202,12 @@ async def _node(
     """The planner and worker. A process that only answers the API is not a node."""
     options = node_options(settings)
     if options["roles"]:
-        _add_http(app, settings, ring, settings.public_url or _own_address(settings, listener))
+        app.quotas = Quotas(
+            app.quotas.queues,
+            settings.max_pending or app.quotas.pending,
+            settings.max_pending_per_queue or app.quotas.pending_per_queue,
+        )
+        _add_targets(app, settings, ring, settings.public_url or _own_address(settings, listener))
         async with app.running(**options) as node:
             yield node
     else:
@@ -202,15 +219,18 @@ def _own_address(settings: Settings, listener: Listener | None) -> str | None:
     """In local mode, where HTTP targets are on this machine, too."""
     return (
         listener.address
-        if listener is not None and not settings.keys and listener.address.startswith("http")
+        if listener is not None and settings.local and listener.address.startswith("http")
         else None
     )
 
 
-def _add_http(app: App, settings: Settings, ring: KeyRing, report_url: str | None) -> None:
-    """HTTP targets, if their packages are installed. Targets that finish later report to `report_url`."""
+def _add_targets(app: App, settings: Settings, ring: KeyRing, report_url: str | None) -> None:
+    """Commands, if they are allowed. HTTP targets, if their packages are installed; those that finish later
+    report to `report_url`."""
     egress, per_host = settings.egress(), settings.per_host or 0
     policies = Policies(Retry(settings.retry_attempts, settings.retry_delay))
+    if settings.allow_commands:
+        app.use_target(COMMAND, lambda _: CommandHandler())
     if is_installed():
         app.use_target(
             HTTP,

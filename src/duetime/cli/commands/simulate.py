@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from duetime.app import App
-from duetime.cli.backend import all_schedules, with_app
+from duetime.cli.backend import active_schedules, with_backend
 from duetime.cli.command import command, standalone
 from duetime.cli.completion import complete_zone
 from duetime.cli.format import iso, local, plural, say, show_json
@@ -18,6 +17,7 @@ from duetime.clock import wall_micros
 from duetime.model import duration
 from duetime.model.forecast import ClockChangeEffects, Forecast, Planned, forecast
 from duetime.model.instant import SECOND, Micros, to_micros
+from duetime.model.views import ScheduleView
 from duetime.model.when import Cron, Every
 
 commands = standalone()
@@ -63,7 +63,7 @@ def simulate(
     began = read_instant(start, "from")
     given = [Planned(expr, Cron(expr, tz)) for expr in cron or []]
     given += [Planned(f"every {interval}", Every(interval)) for interval in every or []]
-    planned = given or with_app(context, _stored)
+    planned = given or [_planned(one) for one in with_backend(context, active_schedules)]
     first = wall_micros() if began is None else to_micros(began)
     result = forecast(planned, first, first + days * DAY)
     if as_json:
@@ -72,8 +72,10 @@ def simulate(
         _show_forecast(result, first + days * DAY)
 
 
-async def _stored(app: App) -> list[Planned]:
-    return [Planned.of(schedule) async for schedule in all_schedules(app) if not schedule.paused]
+def _planned(one: ScheduleView) -> Planned:
+    left = None if one.max_runs is None else max(0, one.max_runs - one.runs)
+    start, end = (None if bound is None else to_micros(bound) for bound in (one.start_at, one.end_at))
+    return Planned(one.name, one.when, start, end, left)
 
 
 def _record(result: Forecast) -> dict[str, Any]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import UUID
 
 import typer
 
-from duetime.cli.backend import Backend, with_backend
+from duetime.cli.backend import Backend, find_job, with_backend
 from duetime.cli.command import command, standalone
 from duetime.cli.completion import complete_schedule
 from duetime.cli.format import say, show
@@ -24,7 +23,9 @@ def why(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="JOB|SCHEDULE", help="A job's id, or a schedule's name.", autocompletion=complete_schedule
+            metavar="JOB|SCHEDULE",
+            help="A schedule's name, or a job's id, its first digits, or its last 8.",
+            autocompletion=complete_schedule,
         ),
     ],
     as_json: JsonFlag = False,
@@ -40,17 +41,13 @@ def _show_reason(found: WhyView) -> None:
 
 
 async def _explain(backend: Backend, what: str) -> WhyView:
-    """An id is a job's, unless only a schedule has it."""
+    """A schedule's name, or the id of a job or a part of it."""
     try:
-        UUID(what)
-    except ValueError:
         return await backend.why_schedule(what)
-    try:
-        return await backend.why_job(what)
-    except JobNotFound:
+    except ScheduleNotFound:
         try:
-            return await backend.why_schedule(what)
-        except ScheduleNotFound:
+            return await backend.why_job(await find_job(backend, what))
+        except JobNotFound:
             raise NotFound(
                 f"no job or schedule {what!r}: see `duetime job list` and `duetime schedule list`"
             ) from None
