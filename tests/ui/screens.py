@@ -13,6 +13,7 @@ PATHS = (
     "/schedules/new",
     "/jobs",
     "/jobs/new",
+    "/tasks",
     "/calendar",
     "/dead",
     "/queues",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,9 +20,11 @@ TASKS = "tests.ui.tasks:app"
 class Site:
     """`duetime serve` on a SQLite file; `restart` starts it again on the same port."""
 
-    def __init__(self, folder: Path, *options: str, app: str = TASKS) -> None:
+    def __init__(self, folder: Path, *options: str, app: str = TASKS, code: Path = ROOT) -> None:
+        """`code`: the folder of the module of the app."""
         self._folder = folder
         self._options = ("--app", app, "--migrate", *options)
+        self._code = code
         self._starts = 0
         self._service = self._start("--port", "0")
         self.address = self._service.address
@@ -50,7 +54,7 @@ class Site:
     def _start(self, *options: str) -> Service:
         self._starts += 1
         environment = {
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(self._code)])
         }  # the code of this checkout
         return Service(
             self.store,
@@ -67,6 +71,11 @@ class Site:
         )
         assert response.is_success, response.text
         return response.json() if response.content else None
+
+    def rename_nodes(self, name: str) -> None:
+        """A node is named after its host, and a host may have any name."""
+        with closing(sqlite3.connect(self.store.removeprefix("sqlite:///"))) as database, database:
+            assert database.execute("UPDATE nodes SET name = ?", (name,)).rowcount
 
     def add_schedule(self, name: str, **fields: Any) -> Any:
         body = {

@@ -16,6 +16,20 @@ async def greet(ctx: dt.Context, name: str = "world") -> dict[str, Any]:
     return {"hello": name}
 
 
+@app.task("careful", queue="vault", priority=8, timeout="5m", delivery="at_most_once")
+async def careful(ctx: dt.Context, amount: int, currency: str = "EUR") -> dict[str, Any]:
+    """Moves money."""
+    return {"moved": amount}
+
+
+@app.task("remember", retry=dt.Retry(max_attempts=1))
+async def remember(ctx: dt.Context, text: str) -> dict[str, str]:
+    """Saves the text as checkpoint, progress and result."""
+    await ctx.progress(1, 2, text)
+    await ctx.checkpoint({"text": text})
+    return {text: text}
+
+
 @app.task("endless")
 async def endless(ctx: dt.Context) -> None:
     """Runs until it is cancelled."""

@@ -24,7 +24,7 @@ def sample_paths(site: Site) -> dict[str, str]:
     schedule = site.add_schedule("accessible", labels={"team": "billing"}, owner="ada")
     site.add_schedule("accessible-often", when={"every": "1h"})
     job = site.submit("failing", payload={"text": "words"})
-    return {"schedule": f"/schedules/{schedule['id']}", "job": f"/jobs/{job}"}
+    return {"schedule": f"/schedules/{schedule['id']}", "job": f"/jobs/{job}", "task": "/tasks/failing"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

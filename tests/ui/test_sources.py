@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 
+from tests.ui.screenshots import FOLDER, leaks, used
 from tests.ui.site import ROOT
 from tools.build_ui import Interface
 from tools.ui_types import FILE, document, text_of, type_of
@@ -51,6 +52,18 @@ def test_package_lock_has_the_binaries_of_every_platform() -> None:
     assert families["lightningcss"] >= 10
     assert families["@oxlint/binding"] >= 12
     assert families["@typescript/typescript"] >= 12
+
+
+def test_images_of_the_documentation_are_those_it_shows() -> None:
+    assert {file.stem for file in FOLDER.iterdir()} == {f"{name}-{scheme}" for name, scheme in used()}
+
+
+def test_images_of_the_documentation_name_no_machine() -> None:
+    for file in FOLDER.iterdir():
+        data = file.read_bytes()
+        assert not [kind for kind in (b"tEXt", b"iTXt", b"zTXt") if kind in data], file.name
+    assert leaks(f'File "{ROOT}/tests/ui/sample_tasks.py", line 1') == [str(ROOT)]
+    assert leaks('File "/srv/shop/shop.py", line 1') == []
 
 
 def test_built_ui_is_current() -> None:

@@ -2,19 +2,23 @@
 
 export type AgentHealthOut = { status: string; timestamp: string; services: ServicesOut };
 
-export type AgentScheduleIn = { name: string; cronExpression: string; agentId: string; agentUrl: string; httpMethod?: string; headers?: { [key: string]: string }; payload?: unknown; retryPolicy?: RetryPolicyIn; enabled?: boolean };
+export type AgentScheduleIn = { name: string; cronExpression: string; agentId: string; agentUrl: string; httpMethod?: string; headers?: { [key: string]: string }; payload?: unknown; retryPolicy?: RetryPolicyIn; enabled?: boolean; missed?: "latest" | "all" | "skip" };
 
-export type AgentScheduleOut = { id: string; name: string; cronExpression: string; agentId: string; agentUrl: string; httpMethod: string; headers: { [key: string]: string }; payload: unknown; retryPolicy: RetryPolicyOut; enabled: boolean; createdAt: string; updatedAt: string };
+export type AgentScheduleOut = { id: string; name: string; cronExpression: string; agentId: string; agentUrl: string; httpMethod: string; headers: { [key: string]: string }; payload: unknown; retryPolicy: RetryPolicyOut; enabled: boolean; missed: "latest" | "all" | "skip"; createdAt: string; updatedAt: string };
 
-export type AgentSchedulePatchIn = { name?: string; cronExpression?: string; agentId?: string; agentUrl?: string; httpMethod?: string; headers?: { [key: string]: string }; payload?: unknown; retryPolicy?: RetryPolicyIn; enabled?: boolean };
+export type AgentSchedulePatchIn = { name?: string; cronExpression?: string; agentId?: string; agentUrl?: string; httpMethod?: string; headers?: { [key: string]: string }; payload?: unknown; retryPolicy?: RetryPolicyIn; enabled?: boolean; missed?: "latest" | "all" | "skip" };
 
-export type AttemptView = { attempt: number; ending: Ending; node: number | null; started_at: string | null; finished_at: string; error: string | null };
+export type ArgumentView = { name: string; type: string | null; required: boolean; default: unknown };
+
+export type AtIn = { at: string };
+
+export type AttemptView = { attempt: number; ending: Ending; node: number | null; started_at: string | null; finished_at: string; error: string | null; result: unknown };
 
 export type BackfillIn = { from: string; to?: string; rate?: string; limit?: number };
 
 export type Backfilled = { added: number; existing: number; next_from: string | null };
 
-export type BatchJobIn = { target: { type: "task"; name: string } | { type: "http"; url: string; method?: string; headers?: { [key: string]: string }; secret_headers?: { [key: string]: string }; signing_secret?: unknown; body?: "json" | "raw"; timeout?: string; success?: Array<number | string>; async?: boolean }; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; at?: string; delay?: string; unique_key?: string };
+export type BatchJobIn = { target: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; at?: string; delay?: string; expires?: string; jitter?: string; unique_key?: string };
 
 export type BulkFailure = { id: string; code: string; detail: string };
 
@@ -32,6 +36,8 @@ export type CompleteIn = { token: string; result?: unknown };
 
 export type CreatedKey = { prefix: string; name: string; scopes: Array<Scope>; tenant: string; created_at: string; expires_at: string | null; last_used_at: string | null; revoked_at: string | null; rate: string | null; key: string };
 
+export type CronIn = { cron: string; tz?: string };
+
 export type DeadGroup = { error: string; target: string; count: number; oldest: string; newest: string; sample: string };
 
 export type DeadGroups = { items: Array<DeadGroup>; complete: boolean };
@@ -40,7 +46,9 @@ export type Difference = { before: unknown; after: unknown; field: string };
 
 export type Ending = "succeeded" | "failed" | "timed_out" | "cancelled" | "released" | "handed_over" | "snoozed" | "lost";
 
-export type ExecutionOut = { id: string; scheduleId: string; fireTime: string; status: "PENDING" | "RUNNING" | "RETRYING" | "SUCCESS" | "FAILED" | "CANCELLED" | "SKIPPED"; attempts: number; startedAt: string | null; completedAt: string | null; error: string | null; response: unknown };
+export type EveryIn = { every: string; anchor?: string };
+
+export type ExecutionOut = { id: string; scheduleId: string; fireTime: string; status: "PENDING" | "RUNNING" | "RETRYING" | "SUCCESS" | "FAILED" | "CANCELLED" | "SKIPPED"; attempts: number; startedAt: string | null; completedAt: string | null; error: string | null; response: unknown; createdAt: string };
 
 export type FailIn = { token: string; error: string; retry?: boolean };
 
@@ -54,17 +62,19 @@ export type HealthView = { status: string; version: string };
 
 export type HeartbeatIn = { token: string; progress?: ProgressIn; checkpoint?: unknown };
 
+export type HttpTargetIn = { type: "http"; url: string; method?: string; headers?: { [key: string]: string }; secret_headers?: { [key: string]: string }; signing_secret?: unknown; body?: "json" | "raw"; timeout?: string; success?: Array<number | string>; async?: boolean };
+
 export type JobBatchIn = { jobs: Array<BatchJobIn> };
 
 export type JobBulkIn = { ids?: Array<string>; dry_run?: boolean; cursor?: string; action: "cancel" | "retry" | "run" | "discard"; filter?: JobFilterIn };
 
-export type JobFilterIn = { state?: "pending" | "queued" | "running" | "succeeded" | "dead" | "cancelled" | "skipped" | null; queue?: string | null; owner?: string | null; schedule?: string | null; label?: string | null; target?: string | null; due_after?: string | null; due_before?: string | null; error?: string | null };
+export type JobFilterIn = { state?: "pending" | "queued" | "running" | "succeeded" | "dead" | "cancelled" | "skipped" | null; queue?: string | null; owner?: string | null; schedule?: string | null; label?: string | null; target?: string | null; due_after?: string | null; due_before?: string | null; error?: string | null; error_group?: string | null; payload?: string | null };
 
 export type JobPatchIn = { at?: string; delay?: string; priority?: number };
 
-export type JobSummary = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null };
+export type JobSummary = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null; payload: unknown; payload_bytes: number };
 
-export type JobView = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null; payload: unknown; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; losses: number; checkpoint: unknown; progress: unknown; result: unknown; attempts: Array<AttemptView> };
+export type JobView = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null; payload: unknown; payload_bytes: number; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; expires: string | null; losses: number; checkpoint: unknown; progress: unknown; result: unknown; attempts: Array<AttemptView> };
 
 export type KeyView = { prefix: string; name: string; scopes: Array<Scope>; tenant: string; created_at: string; expires_at: string | null; last_used_at: string | null; revoked_at: string | null; rate: string | null };
 
@@ -76,15 +86,15 @@ export type Me = { tenant: string; scopes: Array<Scope>; key: string | null; loc
 
 export type MissedIn = { policy?: "latest" | "all" | "skip"; within?: string; max?: number };
 
-export type NewJobIn = { target: { type: "task"; name: string } | { type: "http"; url: string; method?: string; headers?: { [key: string]: string }; secret_headers?: { [key: string]: string }; signing_secret?: unknown; body?: "json" | "raw"; timeout?: string; success?: Array<number | string>; async?: boolean }; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; at?: string; delay?: string; unique_key?: string; on_conflict?: "skip" | "replace" | "reschedule" };
+export type NewJobIn = { target: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; at?: string; delay?: string; expires?: string; jitter?: string; unique_key?: string; on_conflict?: "skip" | "replace" | "reschedule" };
 
 export type NewKeyIn = { name: string; scopes: Array<"read" | "submit" | "manage" | "admin">; expires_in?: string; tenant?: string; rate?: string };
 
-export type NewScheduleIn = { target: { type: "task"; name: string } | { type: "http"; url: string; method?: string; headers?: { [key: string]: string }; secret_headers?: { [key: string]: string }; signing_secret?: unknown; body?: "json" | "raw"; timeout?: string; success?: Array<number | string>; async?: boolean }; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; name: string; when: { cron: string; tz?: string } | { every: string; anchor?: string } | { at: string } | { rrule: string; tz?: string }; overlap?: "skip" | "allow" | "queue" | "cancel_previous"; missed?: MissedIn; jitter?: string; start_at?: string; end_at?: string; max_runs?: number; paused?: boolean };
+export type NewScheduleIn = { target: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; name: string; when: WhenIn; overlap?: "skip" | "allow" | "queue" | "cancel_previous"; missed?: MissedIn; jitter?: string; start_at?: string; end_at?: string; max_runs?: number; expires?: string; paused?: boolean };
 
 export type NextFire = { schedule_id: string; name: string; at: string };
 
-export type NodeView = { id: number; name: string; state: "alive" | "expired" | "dead"; roles: Array<string>; version: string; running: number; started_at: string; lease_until: string };
+export type NodeView = { id: number; name: string; state: "alive" | "expired" | "dead" | "left"; roles: Array<string>; version: string; running: number; started_at: string; lease_until: string };
 
 export type Page_ComingFire_ = { items: Array<ComingFire>; next_cursor: string | null };
 
@@ -110,7 +120,7 @@ export type PlainExecutionOut = { execution_id: string; job_id: string; worker_i
 
 export type PlainExecutionsOut = { executions: Array<PlainExecutionOut>; next_cursor: string | null };
 
-export type PlainJobIn = { user_id?: string; task?: string; url?: string; method?: string; headers?: { [key: string]: string }; payload?: unknown; frequency?: string; next_run_time?: string; priority?: number; max_retries?: number };
+export type PlainJobIn = { user_id?: string; task?: string; url?: string; method?: string; headers?: { [key: string]: string }; payload?: unknown; frequency?: string; next_run_time?: string; missed?: "latest" | "all" | "skip"; priority?: number; max_retries?: number };
 
 export type PlainJobOut = { job_id: string; user_id: string | null; status: "pending" | "scheduled" | "running" | "completed" | "failed" | "cancelled" | "skipped" | "paused"; frequency: string; payload: unknown; next_run_time: string | null; retry_count: number; worker_id: string | null; output: unknown; error: string | null; created_at: string; started_at: string | null; finished_at: string | null };
 
@@ -124,7 +134,7 @@ export type PlanView = { version: number | null; diff: Array<Difference>; words:
 
 export type PlanWords = { before: string | null; after: string };
 
-export type PreviewIn = { when: { cron: string; tz?: string } | { every: string; anchor?: string } | { at: string } | { rrule: string; tz?: string }; count?: number; after?: string; start_at?: string; end_at?: string };
+export type PreviewIn = { when: WhenIn; count?: number; after?: string; start_at?: string; end_at?: string };
 
 export type PreviewView = { words: string; fires: Array<FireView>; warnings: Array<string> };
 
@@ -132,9 +142,15 @@ export type Problem = { type: string; title: string; status: number; detail: str
 
 export type ProgressIn = { done: number; total?: number; note?: string };
 
+export type QueueDepth = { name: string; pending: Array<number | null>; due: Array<number | null>; running: Array<number | null> };
+
+export type QueueDepths = { times: Array<string>; queues: Array<QueueDepth> };
+
 export type QueueLimitIn = { max_running?: number | null; rate?: string | null };
 
 export type QueueView = { name: string; paused: boolean; pause_note: string | null; paused_at: string | null; max_running: number | null; rate: string | null; pending: number; due: number; running: number };
+
+export type RRuleIn = { rrule: string; tz?: string };
 
 export type RemovedOut = { success: boolean; message: string };
 
@@ -152,15 +168,17 @@ export type ScheduleBulkIn = { ids?: Array<string>; dry_run?: boolean; cursor?: 
 
 export type ScheduleFilterIn = { text?: string | null; paused?: boolean | null; owner?: string | null; label?: string | null; target?: string | null; queue?: string | null };
 
-export type SchedulePatchIn = { when?: { cron: string; tz?: string } | { every: string; anchor?: string } | { at: string } | { rrule: string; tz?: string }; target?: { type: "task"; name: string } | { type: "http"; url: string; method?: string; headers?: { [key: string]: string }; secret_headers?: { [key: string]: string }; signing_secret?: unknown; body?: "json" | "raw"; timeout?: string; success?: Array<number | string>; async?: boolean }; payload?: unknown; queue?: string; priority?: number; timeout?: string | null; retry?: RetryIn | null; delivery?: "at_least_once" | "at_most_once"; owner?: string | null; labels?: { [key: string]: string }; overlap?: "skip" | "allow" | "queue" | "cancel_previous"; missed?: MissedIn | null; jitter?: string; start_at?: string | null; end_at?: string | null; max_runs?: number | null; paused?: boolean };
+export type SchedulePatchIn = { when?: WhenIn; target?: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string | null; expires?: string | null; retry?: RetryIn | null; delivery?: "at_least_once" | "at_most_once"; owner?: string | null; labels?: { [key: string]: string }; overlap?: "skip" | "allow" | "queue" | "cancel_previous"; missed?: MissedIn | null; jitter?: string; start_at?: string | null; end_at?: string | null; max_runs?: number | null; paused?: boolean };
 
 export type SchedulePreview = { words: string; fires: Array<string>; details: Array<FireView>; warnings: Array<string> };
 
-export type ScheduleView = { id: string; name: string; version: number; when: { [key: string]: string }; description: string; target: { type: string; [key: string]: unknown }; payload: unknown; queue: string; priority: number; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; owner: string | null; labels: { [key: string]: string }; overlap: "skip" | "allow" | "queue" | "cancel_previous"; missed: { [key: string]: unknown }; jitter: string; start_at: string | null; end_at: string | null; max_runs: number | null; paused: boolean; pause_note: string | null; runs: number; next_fire_time: string | null; last_fire_time: string | null; created_at: string; updated_at: string };
+export type ScheduleView = { id: string; name: string; version: number; when: { [key: string]: string }; description: string; target: { type: string; [key: string]: unknown }; payload: unknown; queue: string; priority: number; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; expires: string | null; owner: string | null; labels: { [key: string]: string }; overlap: "skip" | "allow" | "queue" | "cancel_previous"; missed: { [key: string]: unknown }; jitter: string; start_at: string | null; end_at: string | null; max_runs: number | null; paused: boolean; pause_note: string | null; runs: number; next_fire_time: string | null; last_fire_time: string | null; created_at: string; updated_at: string; drift: Array<Difference> | null };
 
 export type Scope = "read" | "submit" | "manage" | "admin";
 
 export type ServicesOut = { database: string; locks: string; redis: string };
+
+export type SigningSecrets = { origin: string; secrets: Array<string> };
 
 export type State = "pending" | "queued" | "running" | "succeeded" | "dead" | "cancelled" | "skipped";
 
@@ -174,13 +192,19 @@ export type SubmittedBatch = { ids: Array<string>; created: number };
 
 export type TargetError = { code: "target_not_allowed" | "target_unreachable" | "target_failed"; detail: string };
 
-export type TargetTestIn = { target: { type: "http"; url: string; method?: string; headers?: { [key: string]: string }; secret_headers?: { [key: string]: string }; signing_secret?: unknown; body?: "json" | "raw"; timeout?: string; success?: Array<number | string>; async?: boolean }; payload?: unknown };
+export type TargetIn = TaskTargetIn | HttpTargetIn | { type: "command"; argv: Array<string>; cwd?: string };
+
+export type TargetTestIn = { target: HttpTargetIn; payload?: unknown };
 
 export type TargetTestResult = { status: number | null; headers: { [key: string]: string }; body: string | null; truncated: boolean; duration_ms: number; error: TargetError | null };
 
-export type TaskView = { name: string; queue: string | null; doc: string | null };
+export type TaskTargetIn = { type: "task"; name: string };
+
+export type TaskView = { name: string; queue: string | null; doc: string | null; arguments: Array<ArgumentView>; priority: number | null; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once" | null; max_running: number | null; rate: string | null; limited_per: string | null };
 
 export type VersionView = { version: number; at: string; author: string | null; change: Change; paused: boolean; schedule_id: string; definition: { [key: string]: unknown }; diff: Array<Difference> };
+
+export type WhenIn = CronIn | EveryIn | AtIn | RRuleIn;
 
 export type WhyView = { code: string; why: string; since: string | null; remedy: string | null };
 
@@ -195,9 +219,9 @@ export const DEFAULTS = {
 export interface Routes {
   'GET /calendar': { path: unknown; query: { from?: string | null; to?: string | null; bucket?: "1m" | "5m" | "10m" | "15m" | "30m" | "1h" | "2h" | "3h" | "4h" | "6h" | "8h" | "12h" | "1d"; tz?: string }; body: unknown; response: CalendarRange; };
   'GET /calendar/fires': { path: unknown; query: { limit?: number; cursor?: string | null; from?: string | null; to?: string | null }; body: unknown; response: Page_ComingFire_; };
-  'GET /dead': { path: unknown; query: unknown; body: unknown; response: DeadGroups; };
+  'GET /dead': { path: unknown; query: { target?: string | null; error?: string | null; payload?: string | null }; body: unknown; response: DeadGroups; };
   'GET /events': { path: unknown; query: { types?: string }; body: unknown; response: unknown; };
-  'GET /jobs': { path: unknown; query: { state?: "pending" | "queued" | "running" | "succeeded" | "dead" | "cancelled" | "skipped" | null; queue?: string | null; owner?: string | null; schedule?: string | null; label?: string | null; target?: string | null; due_after?: string | null; due_before?: string | null; error?: string | null; limit?: number; cursor?: string | null; worker?: string | null }; body: unknown; response: Page_JobSummary_; };
+  'GET /jobs': { path: unknown; query: { state?: "pending" | "queued" | "running" | "succeeded" | "dead" | "cancelled" | "skipped" | null; queue?: string | null; owner?: string | null; schedule?: string | null; label?: string | null; target?: string | null; due_after?: string | null; due_before?: string | null; error?: string | null; error_group?: string | null; payload?: string | null; limit?: number; cursor?: string | null; worker?: string | null; id?: string | null }; body: unknown; response: Page_JobSummary_; };
   'POST /jobs': { path: unknown; query: unknown; body: NewJobIn; response: Submitted; };
   'POST /jobs/batch': { path: unknown; query: unknown; body: JobBatchIn; response: SubmittedBatch; };
   'POST /jobs/bulk': { path: unknown; query: unknown; body: JobBulkIn; response: BulkResult; };
@@ -210,7 +234,7 @@ export interface Routes {
   'POST /jobs/{job_id}/heartbeat': { path: { job_id: string }; query: unknown; body: HeartbeatIn; response: JobView; };
   'POST /jobs/{job_id}/retry': { path: { job_id: string }; query: unknown; body: RetryJobIn; response: JobView; };
   'POST /jobs/{job_id}/run': { path: { job_id: string }; query: unknown; body: unknown; response: JobView; };
-  'GET /jobs/{job_id}/why': { path: { job_id: string }; query: unknown; body: unknown; response: WhyView; };
+  'GET /jobs/{job_id}/why': { path: { job_id: string }; query: { tz?: string }; body: unknown; response: WhyView; };
   'GET /keys': { path: unknown; query: { limit?: number; cursor?: string | null }; body: unknown; response: Page_KeyView_; };
   'POST /keys': { path: unknown; query: unknown; body: NewKeyIn; response: CreatedKey; };
   'DELETE /keys/{prefix}': { path: { prefix: string }; query: unknown; body: unknown; response: unknown; };
@@ -218,7 +242,7 @@ export interface Routes {
   'GET /me': { path: unknown; query: unknown; body: unknown; response: Me; };
   'GET /nodes': { path: unknown; query: unknown; body: unknown; response: Page_NodeView_; };
   'POST /preview': { path: unknown; query: unknown; body: PreviewIn; response: PreviewView; };
-  'GET /queues': { path: unknown; query: unknown; body: unknown; response: Page_QueueView_; };
+  'GET /queues': { path: unknown; query: { limit?: number; cursor?: string | null }; body: unknown; response: Page_QueueView_; };
   'POST /queues/{name}/limit': { path: { name: string }; query: unknown; body: QueueLimitIn; response: QueueView; };
   'POST /queues/{name}/pause': { path: { name: string }; query: unknown; body: PauseIn; response: QueueView; };
   'POST /queues/{name}/resume': { path: { name: string }; query: unknown; body: unknown; response: QueueView; };
@@ -238,8 +262,10 @@ export interface Routes {
   'POST /schedules/{schedule_id}/resume': { path: { schedule_id: string }; query: unknown; body: unknown; response: ScheduleView; };
   'POST /schedules/{schedule_id}/trigger': { path: { schedule_id: string }; query: unknown; body: unknown; response: JobView; };
   'GET /schedules/{schedule_id}/versions': { path: { schedule_id: string }; query: { limit?: number; cursor?: string | null }; body: unknown; response: Page_VersionView_; };
-  'GET /schedules/{schedule_id}/why': { path: { schedule_id: string }; query: unknown; body: unknown; response: WhyView; };
+  'GET /schedules/{schedule_id}/why': { path: { schedule_id: string }; query: { tz?: string | null }; body: unknown; response: WhyView; };
   'GET /stats': { path: unknown; query: { since?: string; step?: string }; body: unknown; response: Stats; };
+  'GET /stats/queues': { path: unknown; query: { since?: string; step?: string }; body: unknown; response: QueueDepths; };
+  'GET /targets/signing-secrets': { path: unknown; query: { url: string }; body: unknown; response: SigningSecrets; };
   'POST /targets/test': { path: unknown; query: unknown; body: TargetTestIn; response: TargetTestResult; };
   'GET /tasks': { path: unknown; query: unknown; body: unknown; response: Page_TaskView_; };
 }

@@ -11,6 +11,7 @@ export type NewJob = Body<'POST /jobs'>;
 export type Target = NewJob['target'];
 export type HttpTarget = Extract<Target, { type: 'http' }>;
 export type When = NewSchedule['when'];
+export type Task = ResponseBody<'GET /tasks'>['items'][number];
 export type Queue = ResponseBody<'GET /queues'>['items'][number];
 export type Node = ResponseBody<'GET /nodes'>['items'][number];
 export type Lease = ResponseBody<'GET /leases'>['items'][number];

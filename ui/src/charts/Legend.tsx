@@ -1,4 +1,5 @@
-import { clockTime, zoneName } from '../time/format';
+import { serverNow } from '../time/clock';
+import { fullTime } from '../time/format';
 import classes from './Chart.module.css';
 import type { ChartProps } from './chartTypes';
 
@@ -21,9 +22,7 @@ export function Legend({ series, index, time, format, zone }: LegendProps) {
         );
       })}
       {time !== undefined && (
-        <span className={classes.time}>
-          {clockTime(time * 1_000, zone, false)} {zoneName(time * 1_000, zone)}
-        </span>
+        <span className={classes.time}>{fullTime(time * 1_000, zone, serverNow())}</span>
       )}
     </figcaption>
   );

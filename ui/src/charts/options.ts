@@ -1,7 +1,9 @@
 import uPlot from 'uplot';
-import { clockTime } from '../time/format';
+import { clockTime, day } from '../time/format';
 import type { ChartProps } from './chartTypes';
 import { resolveColour } from './resolveColour';
+
+const DAY = 86_400_000;
 
 interface OptionsInput extends Pick<ChartProps, 'series' | 'kind' | 'format'> {
   zone: string;
@@ -32,6 +34,12 @@ function withHalfSteps(plot: uPlot, from: number, to: number): [number, number] 
   const times = plot.data[0];
   const half = times.length > 1 ? (times[1]! - times[0]!) / 2 : 30;
   return [from - half, to + half];
+}
+
+/** The time of a tick, or its day if the ticks are days apart. */
+function tickText(at: number, zone: string, ticks: number[]): string {
+  const step = ticks.length > 1 ? (ticks[1]! - ticks[0]!) * 1_000 : 0;
+  return step >= DAY / 2 ? day(at, zone, at) : clockTime(at, zone, false);
 }
 
 export function optionsFor({
@@ -67,7 +75,7 @@ export function optionsFor({
         ...axis,
         size: 28,
         grid: { show: false },
-        values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000, zone, false)),
+        values: (_, ticks) => ticks.map((tick) => tickText(tick * 1_000, zone, ticks)),
       },
       { ...axis, size: kind === 'bars' ? 40 : 64, values: (_, ticks) => ticks.map(format) },
     ],

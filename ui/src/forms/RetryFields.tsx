@@ -1,9 +1,11 @@
 import { Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import type { FieldErrors } from './fieldErrors';
-import { EMPTY_RUN, type RunDraft } from './runDraft';
+import type { Task } from '../api/types';
+import { EMPTY_RUN, draftOfRun, type RunDraft } from './runDraft';
 
 interface RetryFieldsProps {
   draft: RunDraft;
+  declared: Task | undefined;
   onChange: (next: Partial<RunDraft>) => void;
   errorAt: FieldErrors;
 }
@@ -13,12 +15,17 @@ function describeRetry({ maxAttempts, firstDelay, multiplier, maxDelay }: RunDra
   return `${maxAttempts} attempts, with a delay of ${firstDelay} that is multiplied by ${multiplier} each time, up to ${maxDelay}`;
 }
 
-export function RetryFields({ draft, onChange, errorAt }: RetryFieldsProps) {
+export function RetryFields({ draft, declared, onChange, errorAt }: RetryFieldsProps) {
+  const own = declared?.retry;
   return (
     <Stack gap="xs">
       <Switch
         label="Custom retry policy"
-        description={`If off, the policy of the task applies, or the default: ${describeRetry(EMPTY_RUN)}`}
+        description={
+          own
+            ? `If off, as declared by the task: ${describeRetry(draftOfRun({ retry: own }))}`
+            : `If off, the policy of the task applies, or the default: ${describeRetry(EMPTY_RUN)}`
+        }
         checked={draft.customRetry}
         onChange={(event) => onChange({ customRetry: event.currentTarget.checked })}
       />

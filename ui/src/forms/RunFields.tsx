@@ -1,34 +1,50 @@
 import { Autocomplete, Group, NumberInput, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { call } from '../api/call';
+import { DEFAULTS } from '../api/schema';
+import { useTask } from '../parts/useTask';
 import type { FieldErrors } from './fieldErrors';
 import { PairsInput } from './PairsInput';
 import { RetryFields } from './RetryFields';
 import type { RunDraft } from './runDraft';
 import { Section } from './Section';
+import type { TargetDraft } from './targetDraft';
 
 interface RunFieldsProps {
-  draft: RunDraft;
+  draft: RunDraft & TargetDraft;
   onChange: (next: Partial<RunDraft>) => void;
   errorAt: FieldErrors;
 }
 
-const DELIVERIES = [
-  { value: 'at_least_once', label: 'At least once: runs again if its node is lost' },
-  { value: 'at_most_once', label: 'At most once: never starts a second time' },
-];
+const DELIVERIES = {
+  at_least_once: 'At least once: runs again if its node is lost',
+  at_most_once: 'At most once: never starts a second time',
+};
 
 export function RunFields({ draft, onChange, errorAt }: RunFieldsProps) {
   const { data } = useQuery({
     queryKey: ['queues'],
     queryFn: ({ signal }) => call('GET /queues', { signal }),
   });
+  const isTask = draft.kind === 'task';
+  const declared = useTask(isTask ? draft.task.trim() : '');
+  /** What applies to an empty field. */
+  const unset = (value: string | number | null | undefined, fallback: string | number) =>
+    !isTask
+      ? String(fallback)
+      : declared
+        ? `${value ?? 'none'}, as declared by the task`
+        : 'as declared by the task';
   return (
-    <Section title="Run options">
+    <Section
+      title="Run options"
+      description={isTask ? 'What you leave empty stays as the task declares it.' : undefined}
+    >
       <Group grow align="flex-start">
         <Autocomplete
           label="Queue"
           description="Workers take jobs from queues"
+          placeholder={unset(declared?.queue, DEFAULTS.NewScheduleIn.queue)}
           data={data?.items.map((queue) => queue.name) ?? []}
           value={draft.queue}
           onChange={(queue) => onChange({ queue })}
@@ -37,17 +53,18 @@ export function RunFields({ draft, onChange, errorAt }: RunFieldsProps) {
         <NumberInput
           label="Priority"
           description="0 to 9, 9 is the most urgent"
+          placeholder={unset(declared?.priority, DEFAULTS.NewScheduleIn.priority)}
           min={0}
           max={9}
           allowDecimal={false}
           value={draft.priority}
-          onChange={(value) => onChange({ priority: Number(value) || 0 })}
+          onChange={(value) => onChange({ priority: value === '' ? '' : Number(value) })}
           error={errorAt('priority')}
         />
         <TextInput
           label="Timeout"
           description="For one attempt, e.g. 10m"
-          placeholder="none"
+          placeholder={unset(declared?.timeout, 'none')}
           value={draft.timeout}
           onChange={(event) => onChange({ timeout: event.currentTarget.value })}
           error={errorAt('timeout')}
@@ -55,13 +72,18 @@ export function RunFields({ draft, onChange, errorAt }: RunFieldsProps) {
       </Group>
       <Select
         label="Delivery"
-        data={DELIVERIES}
-        value={draft.delivery}
-        onChange={(value) => onChange({ delivery: (value ?? 'at_least_once') as RunDraft['delivery'] })}
-        allowDeselect={false}
+        placeholder={unset(
+          declared?.delivery && DELIVERIES[declared.delivery],
+          DELIVERIES[DEFAULTS.NewScheduleIn.delivery],
+        )}
+        data={Object.entries(DELIVERIES).map(([value, label]) => ({ value, label }))}
+        value={draft.delivery || null}
+        onChange={(value) => onChange({ delivery: (value ?? '') as RunDraft['delivery'] })}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Clear delivery' }}
         error={errorAt('delivery')}
       />
-      <RetryFields draft={draft} onChange={onChange} errorAt={errorAt} />
+      <RetryFields draft={draft} declared={declared} onChange={onChange} errorAt={errorAt} />
       <TextInput
         label="Owner"
         description="The person or team responsible"

@@ -1,6 +1,6 @@
-import { Autocomplete, SegmentedControl } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { call } from '../api/call';
+import { Autocomplete, SegmentedControl, TextInput } from '@mantine/core';
+import { JsonInput } from '../parts/JsonInput';
+import { useTasks } from '../parts/useTask';
 import type { FieldErrors } from './fieldErrors';
 import { HttpFields } from './HttpFields';
 import { Section } from './Section';
@@ -16,30 +16,59 @@ interface TargetFieldsProps {
 
 export function TargetFields({ draft, onChange, payload, errorAt }: TargetFieldsProps) {
   return (
-    <Section title="What runs" description="Call a URL, or run a task of your program by name.">
+    <Section
+      title="What runs"
+      description="Call a URL, run a task of your program by name, or start a program on a node."
+    >
       <SegmentedControl
         value={draft.kind}
         onChange={(kind) => onChange({ kind: kind as TargetDraft['kind'] })}
         data={[
           { value: 'http', label: 'HTTP call' },
           { value: 'task', label: 'Task' },
+          { value: 'command', label: 'Command' },
         ]}
         aria-label="Target type"
         w="fit-content"
       />
-      {draft.kind === 'task' ? (
+      {draft.kind === 'task' && (
         <TaskName
           value={draft.task}
           onChange={(task) => onChange({ task })}
           error={errorAt('target.name') ?? errorAt('target')}
         />
-      ) : (
+      )}
+      {draft.kind === 'command' && <CommandFields draft={draft} onChange={onChange} errorAt={errorAt} />}
+      {draft.kind === 'http' && (
         <>
           <HttpFields draft={draft} onChange={onChange} errorAt={errorAt} />
           <TestCall draft={draft} payload={payload} />
         </>
       )}
     </Section>
+  );
+}
+
+function CommandFields({ draft, onChange, errorAt }: Omit<TargetFieldsProps, 'payload'>) {
+  return (
+    <>
+      <JsonInput
+        label="Program and arguments (JSON)"
+        description='A list of words, without a shell: ["/usr/local/bin/backup", "--all"]. For admins, on nodes with --allow-commands.'
+        value={draft.argv}
+        onChange={(argv) => onChange({ argv })}
+        error={errorAt('target.argv') ?? errorAt('target.type') ?? errorAt('target') ?? null}
+        rows={1}
+      />
+      <TextInput
+        label="Folder"
+        description="The folder in which it runs; empty: that of the node."
+        placeholder="/srv/shop"
+        value={draft.cwd}
+        onChange={(event) => onChange({ cwd: event.currentTarget.value })}
+        error={errorAt('target.cwd')}
+      />
+    </>
   );
 }
 
@@ -52,13 +81,9 @@ function TaskName({
   onChange: (task: string) => void;
   error: string | undefined;
 }) {
-  const { data } = useQuery({
-    queryKey: ['tasks'],
-    queryFn: ({ signal }) => call('GET /tasks', { signal }),
-    staleTime: 30_000,
-  });
-  const known = data?.items.map((task) => task.name) ?? [];
-  const unknown = value.trim() !== '' && data !== undefined && !known.includes(value.trim());
+  const tasks = useTasks();
+  const known = tasks?.map((task) => task.name) ?? [];
+  const unknown = value.trim() !== '' && tasks !== undefined && !known.includes(value.trim());
   return (
     <Autocomplete
       label="Task"

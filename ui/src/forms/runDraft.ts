@@ -1,12 +1,15 @@
 import { DEFAULTS, type RetryIn } from '../api/schema';
 import { recordOf, pairsOf, type Pair } from './pairs';
 
-/** The run options of a one-off job or a schedule while they are edited. */
+/**
+ * The run options of a one-off job or a schedule while they are edited. An empty field is not sent: what the
+ * task declares applies, or the default.
+ */
 export interface RunDraft {
   queue: string;
-  priority: number;
+  priority: number | '';
   timeout: string;
-  delivery: 'at_least_once' | 'at_most_once';
+  delivery: '' | 'at_least_once' | 'at_most_once';
   /** False: the task's own retry policy applies, or the default one. */
   customRetry: boolean;
   maxAttempts: number;
@@ -18,10 +21,10 @@ export interface RunDraft {
 }
 
 export const EMPTY_RUN: RunDraft = {
-  queue: DEFAULTS.NewScheduleIn.queue,
-  priority: DEFAULTS.NewScheduleIn.priority,
+  queue: '',
+  priority: '',
   timeout: '',
-  delivery: DEFAULTS.NewScheduleIn.delivery,
+  delivery: '',
   customRetry: false,
   maxAttempts: DEFAULTS.RetryIn.max_attempts,
   firstDelay: DEFAULTS.RetryIn.first_delay,
@@ -31,12 +34,13 @@ export const EMPTY_RUN: RunDraft = {
   labels: [],
 };
 
-export function runOptionsOf(draft: RunDraft) {
+export function runOptionsOf(draft: RunDraft): RunOptions {
+  const labels = recordOf(draft.labels);
   return {
-    queue: draft.queue.trim() || EMPTY_RUN.queue,
-    priority: draft.priority,
-    delivery: draft.delivery,
-    labels: recordOf(draft.labels),
+    ...(draft.queue.trim() && { queue: draft.queue.trim() }),
+    ...(draft.priority !== '' && { priority: draft.priority }),
+    ...(draft.delivery && { delivery: draft.delivery }),
+    ...(Object.keys(labels).length > 0 && { labels }),
     ...(draft.timeout.trim() && { timeout: draft.timeout.trim() }),
     ...(draft.owner.trim() && { owner: draft.owner.trim() }),
     ...(draft.customRetry && {
@@ -54,19 +58,19 @@ interface RunOptions {
   queue?: string;
   priority?: number;
   timeout?: string;
-  delivery?: RunDraft['delivery'];
+  delivery?: 'at_least_once' | 'at_most_once';
   retry?: RetryIn;
   owner?: string;
   labels?: Record<string, string>;
 }
 
-/** The form for run options. Missing fields get their default values. */
+/** The form for run options. Missing fields stay empty. */
 export function draftOfRun(options: RunOptions): RunDraft {
   return {
-    queue: options.queue ?? EMPTY_RUN.queue,
-    priority: options.priority ?? EMPTY_RUN.priority,
+    queue: options.queue ?? '',
+    priority: options.priority ?? '',
     timeout: options.timeout ?? '',
-    delivery: options.delivery ?? EMPTY_RUN.delivery,
+    delivery: options.delivery ?? '',
     customRetry: options.retry != null,
     maxAttempts: options.retry?.max_attempts ?? EMPTY_RUN.maxAttempts,
     firstDelay: options.retry?.first_delay ?? EMPTY_RUN.firstDelay,

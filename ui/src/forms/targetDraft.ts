@@ -1,13 +1,17 @@
 import type { HttpTarget, Target } from '../api/types';
+import { readJson } from '../parts/json';
 import { pairsOf, recordOf, type Pair } from './pairs';
 
 /**
- * A target while it is edited. It keeps the fields of both types, so that switching between them loses
+ * A target while it is edited. It keeps the fields of all types, so that switching between them loses
  * nothing.
  */
 export interface TargetDraft {
-  kind: 'http' | 'task';
+  kind: 'http' | 'task' | 'command';
   task: string;
+  /** JSON, because a word may contain spaces and line breaks. */
+  argv: string;
+  cwd: string;
   url: string;
   method: string;
   headers: Pair[];
@@ -24,6 +28,8 @@ export const METHODS = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTION
 export const EMPTY_TARGET: TargetDraft = {
   kind: 'http',
   task: '',
+  argv: '',
+  cwd: '',
   url: '',
   method: 'POST',
   headers: [],
@@ -35,8 +41,18 @@ export const EMPTY_TARGET: TargetDraft = {
   isAsync: false,
 };
 
+export const PAYLOAD_USE: Record<TargetDraft['kind'], string> = {
+  http: 'Sent with the call.',
+  task: "The task's arguments by name.",
+  command: 'Sent to the standard input of the program.',
+};
+
 export function targetOf(draft: TargetDraft): Target {
   if (draft.kind === 'task') return { type: 'task', name: draft.task.trim() };
+  if (draft.kind === 'command') {
+    const argv = readJson(draft.argv).value as string[];
+    return { type: 'command', argv, ...(draft.cwd.trim() && { cwd: draft.cwd.trim() }) };
+  }
   const secrets = recordOf(draft.secrets);
   return {
     type: 'http',
@@ -53,11 +69,17 @@ export function targetOf(draft: TargetDraft): Target {
 }
 
 export function draftOfTarget(target: { type: string; [key: string]: unknown }): TargetDraft {
-  if (target.type !== 'http') return { ...EMPTY_TARGET, kind: 'task', task: String(target['name'] ?? '') };
+  if (target.type === 'task') return { ...EMPTY_TARGET, kind: 'task', task: String(target['name'] ?? '') };
+  if (target.type === 'command')
+    return {
+      ...EMPTY_TARGET,
+      kind: 'command',
+      argv: JSON.stringify(target['argv']),
+      cwd: String(target['cwd'] ?? ''),
+    };
   const http = target as unknown as HttpTarget;
   return {
-    kind: 'http',
-    task: '',
+    ...EMPTY_TARGET,
     url: http.url,
     method: http.method ?? 'POST',
     headers: pairsOf(http.headers ?? {}),

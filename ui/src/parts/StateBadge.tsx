@@ -14,6 +14,7 @@ const LABELS: Record<string, string> = {
   paused: 'Paused',
   ended: 'Ended',
   alive: 'Alive',
+  left: 'Left',
   expired: 'Expired',
   revoked: 'Revoked',
 };
@@ -23,6 +24,7 @@ const TONES: Record<string, string> = {
   paused: 'cancelled',
   ended: 'pending',
   alive: 'succeeded',
+  left: 'pending',
   expired: 'cancelled',
   revoked: 'dead',
 };

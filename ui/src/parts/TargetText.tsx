@@ -1,3 +1,5 @@
+import { Anchor } from '@mantine/core';
+import { Link } from 'wouter';
 import { Icon } from './Icon';
 import classes from './TargetText.module.css';
 
@@ -34,11 +36,24 @@ export function TargetText({ target, wrap }: TargetTextProps) {
       </span>
     );
   }
+  const argv = target['argv'];
+  const name = Array.isArray(argv) ? argv.join(' ') : String(target['name'] ?? target.type);
   return (
-    <span className={classes.root} data-wrap={wrap} title={String(target['name'] ?? target.type)}>
+    <span className={classes.root} data-wrap={wrap} title={name}>
       <Icon name="code" size={14} />
-      <span className={`${classes.text} mono`}>{String(target['name'] ?? target.type)}</span>
+      <span className={`${classes.text} mono`}>{name}</span>
     </span>
+  );
+}
+
+/** The target, with a link to the page of its task. */
+export function TargetLink({ target }: { target: TargetTextProps['target'] }) {
+  const text = <TargetText target={target} wrap />;
+  if (target.type !== 'task') return text;
+  return (
+    <Anchor component={Link} href={`/tasks/${encodeURIComponent(String(target['name']))}`} inherit>
+      {text}
+    </Anchor>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Node } from '../api/types';
 
-const ORDER: ReadonlyArray<Node['state']> = ['alive', 'expired', 'dead'];
+const ORDER: ReadonlyArray<Node['state']> = ['alive', 'expired', 'dead', 'left'];
 
 /** Nodes that are alive come first. */
 export const aliveFirst = (nodes: Node[]): Node[] =>

@@ -51,7 +51,7 @@ function Palette({ onClose }: { onClose: () => void }) {
         variant="unstyled"
         size="md"
         px="md"
-        placeholder="Page, schedule, job id or command …"
+        placeholder="Page, schedule, task, job id or command …"
         aria-label="Search and commands"
         role="combobox"
         aria-expanded

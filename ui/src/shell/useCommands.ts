@@ -15,9 +15,11 @@ export interface Command {
   run: () => void;
 }
 
-const JOB_ID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/i;
+/** The first digits of a job's id, or the last ones as this UI shows them. */
+const JOB_ID = /^(…|\.{3})?[0-9a-f][0-9a-f-]{3,35}$/i;
+const MAX_TASKS = 8;
 
-/** Pages, actions and schedules that match the text. */
+/** Pages, actions, schedules, tasks and jobs that match the text. */
 export function useCommands(text: string): { commands: Command[]; searching: boolean } {
   const fixedCommands = useFixedCommands();
   const [, navigate] = useLocation();
@@ -32,17 +34,36 @@ export function useCommands(text: string): { commands: Command[]; searching: boo
   const matching = fixedCommands.filter((command) =>
     command.label.toLowerCase().includes(query.toLowerCase()),
   );
-  const jobs = JOB_ID.test(query)
-    ? [
-        {
-          id: 'job',
-          label: `Job ${query}`,
-          hint: 'Open',
-          icon: 'job' as const,
-          run: () => navigate(`/jobs/${query}`),
-        },
-      ]
-    : [];
+  const isJobId = JOB_ID.test(debounced);
+  const found = useQuery({
+    queryKey: ['jobs', 'palette', debounced],
+    queryFn: ({ signal }) => call('GET /jobs', { query: { id: debounced, limit: 8 }, signal }),
+    enabled: isJobId,
+    staleTime: 5_000,
+  });
+  const jobs = (JOB_ID.test(query) ? (found.data?.items ?? []) : []).map((job) => ({
+    id: job.id,
+    label: `Job ${job.id}`,
+    hint: job.state,
+    icon: 'job' as const,
+    run: () => navigate(`/jobs/${job.id}`),
+  }));
+  const known = useQuery({
+    queryKey: ['tasks'],
+    queryFn: ({ signal }) => call('GET /tasks', { signal }),
+    enabled: debounced.length > 0,
+    staleTime: 5_000,
+  });
+  const tasks = (query ? (known.data?.items ?? []) : [])
+    .filter((task) => task.name.toLowerCase().includes(query.toLowerCase()))
+    .slice(0, MAX_TASKS)
+    .map((task) => ({
+      id: `task ${task.name}`,
+      label: task.name,
+      hint: task.doc ?? 'Task',
+      icon: 'bolt' as const,
+      run: () => navigate(`/tasks/${encodeURIComponent(task.name)}`),
+    }));
   const schedules = (query ? (data?.items ?? []) : []).map((schedule) => ({
     id: schedule.id,
     label: schedule.name,
@@ -50,7 +71,10 @@ export function useCommands(text: string): { commands: Command[]; searching: boo
     icon: 'schedule' as const,
     run: () => navigate(`/schedules/${schedule.id}`),
   }));
-  return { commands: [...jobs, ...matching, ...schedules], searching: isFetching && query.length > 0 };
+  return {
+    commands: [...jobs, ...matching, ...schedules, ...tasks],
+    searching: (isFetching || found.isFetching) && query.length > 0,
+  };
 }
 
 function useFixedCommands(): Command[] {

@@ -93,6 +93,11 @@ export function fullTime(at: number, zone: string, now: number): string {
   return date === day(now, zone, now) ? time : `${date} ${time}`;
 }
 
+/** "Mon 23:30 EST". */
+export function shortTime(at: number, zone: string): string {
+  return `${dateOf(at, zone).slice(0, 3)} ${clockTime(at, zone, false)} ${zoneName(at, zone)}`;
+}
+
 /** "in 3 min", "2 h ago". */
 export function relative(at: number, now: number): string {
   const duration = Math.abs(at - now);

@@ -3,9 +3,13 @@ import { call } from '../../api/call';
 import type { JobBulk } from '../../api/types';
 import { BulkDialog, type BulkAction } from '../../bulk/BulkDialog';
 
+export type DeadFilter = Pick<NonNullable<JobBulk['filter']>, 'target' | 'error' | 'error_group' | 'payload'>;
+
 export interface DeadAction {
   action: 'retry' | 'discard';
-  filter: NonNullable<JobBulk['filter']>;
+  /** The dead letters: those that match, or these. */
+  filter?: DeadFilter;
+  ids?: string[];
 }
 
 const ACTIONS: Record<DeadAction['action'], BulkAction> = {
@@ -22,7 +26,13 @@ export function DeadBulk({ selected, onClose }: { selected: DeadAction; onClose:
   const step = useCallback(
     (options: { dry_run?: boolean; cursor?: string }) =>
       call('POST /jobs/bulk', {
-        body: { action: selected.action, filter: { ...selected.filter, state: 'dead' }, ...options },
+        body: {
+          action: selected.action,
+          ...(selected.ids
+            ? { ids: selected.ids }
+            : { filter: { ...selected.filter, state: 'dead' as const } }),
+          ...options,
+        },
       }),
     [selected],
   );

@@ -4,25 +4,27 @@ import { Icon } from '../../parts/Icon';
 import { targetName } from '../../parts/targetName';
 import { useHasScope } from '../../session/sessionContext';
 import { Timestamp } from '../../time/Timestamp';
-import type { DeadAction } from './DeadBulk';
+import type { DeadAction, DeadFilter } from './DeadBulk';
 import classes from './DeadGroupItem.module.css';
 import { DeadJobs } from './DeadJobs';
 
 interface DeadGroupItemProps {
   group: DeadGroup;
+  /** The filter of the page. */
+  search: DeadFilter;
   onBulk: (action: DeadAction) => void;
 }
 
-export function DeadGroupItem({ group, onBulk }: DeadGroupItemProps) {
+export function DeadGroupItem({ group, search, onBulk }: DeadGroupItemProps) {
   const canManage = useHasScope('manage');
-  const filter = { target: group.target, ...(group.error && { error: group.error }) };
+  const filter = { ...search, target: group.target, error_group: group.error };
   return (
     <Accordion.Item value={`${group.target} ${group.error}`}>
       <Accordion.Control>
         <div className={classes.head}>
           <span className={classes.count}>{group.count.toLocaleString('en')}</span>
           <div className={classes.about}>
-            <Text fw={550} size="sm" truncate>
+            <Text fw={550} size="sm" lineClamp={2}>
               {group.error || 'No error message'}
             </Text>
             <Text size="xs" c="dimmed" component="div">
@@ -34,7 +36,7 @@ export function DeadGroupItem({ group, onBulk }: DeadGroupItemProps) {
       </Accordion.Control>
       <Accordion.Panel>
         <Stack gap="sm">
-          <DeadJobs filter={filter} />
+          <DeadJobs filter={filter} onBulk={onBulk} />
           <Group gap="xs">
             <Button
               size="xs"

@@ -2,6 +2,7 @@ import { Button, Group } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Job } from '../../api/types';
 import { Icon } from '../../parts/Icon';
+import { ReasonDialog } from '../../parts/ReasonDialog';
 import { useHasScope } from '../../session/sessionContext';
 import { RescheduleDialog } from './RescheduleDialog';
 import { RetryDialog } from './RetryDialog';
@@ -12,6 +13,7 @@ export function JobActions({ job }: { job: Job }) {
   const actions = useJobActions(job);
   const [rescheduling, reschedule] = useDisclosure(false);
   const [retrying, retry] = useDisclosure(false);
+  const [cancelling, cancel] = useDisclosure(false);
   const isPending = job.state === 'pending';
   const isActive = isPending || job.state === 'running';
   return (
@@ -42,7 +44,7 @@ export function JobActions({ job }: { job: Job }) {
           c="var(--state-dead)"
           leftSection={<Icon name="cross" />}
           disabled={!canManage || job.cancel_requested}
-          onClick={actions.cancel}
+          onClick={cancel.open}
         >
           {job.cancel_requested ? 'Cancelling' : 'Cancel'}
         </Button>
@@ -68,6 +70,20 @@ export function JobActions({ job }: { job: Job }) {
         </>
       )}
       {rescheduling && <RescheduleDialog job={job} onClose={reschedule.close} />}
+      {cancelling && (
+        <ReasonDialog
+          title="Cancel the job"
+          verb="Cancel job"
+          placeholder="e.g. wrong month"
+          danger
+          onClose={cancel.close}
+          onConfirm={actions.cancel}
+        >
+          {isPending
+            ? 'The job will not start.'
+            : 'The job is running. Its worker is asked to stop it; work that is already done is not undone.'}
+        </ReasonDialog>
+      )}
       {retrying && <RetryDialog job={job} onClose={retry.close} />}
     </Group>
   );

@@ -5,13 +5,13 @@ import { call } from '../../api/call';
 import type { Job } from '../../api/types';
 import { useRefresh } from '../../live/liveContext';
 import { CopyId } from '../../parts/CopyText';
-import { Facts } from '../../parts/Facts';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { JobStateBadge } from '../../parts/StateBadge';
 import { TargetText } from '../../parts/TargetText';
 import { WhyNote } from '../../parts/WhyNote';
-import { factsOf } from './facts';
+import { useViewerZone } from '../../time/viewerZone';
+import { JobFacts } from './facts';
 import { JobActions } from './JobActions';
 import { JobData } from './JobData';
 import { JobError } from './JobError';
@@ -22,6 +22,7 @@ const FINAL_STATES: ReadonlyArray<Job['state']> = ['succeeded', 'dead', 'cancell
 
 export default function JobPage({ params }: { params: { id: string } }) {
   const path = { job_id: params.id };
+  const tz = useViewerZone();
   const refreshInterval = useRefresh(3_000);
   const {
     data: job,
@@ -34,8 +35,8 @@ export default function JobPage({ params }: { params: { id: string } }) {
       query.state.data && FINAL_STATES.includes(query.state.data.state) ? false : refreshInterval,
   });
   const why = useQuery({
-    queryKey: ['job-why', params.id, job?.state],
-    queryFn: ({ signal }) => call('GET /jobs/{job_id}/why', { path, signal }),
+    queryKey: ['job-why', params.id, job?.state, tz],
+    queryFn: ({ signal }) => call('GET /jobs/{job_id}/why', { path, query: { tz }, signal }),
     enabled: job !== undefined,
   });
   if (job === undefined)
@@ -82,7 +83,7 @@ export default function JobPage({ params }: { params: { id: string } }) {
                 <Timeline job={job} />
               </Paper>
               <Paper withBorder p="lg">
-                <Facts facts={factsOf(job)} />
+                <JobFacts job={job} />
               </Paper>
             </Stack>
           </Grid.Col>

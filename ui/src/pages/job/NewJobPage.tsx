@@ -1,16 +1,17 @@
 import { Anchor, Button, Group, SegmentedControl, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
-import { Link, useLocation } from 'wouter';
+import { useCallback, useState } from 'react';
+import { Link, useLocation, useSearch } from 'wouter';
 import { call, newIdempotencyKey } from '../../api/call';
 import { fieldErrors } from '../../forms/fieldErrors';
+import { FormProblem } from '../../forms/FormProblem';
 import { RunFields } from '../../forms/RunFields';
 import { Section } from '../../forms/Section';
+import { PAYLOAD_USE } from '../../forms/targetDraft';
 import { TargetFields } from '../../forms/TargetFields';
 import { useDraft } from '../../forms/useDraft';
 import { JsonInput } from '../../parts/JsonInput';
 import { PageHeader } from '../../parts/PageHeader';
-import { ProblemNote } from '../../parts/ProblemNote';
 import { readJson } from '../../parts/json';
 import { showSuccess } from '../../parts/toasts';
 import { useHasScope } from '../../session/sessionContext';
@@ -18,7 +19,11 @@ import { useViewerZone } from '../../time/viewerZone';
 import { emptyJob, newJobOf, type JobDraft } from './jobDraft';
 
 export default function NewJobPage() {
-  const { draft, change, discard, touched } = useDraft('job', emptyJob);
+  const task = new URLSearchParams(useSearch()).get('task');
+  const { draft, change, discard, touched } = useDraft(
+    task ? `job:${task}` : 'job',
+    useCallback(() => (task ? { ...emptyJob(), kind: 'task' as const, task } : emptyJob()), [task]),
+  );
   const zone = useViewerZone();
   const [, navigate] = useLocation();
   const canSubmit = useHasScope('submit');
@@ -45,12 +50,9 @@ export default function NewJobPage() {
         }
       />
       <Stack maw={820}>
-        {submit.error !== null && <ProblemNote error={submit.error} title="Could not submit the job" />}
+        {submit.error !== null && <FormProblem error={submit.error} title="Could not submit the job" />}
         <TargetFields draft={draft} onChange={change} payload={payload.value} errorAt={errorAt} />
-        <Section
-          title="Payload"
-          description={draft.kind === 'task' ? "The task's arguments by name." : 'Sent with the call.'}
-        >
+        <Section title="Payload" description={PAYLOAD_USE[draft.kind]}>
           <JsonInput
             label="Payload (JSON)"
             value={draft.payload}

@@ -2,9 +2,13 @@ import { Text, Timeline as Line } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Job } from '../../api/types';
 import { errorLine } from '../../parts/errorLine';
+import { JsonBlock } from '../../parts/JsonBlock';
+import { useNodes } from '../../parts/useNodes';
 import { Elapsed } from '../../time/Elapsed';
 import { Timestamp } from '../../time/Timestamp';
 import classes from './Timeline.module.css';
+
+type NameOf = (node: number | null) => string;
 
 interface Step {
   key: string;
@@ -26,7 +30,8 @@ const ENDINGS: Record<string, string> = {
 };
 
 export function Timeline({ job }: { job: Job }) {
-  const steps = stepsOf(job);
+  const { nameOf } = useNodes();
+  const steps = stepsOf(job, nameOf);
   return (
     <Line bulletSize={14} lineWidth={2} active={steps.length} className={classes.root} aria-label="History">
       {steps.map((step) => (
@@ -44,7 +49,7 @@ export function Timeline({ job }: { job: Job }) {
   );
 }
 
-function stepsOf(job: Job): Step[] {
+function stepsOf(job: Job, nameOf: NameOf): Step[] {
   const steps: Step[] = [
     {
       key: 'created',
@@ -69,14 +74,20 @@ function stepsOf(job: Job): Step[] {
               after <Elapsed from={attempt.started_at} to={attempt.finished_at} />{' '}
             </>
           )}
-          {attempt.node !== null && <>on node {attempt.node}</>}
+          {attempt.node !== null && <>on {nameOf(attempt.node)}</>}
           {attempt.error && <div className={classes.error}>{errorLine(attempt.error)}</div>}
+          {attempt.result != null && (
+            <details>
+              <summary>{job.target.type === 'http' ? 'Response' : 'Result'}</summary>
+              <JsonBlock value={attempt.result} label={`Result of attempt ${attempt.attempt}`} />
+            </details>
+          )}
         </>
       ),
     });
   }
   const recorded = job.attempts.some((attempt) => attempt.attempt === job.attempt);
-  if (!recorded) steps.push(...currentAttemptOf(job));
+  if (!recorded) steps.push(...currentAttemptOf(job, nameOf));
   if (job.state === 'pending')
     steps.push({ key: 'due', tone: 'pending', title: job.failures ? 'Next attempt' : 'Due', at: job.due_at });
   if (job.finished_at)
@@ -89,9 +100,9 @@ function stepsOf(job: Job): Step[] {
   return steps;
 }
 
-/** The attempt that is not recorded yet. The start is known only when the attempt ends. */
-function currentAttemptOf(job: Job): Step[] {
-  const where = job.node !== null && <>on node {job.node}</>;
+/** The attempt that is not recorded yet. */
+function currentAttemptOf(job: Job, nameOf: NameOf): Step[] {
+  const where = job.node !== null && <>on {nameOf(job.node)}</>;
   const steps: Step[] = [];
   if (job.claimed_at)
     steps.push({

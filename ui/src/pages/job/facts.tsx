@@ -1,23 +1,32 @@
 import { Anchor } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { Job } from '../../api/types';
+import type { Job, Task } from '../../api/types';
 import { CopyText } from '../../parts/CopyText';
+import { Facts } from '../../parts/Facts';
 import { isExternal, wasReportedInTime } from '../../parts/externalJob';
 import { LabelList } from '../../parts/LabelList';
-import { TargetText } from '../../parts/TargetText';
+import { TargetLink } from '../../parts/TargetText';
+import { timeoutText } from '../../parts/timeoutText';
+import { useNodes } from '../../parts/useNodes';
+import { useTaskOf } from '../../parts/useTask';
 import { Elapsed } from '../../time/Elapsed';
 import { Timestamp } from '../../time/Timestamp';
 
-export function factsOf(job: Job): Array<[string, ReactNode]> {
-  const retry = job.retry as { max_attempts?: number } | null;
+export function JobFacts({ job }: { job: Job }) {
+  const { nameOf } = useNodes();
+  return <Facts facts={factsOf(job, useTaskOf(job.target), nameOf(job.node))} />;
+}
+
+function factsOf(job: Job, declared: Task | undefined, node: string): Array<[string, ReactNode]> {
+  const retry = (job.retry ?? declared?.retry) as { max_attempts?: number } | null | undefined;
   const optional: Array<[string, ReactNode] | null> = [
     job.unique_key ? ['Unique key', <CopyText key="unique" text={job.unique_key} />] : null,
     job.retry_of ? ['Retry of', <JobLink key="retry" id={job.retry_of} />] : null,
     job.disposition ? ['Disposition', job.disposition] : null,
   ];
   return [
-    ['Target', <TargetText key="target" target={job.target} wrap />],
+    ['Target', <TargetLink key="target" target={job.target} />],
     [
       'Schedule',
       job.schedule ? (
@@ -58,8 +67,8 @@ export function factsOf(job: Job): Array<[string, ReactNode]> {
     ],
     ['Queue', `${job.queue}, priority ${job.priority}`],
     ['Delivery', job.delivery.replaceAll('_', ' ')],
-    ['Timeout', job.timeout ?? 'none'],
-    ['Node', job.node === null ? 'none' : String(job.node)],
+    ['Timeout', timeoutText(job, declared)],
+    ['Node', node],
     ['Owner', job.owner ?? 'none'],
     ['Labels', Object.keys(job.labels).length ? <LabelList key="labels" labels={job.labels} /> : 'none'],
     ...optional.filter((fact) => fact !== null),
@@ -67,7 +76,6 @@ export function factsOf(job: Job): Array<[string, ReactNode]> {
 }
 
 function startPlaceholder(job: Job): string {
-  if (job.state === 'running') return 'shown when the attempt ends';
   if (!job.finished_at) return 'not yet';
   return job.claimed_at ? 'unknown' : 'never';
 }

@@ -6,9 +6,9 @@ export function useJobActions(job: JobRow) {
   const act = useAction();
   const path = { job_id: job.id };
   return {
-    cancel: () =>
+    cancel: (reason: string) =>
       act(
-        () => call('DELETE /jobs/{job_id}', { path }),
+        () => call('DELETE /jobs/{job_id}', { path, ...(reason && { query: { reason } }) }),
         job.state === 'running' ? 'Cancellation requested' : 'Job cancelled',
       ),
     run: () => act(() => call('POST /jobs/{job_id}/run', { path }), 'Job is due now'),

@@ -15,7 +15,8 @@ const MORE = [
   { name: 'owner', label: 'Owner', placeholder: 'ada' },
   { name: 'label', label: 'Label', placeholder: 'team:billing' },
   { name: 'target', label: 'Task', placeholder: 'invoice.send' },
-  { name: 'error', label: 'Error (first line)', placeholder: 'TimeoutError' },
+  { name: 'error', label: 'Error contains', placeholder: 'no address' },
+  { name: 'payload', label: 'Payload field', placeholder: 'order.id:17' },
   { name: 'worker', label: 'Node', placeholder: 'host-1' },
 ] as const;
 

@@ -4,6 +4,7 @@ import { cells } from '../../parts/cells';
 import { CopyId } from '../../parts/CopyText';
 import { errorLine } from '../../parts/errorLine';
 import { isExternal, wasReportedInTime } from '../../parts/externalJob';
+import { hasFields, PayloadText } from '../../parts/PayloadText';
 import { JobStateBadge } from '../../parts/StateBadge';
 import { TargetText } from '../../parts/TargetText';
 import type { Column } from '../../parts/column';
@@ -57,6 +58,8 @@ function TargetCell({ job }: { job: JobRow }) {
       </Link>
       {job.error ? (
         <span className={cells.softLine}>{errorLine(job.error)}</span>
+      ) : hasFields(job) ? (
+        <PayloadText job={job} />
       ) : (
         <span className={`${cells.soft} ${cells.narrowOnly}`}>{job.schedule}</span>
       )}

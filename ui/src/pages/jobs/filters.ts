@@ -9,6 +9,8 @@ export const FILTERS = [
   'label',
   'target',
   'error',
+  'error_group',
+  'payload',
   'worker',
   'due_after',
   'due_before',

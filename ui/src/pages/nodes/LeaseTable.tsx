@@ -1,5 +1,5 @@
 import { Paper, Table, Text, Title } from '@mantine/core';
-import type { Lease, Node } from '../../api/types';
+import type { Lease } from '../../api/types';
 import { plural } from '../../parts/plural';
 import { Timestamp } from '../../time/Timestamp';
 
@@ -12,10 +12,8 @@ interface Row {
 const SEGMENT = 'segment/';
 
 /** The holder of each lease. The segments of one holder share a row. */
-export function LeaseTable({ leases, nodes }: { leases: Lease[]; nodes: Node[] }) {
+export function LeaseTable({ leases, nameOf }: { leases: Lease[]; nameOf: (node: number | null) => string }) {
   const rows = [...singles(leases), ...segments(leases)];
-  const nameOf = (holder: number | null) =>
-    holder === null ? 'none' : (nodes.find((node) => node.id === holder)?.name ?? `node ${holder}`);
   return (
     <Paper withBorder p="lg">
       <Title order={2} size="h5" mb={4}>

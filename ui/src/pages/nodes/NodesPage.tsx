@@ -4,20 +4,18 @@ import { call } from '../../api/call';
 import type { Node } from '../../api/types';
 import { useRefresh } from '../../live/liveContext';
 import { EmptyState } from '../../parts/EmptyState';
-import { aliveFirst } from '../../parts/aliveFirst';
+
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { StateBadge } from '../../parts/StateBadge';
+import { aliveFirst } from '../../parts/aliveFirst';
+import { useNodes } from '../../parts/useNodes';
 import { Timestamp } from '../../time/Timestamp';
 import { LeaseTable } from './LeaseTable';
 
 export default function NodesPage() {
   const refresh = useRefresh(5_000);
-  const nodes = useQuery({
-    queryKey: ['nodes'],
-    queryFn: ({ signal }) => call('GET /nodes', { signal }),
-    refetchInterval: refresh,
-  });
+  const nodes = useNodes();
   const leases = useQuery({
     queryKey: ['leases'],
     queryFn: ({ signal }) => call('GET /leases', { signal }),
@@ -60,7 +58,7 @@ export default function NodesPage() {
             </Table.ScrollContainer>
           </Paper>
         )}
-        {leases.data && <LeaseTable leases={leases.data.items} nodes={nodes.data?.items ?? []} />}
+        {leases.data && <LeaseTable leases={leases.data.items} nameOf={nodes.nameOf} />}
       </Stack>
     </>
   );

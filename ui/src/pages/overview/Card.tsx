@@ -5,10 +5,11 @@ import { Link } from 'wouter';
 interface CardProps {
   title: string;
   more?: { href: string; label: string };
+  actions?: ReactNode;
   children: ReactNode;
 }
 
-export function Card({ title, more, children }: CardProps) {
+export function Card({ title, more, actions, children }: CardProps) {
   return (
     <Paper withBorder p="lg" h="100%" component="section" aria-label={title}>
       <Group justify="space-between" mb="sm">
@@ -20,6 +21,7 @@ export function Card({ title, more, children }: CardProps) {
             {more.label}
           </Anchor>
         )}
+        {actions}
       </Group>
       {children}
     </Paper>

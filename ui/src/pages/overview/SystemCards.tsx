@@ -3,8 +3,10 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { call } from '../../api/call';
 import { useRefresh } from '../../live/liveContext';
-import { aliveFirst } from '../../parts/aliveFirst';
+
 import { StateBadge } from '../../parts/StateBadge';
+import { aliveFirst } from '../../parts/aliveFirst';
+import { useNodes } from '../../parts/useNodes';
 import { Card } from './Card';
 import classes from './SystemCards.module.css';
 
@@ -16,11 +18,7 @@ export function SystemCards({ leader }: { leader: number | null }) {
     queryFn: ({ signal }) => call('GET /queues', { signal }),
     refetchInterval: refresh,
   });
-  const nodes = useQuery({
-    queryKey: ['nodes'],
-    queryFn: ({ signal }) => call('GET /nodes', { signal }),
-    refetchInterval: refresh,
-  });
+  const { nodes } = useNodes();
   const max = Math.max(1, ...(queues.data?.items.map((queue) => queue.pending + queue.running) ?? []));
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
@@ -63,7 +61,7 @@ export function SystemCards({ leader }: { leader: number | null }) {
       </Card>
       <Card title="Nodes" more={{ href: '/nodes', label: 'Nodes' }}>
         <Stack gap="xs">
-          {aliveFirst(nodes.data?.items ?? []).map((node) => (
+          {aliveFirst(nodes ?? []).map((node) => (
             <Group key={node.id} justify="space-between" wrap="nowrap">
               <Group gap="xs" wrap="nowrap" miw={0}>
                 <StateBadge state={node.state} />

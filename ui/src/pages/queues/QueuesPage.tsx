@@ -1,4 +1,4 @@
-import { Anchor, Button, Paper, Skeleton, Table, Text } from '@mantine/core';
+import { Anchor, Button, Group, Paper, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -12,6 +12,8 @@ import { StateBadge } from '../../parts/StateBadge';
 import { useHasScope } from '../../session/sessionContext';
 import { Timestamp } from '../../time/Timestamp';
 import { PauseDialog } from '../schedule/PauseDialog';
+import { DepthChart } from './DepthChart';
+import { LimitDialog } from './LimitDialog';
 import { useQueueActions } from './useQueueActions';
 
 export default function QueuesPage() {
@@ -20,6 +22,7 @@ export default function QueuesPage() {
     queryFn: ({ signal }) => call('GET /queues', { signal }),
     refetchInterval: useRefresh(5_000),
   });
+  const [limiting, setLimiting] = useState<Queue | null>(null);
   const [pausing, setPausing] = useState<string | null>(null);
   const actions = useQueueActions();
   return (
@@ -36,33 +39,44 @@ export default function QueuesPage() {
         </EmptyState>
       )}
       {data && data.items.length > 0 && (
-        <Paper withBorder>
-          <Table.ScrollContainer minWidth={640}>
-            <Table aria-label="Queues">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Queue</Table.Th>
-                  <Table.Th>State</Table.Th>
-                  <Table.Th ta="right">Running</Table.Th>
-                  <Table.Th ta="right">Due</Table.Th>
-                  <Table.Th ta="right">Pending</Table.Th>
-                  <Table.Th>Limits</Table.Th>
-                  <Table.Th aria-label="Actions" />
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {data.items.map((queue) => (
-                  <QueueRow
-                    key={queue.name}
-                    queue={queue}
-                    onPause={() => setPausing(queue.name)}
-                    onResume={() => actions.resume(queue.name)}
-                  />
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Table.ScrollContainer>
-        </Paper>
+        <Stack>
+          <Paper withBorder>
+            <Table.ScrollContainer minWidth={640}>
+              <Table aria-label="Queues">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>Queue</Table.Th>
+                    <Table.Th>State</Table.Th>
+                    <Table.Th ta="right">Running</Table.Th>
+                    <Table.Th ta="right">Due</Table.Th>
+                    <Table.Th ta="right">Pending</Table.Th>
+                    <Table.Th>Limits</Table.Th>
+                    <Table.Th aria-label="Actions" />
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {data.items.map((queue) => (
+                    <QueueRow
+                      key={queue.name}
+                      queue={queue}
+                      onLimit={() => setLimiting(queue)}
+                      onPause={() => setPausing(queue.name)}
+                      onResume={() => actions.resume(queue.name)}
+                    />
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+          </Paper>
+          <DepthChart />
+        </Stack>
+      )}
+      {limiting !== null && (
+        <LimitDialog
+          queue={limiting}
+          onClose={() => setLimiting(null)}
+          onSave={(limit) => actions.limit(limiting.name, limit)}
+        />
       )}
       {pausing !== null && (
         <PauseDialog
@@ -79,7 +93,14 @@ function limitsOf({ max_running: maxRunning, rate }: Queue): string {
   return [maxRunning && `max ${maxRunning} running`, rate].filter(Boolean).join(', ') || 'none';
 }
 
-function QueueRow({ queue, onPause, onResume }: { queue: Queue; onPause: () => void; onResume: () => void }) {
+interface QueueRowProps {
+  queue: Queue;
+  onLimit: () => void;
+  onPause: () => void;
+  onResume: () => void;
+}
+
+function QueueRow({ queue, onLimit, onPause, onResume }: QueueRowProps) {
   const canManage = useHasScope('manage');
   return (
     <Table.Tr>
@@ -118,15 +139,26 @@ function QueueRow({ queue, onPause, onResume }: { queue: Queue; onPause: () => v
         </Text>
       </Table.Td>
       <Table.Td ta="right">
-        <Button
-          size="xs"
-          variant="default"
-          disabled={!canManage}
-          onClick={queue.paused ? onResume : onPause}
-          aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}
-        >
-          {queue.paused ? 'Resume' : 'Pause'}
-        </Button>
+        <Group gap="xs" justify="flex-end" wrap="nowrap">
+          <Button
+            size="xs"
+            variant="default"
+            disabled={!canManage}
+            onClick={onLimit}
+            aria-label={`Limits of ${queue.name}`}
+          >
+            Limits
+          </Button>
+          <Button
+            size="xs"
+            variant="default"
+            disabled={!canManage}
+            onClick={queue.paused ? onResume : onPause}
+            aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}
+          >
+            {queue.paused ? 'Resume' : 'Pause'}
+          </Button>
+        </Group>
       </Table.Td>
     </Table.Tr>
   );

@@ -6,14 +6,14 @@ import type { Schedule } from '../../api/types';
 import { plural } from '../../parts/plural';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { serverNow } from '../../time/clock';
-import { zoneOf } from '../schedules/scheduleFields';
+import { useViewerZone } from '../../time/viewerZone';
 import { isoOf, localOf } from './whenDraft';
 
 const DAY = 86_400_000;
 
 /** Creates jobs for past fires that have none, one request after another until the range is done. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
-  const zone = zoneOf(schedule) ?? 'UTC';
+  const zone = useViewerZone();
   const [from, setFrom] = useState(() => localOf(new Date(serverNow() - DAY).toISOString(), zone));
   const [to, setTo] = useState(() => localOf(new Date(serverNow()).toISOString(), zone));
   const [added, setAdded] = useState(0);

@@ -5,7 +5,12 @@ import classes from './DiffTable.module.css';
 const format = (value: unknown): string =>
   value == null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value, null, 1);
 
-export function DiffTable({ diff }: { diff: Plan['diff'] }) {
+interface DiffTableProps {
+  diff: Plan['diff'];
+  columns?: readonly [before: string, after: string];
+}
+
+export function DiffTable({ diff, columns = ['Before', 'After'] }: DiffTableProps) {
   if (diff.length === 0)
     return (
       <Text size="sm" c="dimmed">
@@ -18,8 +23,8 @@ export function DiffTable({ diff }: { diff: Plan['diff'] }) {
         <Table.Thead>
           <Table.Tr>
             <Table.Th w={130}>Field</Table.Th>
-            <Table.Th>Before</Table.Th>
-            <Table.Th>After</Table.Th>
+            <Table.Th>{columns[0]}</Table.Th>
+            <Table.Th>{columns[1]}</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

@@ -1,6 +1,7 @@
 import { Stack, TextInput } from '@mantine/core';
 import { RunFields } from '../../forms/RunFields';
 import { Section } from '../../forms/Section';
+import { PAYLOAD_USE } from '../../forms/targetDraft';
 import { TargetFields } from '../../forms/TargetFields';
 import { JsonInput } from '../../parts/JsonInput';
 import { readJson } from '../../parts/json';
@@ -64,10 +65,7 @@ export function EditorForm({ draft, onChange, errorAt, isNew }: EditorFormProps)
               payload={readJson(draft.payload).value}
               errorAt={errorAt}
             />
-            <Section
-              title="Payload"
-              description={draft.kind === 'task' ? "The task's arguments by name." : 'Sent with the call.'}
-            >
+            <Section title="Payload" description={PAYLOAD_USE[draft.kind]}>
               <JsonInput
                 label="Payload (JSON)"
                 value={draft.payload}

@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { call, newIdempotencyKey } from '../../api/call';
 import { fieldErrors } from '../../forms/fieldErrors';
+import { FormProblem } from '../../forms/FormProblem';
 import { useDraft } from '../../forms/useDraft';
 import { PageHeader } from '../../parts/PageHeader';
-import { ProblemNote } from '../../parts/ProblemNote';
 import { showSuccess } from '../../parts/toasts';
 import { useHasScope } from '../../session/sessionContext';
 import { EditorBar } from './EditorBar';
@@ -40,7 +40,7 @@ export default function NewSchedulePage() {
           </Anchor>
         }
       />
-      {create.error !== null && <ProblemNote error={create.error} title="Could not create the schedule" />}
+      {create.error !== null && <FormProblem error={create.error} title="Could not create the schedule" />}
       <EditorForm draft={draft} onChange={change} errorAt={fieldErrors(create.error)} isNew />
       <EditorBar draft={draft} onChange={change} touched={touched} onDiscard={() => discard()}>
         <Button

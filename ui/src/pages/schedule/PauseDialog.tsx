@@ -1,5 +1,4 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { useState, type SubmitEvent } from 'react';
+import { ReasonDialog } from '../../parts/ReasonDialog';
 
 interface PauseDialogProps {
   title: string;
@@ -7,35 +6,16 @@ interface PauseDialogProps {
   onPause: (note: string) => void;
 }
 
-/** Asks for the reason of a pause, so that others can see it. */
 export function PauseDialog({ title, onClose, onPause }: PauseDialogProps) {
-  const [note, setNote] = useState('');
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    onClose();
-    onPause(note.trim());
-  };
   return (
-    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': 'Close' }}>
-      <form onSubmit={submit}>
-        <Stack>
-          <Text size="sm">No jobs start until you resume. Running jobs continue.</Text>
-          <TextInput
-            label="Reason"
-            description="Shown to other users"
-            placeholder="e.g. database migration"
-            value={note}
-            onChange={(event) => setNote(event.currentTarget.value)}
-            data-autofocus
-          />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit">Pause</Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <ReasonDialog
+      title={title}
+      verb="Pause"
+      placeholder="e.g. database migration"
+      onClose={onClose}
+      onConfirm={onPause}
+    >
+      No jobs start until you resume. Running jobs continue.
+    </ReasonDialog>
   );
 }

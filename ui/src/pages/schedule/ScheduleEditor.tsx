@@ -4,10 +4,11 @@ import { useCallback, useState } from 'react';
 import { ProblemError } from '../../api/problem';
 import type { Schedule } from '../../api/types';
 import { fieldErrors } from '../../forms/fieldErrors';
+import { FormProblem } from '../../forms/FormProblem';
 import { useDraft } from '../../forms/useDraft';
 import { Icon } from '../../parts/Icon';
-import { ProblemNote } from '../../parts/ProblemNote';
 import { showSuccess } from '../../parts/toasts';
+import { useTask } from '../../parts/useTask';
 import { useHasScope } from '../../session/sessionContext';
 import { EditorBar } from './EditorBar';
 import { EditorForm } from './EditorForm';
@@ -29,7 +30,8 @@ export function ScheduleEditor({ schedule, onSaved }: ScheduleEditorProps) {
   const [error, setError] = useState<unknown>(null);
   const client = useQueryClient();
   const canManage = useHasScope('manage');
-  const { patch, problem } = patchOf(draft);
+  const declared = useTask(draft.kind === 'task' ? draft.task.trim() : '');
+  const { patch, problem } = patchOf(draft, declared);
   const outdated = touched && draft.version !== null && draft.version < schedule.version;
   const handleSaved = () => {
     discard();
@@ -59,7 +61,7 @@ export function ScheduleEditor({ schedule, onSaved }: ScheduleEditorProps) {
         </Alert>
       )}
       {error !== null && (
-        <ProblemNote
+        <FormProblem
           error={error}
           title={
             error instanceof ProblemError && error.status === 412

@@ -1,17 +1,20 @@
 import { Grid, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { call } from '../../api/call';
-import type { Schedule } from '../../api/types';
+import type { Schedule, Task } from '../../api/types';
 import { useRefresh } from '../../live/liveContext';
 import { Facts } from '../../parts/Facts';
 import { JsonBlock } from '../../parts/JsonBlock';
 import { LabelList } from '../../parts/LabelList';
 import { ProblemNote } from '../../parts/ProblemNote';
-import { TargetText } from '../../parts/TargetText';
+import { TargetLink } from '../../parts/TargetText';
+import { timeoutText } from '../../parts/timeoutText';
+import { useTaskOf } from '../../parts/useTask';
 import { WhyNote } from '../../parts/WhyNote';
 import { Timestamp } from '../../time/Timestamp';
 import { useViewerZone } from '../../time/viewerZone';
 import { expressionOf, zoneOf } from '../schedules/scheduleFields';
+import { DiffTable } from './DiffTable';
 import { FireList } from './FireList';
 import { RecentJobs } from './RecentJobs';
 
@@ -21,9 +24,11 @@ export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
   const path = { schedule_id: schedule.id };
   const refresh = useRefresh(15_000);
   const viewer = useViewerZone();
+  const declared = useTaskOf(schedule.target);
   const why = useQuery({
-    queryKey: ['schedule-why', schedule.id],
-    queryFn: ({ signal }) => call('GET /schedules/{schedule_id}/why', { path, signal }),
+    queryKey: ['schedule-why', schedule.id, viewer],
+    queryFn: ({ signal }) =>
+      call('GET /schedules/{schedule_id}/why', { path, query: { tz: viewer }, signal }),
     refetchInterval: refresh,
   });
   const preview = useQuery({
@@ -46,6 +51,17 @@ export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
       <Grid gap="md">
         <Grid.Col span={{ base: 12, md: 7 }}>
           <Stack>
+            {schedule.drift !== null && schedule.drift.length > 0 && (
+              <Paper withBorder p="lg">
+                <Title order={2} size="h5">
+                  Differs from the code
+                </Title>
+                <Text size="sm" c="dimmed" mb="sm">
+                  A program declares this schedule, and it was edited since.
+                </Text>
+                <DiffTable diff={schedule.drift} columns={['In code', 'Stored']} />
+              </Paper>
+            )}
             <RecentJobs schedule={schedule} />
             {schedule.payload != null && (
               <Paper withBorder p="lg">
@@ -74,7 +90,7 @@ export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
               )}
             </Paper>
             <Paper withBorder p="lg">
-              <Facts facts={factsOf(schedule)} />
+              <Facts facts={factsOf(schedule, declared)} />
             </Paper>
           </Stack>
         </Grid.Col>
@@ -83,17 +99,18 @@ export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
   );
 }
 
-function factsOf(schedule: Schedule): Array<[string, React.ReactNode]> {
+function factsOf(schedule: Schedule, declared: Task | undefined): Array<[string, React.ReactNode]> {
   const missed = schedule.missed as { policy?: string; within?: string };
   return [
-    ['Target', <TargetText key="target" target={schedule.target} wrap />],
+    ['Target', <TargetLink key="target" target={schedule.target} />],
     ['Expression', <code key="when">{expressionOf(schedule.when)}</code>],
     ['Queue', `${schedule.queue}, priority ${schedule.priority}`],
     ['Overlap', schedule.overlap.replaceAll('_', ' ')],
     ['Missed fires', [missed.policy, missed.within && `within ${missed.within}`].filter(Boolean).join(' ')],
     ['Delivery', schedule.delivery.replaceAll('_', ' ')],
-    ['Timeout', schedule.timeout ?? 'none'],
+    ['Timeout', timeoutText(schedule, declared)],
     ['Jitter', schedule.jitter],
+    ['Expires', schedule.expires ? `${schedule.expires} after it is due` : 'never'],
     [
       'Runs so far',
       `${schedule.runs.toLocaleString('en')}${schedule.max_runs ? ` of ${schedule.max_runs.toLocaleString('en')}` : ''}`,

@@ -1,4 +1,4 @@
-import type { NewSchedule, Schedule, SchedulePatch } from '../../api/types';
+import type { NewSchedule, Schedule, SchedulePatch, Task } from '../../api/types';
 import { DEFAULTS } from '../../api/schema';
 import { EMPTY_RUN, draftOfRun, runOptionsOf, type RunDraft } from '../../forms/runDraft';
 import { EMPTY_TARGET, draftOfTarget, targetOf, type TargetDraft } from '../../forms/targetDraft';
@@ -112,12 +112,23 @@ export function draftOfBody(body: NewSchedule): ScheduleDraft {
   };
 }
 
-/** The values that reset a field; all other fields are reset by null. */
-const RESET_VALUES: Partial<Record<keyof SchedulePatch, unknown>> = { ...DEFAULTS.NewScheduleIn, labels: {} };
-
-/** Only the fields that the user changed, so that changes by others are kept. */
-export function patchOf(draft: ScheduleDraft): { patch: SchedulePatch; problem: string | null } {
+/**
+ * Only the fields that the user changed, so that changes by others are kept. A field that was emptied gets
+ * what the task declares, or the default.
+ */
+export function patchOf(
+  draft: ScheduleDraft,
+  declared: Task | undefined,
+): { patch: SchedulePatch; problem: string | null } {
   const { body, problem } = bodyOf(draft);
+  // All other fields are reset by null.
+  const resetValues: Partial<Record<keyof SchedulePatch, unknown>> = {
+    ...DEFAULTS.NewScheduleIn,
+    ...(declared?.queue && { queue: declared.queue }),
+    ...(declared?.priority != null && { priority: declared.priority }),
+    ...(declared?.delivery && { delivery: declared.delivery }),
+    labels: {},
+  };
   const before = (draft.base ?? {}) as Record<string, unknown>;
   const after = body as Record<string, unknown>;
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
@@ -127,7 +138,7 @@ export function patchOf(draft: ScheduleDraft): { patch: SchedulePatch; problem: 
   const patch = Object.fromEntries(
     changed.map((name) => [
       name,
-      name in after ? after[name] : (RESET_VALUES[name as keyof SchedulePatch] ?? null),
+      name in after ? after[name] : (resetValues[name as keyof SchedulePatch] ?? null),
     ]),
   );
   return { patch: patch as SchedulePatch, problem };

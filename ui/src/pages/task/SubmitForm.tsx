@@ -1,0 +1,67 @@
+import { Anchor, Button, Group } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useCallback, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { call, newIdempotencyKey } from '../../api/call';
+import type { Task } from '../../api/types';
+import { fieldErrors } from '../../forms/fieldErrors';
+import { Section } from '../../forms/Section';
+import { useDraft } from '../../forms/useDraft';
+import { JsonInput } from '../../parts/JsonInput';
+import { ProblemNote } from '../../parts/ProblemNote';
+import { readJson, showJson } from '../../parts/json';
+import { showSuccess } from '../../parts/toasts';
+import { useHasScope } from '../../session/sessionContext';
+
+/** Submits one job of the task. Everything but the arguments stays as the task declares it. */
+export function SubmitForm({ task }: { task: Task }) {
+  const make = useCallback(
+    () => ({
+      payload: showJson(Object.fromEntries(task.arguments.map(({ name, default: value }) => [name, value]))),
+    }),
+    [task],
+  );
+  const { draft, change, discard } = useDraft(`task:${task.name}`, make);
+  const [, navigate] = useLocation();
+  const canSubmit = useHasScope('submit');
+  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
+  const { value, problem } = readJson(draft.payload);
+  const submit = useMutation({
+    mutationFn: () =>
+      call('POST /jobs', {
+        body: { target: { type: 'task', name: task.name }, ...(value !== undefined && { payload: value }) },
+        idempotencyKey,
+      }),
+    onSuccess: (job) => {
+      discard();
+      showSuccess('Job submitted');
+      navigate(`/jobs/${job.id}`);
+    },
+    onError: () => setIdempotencyKey(newIdempotencyKey()),
+  });
+  const errorAt = fieldErrors(submit.error);
+  return (
+    <Section title="Submit a job">
+      <JsonInput
+        label="Arguments (JSON)"
+        value={draft.payload}
+        onChange={(payload) => change({ payload })}
+        error={errorAt('payload') ?? null}
+        rows={4}
+      />
+      {submit.error !== null && <ProblemNote error={submit.error} title="Could not submit the job" />}
+      <Group justify="space-between">
+        <Anchor component={Link} href={`/jobs/new?task=${encodeURIComponent(task.name)}`} size="sm">
+          More options
+        </Anchor>
+        <Button
+          onClick={() => submit.mutate()}
+          loading={submit.isPending}
+          disabled={!canSubmit || problem !== null}
+        >
+          Submit job
+        </Button>
+      </Group>
+    </Section>
+  );
+}
