@@ -54,7 +54,7 @@ ui: setup ## build the web UI, with its types from the API
 	$(BIN)/python tools/ui_types.py
 	$(BIN)/python tools/build_ui.py
 
-screenshots: setup ## take pictures of every page into docs/images/
+screenshots: setup ## take the pictures of the documentation into docs/images/
 	$(BIN)/python -m tests.ui.screenshots
 
 docs: setup ## generate the reference pages from the code

@@ -1,6 +1,7 @@
 """A page of the documentation and its code blocks, and how each kind of block is run.
 
-Python blocks of a page run in order in one namespace; `await` is allowed at top level. A block whose first
+Python blocks of a page run in order in one namespace; `await` is allowed at top level of fragments. A block
+that imports Duetime is a complete example: it is also saved as a file and run by itself. A block whose first
 line is `# name.py` or `# folder/name.py` (or `.toml`, `.ini`) is a file: it is written into the page's
 folder, from where the other blocks can import it. Shell blocks run line by line. A block that cannot run
 stands below the comment `<!-- not run: reason -->`. A `curl` must be answered with 2xx, or with the status
@@ -57,6 +58,10 @@ class Block:
         found = FILE_LINE.match(self.text.partition("\n")[0])
         return found[1] if found else None
 
+    @property
+    def is_complete(self) -> bool:
+        return self.language == "python" and "\nimport duetime" in f"\n{self.text}"
+
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text("utf-8")
@@ -111,11 +116,16 @@ class Reader:
             text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{own}").replace(
                 f"--port {port}", f"--port {own}"
             )
+        if block.is_complete:
+            compile(text, f"{self.page}:{block.line}", "exec", dont_inherit=True)
         if block.file is not None:
             file = self.folder / block.file
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         elif block.language == "python":
+            if block.is_complete:
+                (self.folder / f"line_{block.line}.py").write_text(text)
+                self._finish(["python", f"line_{block.line}.py"], block.line)
             await self._run_python(text, block.line)
         elif block.language == "sh":
             for command in text.replace("\\\n", " ").splitlines():

@@ -22,6 +22,7 @@ async def read(folder: Path, *parts: str) -> Reader:
     "block",
     [
         "```python\nassert 1 == 2\n```",
+        '```python\nimport duetime as dt\n\nassert __name__ != "__main__"\n```',
         "```sh\nduetime job show 01935c2e-7b3a-7000-8000-000000000000\n```",
         "```sh\nduetime serve --app missing:app\n```",
         "```sh\nmake nothing-of-the-kind\n```",
@@ -34,6 +35,12 @@ async def read(folder: Path, *parts: str) -> Reader:
 async def test_wrong_block_fails(tmp_path: Path, block: str) -> None:
     with pytest.raises(AssertionError):
         await read(tmp_path, "# A page", "", block)
+
+
+@pytest.mark.parametrize("first", ["", "# hello.py\n"])
+async def test_complete_example_that_cannot_be_a_file_fails(tmp_path: Path, first: str) -> None:
+    with pytest.raises(SyntaxError, match="outside"):
+        await read(tmp_path, f"```python\n{first}import duetime as dt\nawait dt.App().open()\n```")
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ def _mentions(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     imported = dict(_imported_names(nodes))
     shadowed = {
         node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    }
+    } | {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in nodes:
         match node:
             case ast.Import(names=aliases):

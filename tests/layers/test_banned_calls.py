@@ -55,6 +55,7 @@ def test_banned_call_is_reported(planted: str) -> None:
 @pytest.mark.parametrize(
     "innocent",
     [
+        "secrets = read()\nprint(secrets)",
         "from datetime import datetime, UTC\ndatetime.fromtimestamp(0, UTC)",
         "from uuid import UUID, uuid5",
         "from importlib.resources import files",

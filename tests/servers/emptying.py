@@ -3,18 +3,17 @@ pytest."""
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
 import psycopg
 
 TABLES = (
     "jobs", "history", "attempts", "once_markers", "limits", "limit_keys", "schedules", "schedule_versions",
-    "queues", "leases", "nodes", "records", "events",
+    "queues", "queue_tenants", "leases", "nodes", "records", "events",
 )  # fmt: skip
-OTHERS = """
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid()
-"""
+OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+END_TIMEOUT = 60.0  # seconds
 
 
 class Emptying:
@@ -39,6 +38,13 @@ class Emptying:
 
     def _empty(self, end_others: bool) -> None:
         if end_others:
-            self._connection.execute(OTHERS)
+            self._end_others()
         for table in TABLES:
             self._connection.execute(f"DELETE FROM duetime.{table}")
+
+    def _end_others(self) -> None:
+        """Returns when the sessions are gone: a pooler would give a client a session that is about to end."""
+        self._connection.execute(f"SELECT pg_terminate_backend(pid) {OTHERS}")
+        give_up_at = time.monotonic() + END_TIMEOUT
+        while self._connection.execute(f"SELECT 1 {OTHERS} LIMIT 1").fetchone():
+            assert time.monotonic() < give_up_at, "the other sessions do not end"

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from tests.servers import debian, postgres
+from tests.servers.emptying import OTHERS, Emptying
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import PostgresServer
 from tests.servers.process import ServerFailed, ServerProcess, free_port
@@ -94,6 +95,18 @@ class TestPostgres:
         server.close()
         assert not any(member.is_running() for member in family)
         assert not folder.exists()
+
+    def test_emptied_database_has_no_other_session(self, durable: PostgresServer) -> None:
+        """A pooler would give a client a session that is about to end."""
+        url = durable.create_database("emptied")
+        others = [psycopg.connect(url) for _ in range(30)]
+        emptying = Emptying(url)
+        emptying._end_others()
+        left = emptying._connection.execute(f"SELECT count(*) {OTHERS}").fetchone()
+        emptying.close()
+        for other in others:
+            other.close()
+        assert left == (0,)
 
     def test_server_does_not_run_as_root(self, durable: PostgresServer) -> None:
         assert psutil.Process(durable.pid).uids().real != 0
