@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from duetime.engine.plan.planner import LeaseKeeper
+from duetime.errors import StoreUnavailable
+from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND
-from duetime.model.lease import Node, NodeDraft, NodeId
+from duetime.model.lease import Node, NodeDraft, NodeId, segment_lease
 from duetime.stores.memory import MemoryStore
 
 TTL = 15 * SECOND
@@ -40,3 +44,35 @@ async def test_the_dead_have_no_share_and_are_not_listed() -> None:
         await keeper.run_once()
     assert [len(keeper.segments) for keeper in keepers] == [32, 32]
     assert store.listed == 0
+
+
+class Delayed(MemoryStore):
+    """Loses the first request for leases, and carries it out when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0)
+        self.lost: list[tuple[NodeId, Sequence[str]]] | None = []
+
+    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        if self.lost == []:
+            self.lost.append((node, names))
+            raise StoreUnavailable("the connection broke")
+        return await super().hold_leases(node, names)
+
+    async def carry_out(self) -> None:
+        [(node, names)] = self.lost or []
+        await super().hold_leases(node, names)
+
+
+async def test_request_that_arrives_after_later_ones_leaves_no_segment_without_a_planner() -> None:
+    store = Delayed()
+    me, other = await joined(store, ["planner"]), await joined(store, ["planner"])
+    keeper = LeaseKeeper(store, me, lambda: None)
+    with pytest.raises(StoreUnavailable):
+        await keeper.run_once()  # for half of the segments
+    await store.leave(other)
+    await keeper.run_once()
+    await store.carry_out()
+    await keeper.run_once()
+    holders = {lease.name: lease.holder for lease in await store.leases()}
+    assert [holders.get(segment_lease(segment)) for segment in range(SEGMENTS)] == [me] * SEGMENTS

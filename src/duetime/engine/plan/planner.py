@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from duetime.clock import Clock, pause
 from duetime.engine.failpoint import failpoint
-from duetime.errors import InvalidInput
+from duetime.errors import InvalidInput, StoreError
 from duetime.model.events import FiresPlanned
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND, Micros
@@ -26,6 +26,7 @@ from duetime.store import ScheduleState, Store
 PLANNER_ROLE = "planner"
 CHECK_INTERVAL = SECOND
 CONFIRM_EVERY = 10  # checks; then the store is asked whether the leases are still held
+DOUBTFUL_CHECKS = 10  # after a call without a reply: it may still be carried out, after later ones
 
 
 class LeaseKeeper:
@@ -37,6 +38,7 @@ class LeaseKeeper:
         self._on_change = on_change
         self._held: set[str] = set()
         self._checks = 0
+        self._doubtful = 0  # checks that confirm the leases, whatever is believed to be held
         self.segments: tuple[int, ...] = ()
 
     @property
@@ -49,11 +51,19 @@ class LeaseKeeper:
         wanted = {segment_lease(segment) for segment in fair_share(self._node, planners)} | {LEADER}
         if surplus := self._held - wanted:
             self._hold(self._held - surplus)
-            await self._store.hold_leases(self._node, sorted(self._held))
+            await self._ask_for(self._held)
         self._checks += 1
-        if wanted - self._held or self._checks % CONFIRM_EVERY == 0:
-            self._hold(set(await self._store.hold_leases(self._node, sorted(wanted))))
+        if wanted - self._held or self._doubtful or self._checks % CONFIRM_EVERY == 0:
+            self._hold(await self._ask_for(wanted))
+            self._doubtful = max(0, self._doubtful - 1)
         return CHECK_INTERVAL
+
+    async def _ask_for(self, names: set[str]) -> set[str]:
+        try:
+            return set(await self._store.hold_leases(self._node, sorted(names)))
+        except StoreError:
+            self._doubtful = DOUBTFUL_CHECKS
+            raise
 
     def _hold(self, names: set[str]) -> None:
         self._held = names
