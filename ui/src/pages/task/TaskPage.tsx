@@ -111,9 +111,9 @@ function Arguments({ task }: { task: Task }) {
 }
 
 interface Retry {
-  max_attempts: number;
-  first_delay: string;
-  max_delay: string;
+  max_attempts?: number;
+  first_delay?: string;
+  max_delay?: string;
   delays?: string[];
   delay?: string;
   retry_on?: string[];
