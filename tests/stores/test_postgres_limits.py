@@ -115,6 +115,22 @@ class TestLocks:
             )
         assert len(await claiming) == 1
 
+    async def test_job_to_cancel_whose_row_is_locked_is_cancelled_later(
+        self, store: PostgresStore, postgres_database: str
+    ) -> None:
+        """A caller who begins to wait for it locks its row, too."""
+        node, now, schedule_id = await joined(store), await store.time(), new_id(0)
+        one = {"schedule_id": schedule_id, "schedule": "s", "overlap": "cancel_previous"}
+        first = await started(store, node, job(now - DAY, **one))
+        await add(store, job(now - HOUR, **one))
+        with psycopg.connect(postgres_database) as other:
+            other.execute("SELECT FROM duetime.jobs WHERE id = %s FOR UPDATE", [first.id])
+            assert await claim(store, request(node)) == []
+        assert await claim(store, request(node)) == []
+        found = await store.get_job(TENANT, first.id)
+        assert found is not None
+        assert found.cancel_requested
+
     async def test_claim_does_not_wait_long_for_another(
         self, store: PostgresStore, postgres_database: str
     ) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from itertools import chain
 from operator import itemgetter
 from typing import Any
+from uuid import UUID
 
 from duetime.clock import monotonic_micros
 from duetime.model.hint import CancelHint, DoneHint, Hint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
 from duetime.model.lease import NodeId
-from duetime.model.permits import READY_PER_KEY, SUPERSEDED, Decision, decide
+from duetime.model.permits import READY_PER_KEY, SUPERSEDED, Decision, decide, schedule_permit
 from duetime.store import ClaimRequest, Claims
 from duetime.stores.postgres.connection import PostgresConnection
 from duetime.stores.postgres.connections import SQL, PostgresConnections
@@ -114,7 +115,7 @@ class PostgresClaims:
             request.targets,
         )
 
-        async def work(connection: Any, _is_retry: bool) -> tuple[list[Any], Decision, list[Any]]:
+        async def work(connection: Any, _is_retry: bool) -> tuple[list[Any], Decision, list[Any], bool]:
             rows = await connection.fetch(SQL["claim_candidates"], *asked)
             decision = (
                 decide(candidates_of(rows), usage_of(rows), request.room, permits, request.keyed_first)
@@ -122,9 +123,10 @@ class PostgresClaims:
                 else Decision()
             )
             news = await self._execute(connection, request.node, decision) if rows else []
-            return rows, decision, news
+            passed_over = bool(decision.cancel) and await self._ask_again(connection, decision.cancel)
+            return rows, decision, news, passed_over
 
-        rows, decision, news = await connection.run(work, atomic=True, repeat=False)
+        rows, decision, news, passed_over = await connection.run(work, atomic=True, repeat=False)
         path.set_aside = decision.set_aside
         if any(map(needs_decision, rows)):
             path.permits_until = monotonic_micros() + PERMITS_EXPECTED_FOR
@@ -132,7 +134,7 @@ class PostgresClaims:
         left = set(decision.left)
         lanes = [hint_of(row) for row in rows if row["id"] in left]
         self._notifier.notify([*lanes, *hints_of(news)])
-        more = decision.set_aside or any(row["kind"] == "claimable" for row in news)
+        more = not passed_over and (decision.set_aside or any(row["kind"] == "claimable" for row in news))
         return Claims(in_order(request, [row[2:] for row in news if row["kind"] == "started"]), more)
 
     async def _execute(self, connection: Any, node: NodeId, decision: Decision) -> list[Any]:
@@ -147,6 +149,15 @@ class PostgresClaims:
         for row in await connection.fetch(SQL["promote"], [*later], [*later.values()]) if later else ():
             news.append({"kind": "claimable", **row})
         return news
+
+    async def _ask_again(self, connection: Any, cancelled: set[UUID]) -> bool:
+        """A job to cancel whose row was locked was passed over. The job that waits for it does not wait: a
+        later claim, at the latest that of a sweep, decides about it again. Returns whether there is one."""
+        passed_over = await connection.fetch(SQL["passed_over"], [*cancelled])
+        if passed_over:
+            names = [schedule_permit(row["schedule_id"]) for row in passed_over]
+            await connection.fetch(SQL["promote"], names, [1] * len(names))
+        return bool(passed_over)
 
 
 def hints_of(news: Iterable[Any]) -> list[Hint]:

@@ -84,6 +84,10 @@ UNION ALL SELECT 'claimable', NULL, {claimed} FROM promoted
 UNION ALL SELECT 'done', NULL, {claimed} FROM skipped WHERE awaited
 UNION ALL SELECT CASE WHEN node IS NULL THEN 'claimable' ELSE 'cancel' END, node, {claimed} FROM cancelled WHERE node IS DISTINCT FROM 0;
 
+-- name: passed_over
+-- Of jobs to cancel, $1, the schedules of those that are not marked.
+SELECT DISTINCT schedule_id FROM duetime.jobs WHERE id = ANY ($1::uuid[]) AND NOT cancel_requested AND schedule_id IS NOT NULL;
+
 -- name: waiting_names
 -- Names that jobs wait for, after $1, at most $2: the target of a job that waits, its limit, what is in use, and for a schedule whether a job
 -- of it has started and not finished.
