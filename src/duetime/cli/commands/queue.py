@@ -27,7 +27,7 @@ def list_queues(
     as_json: JsonFlag = False,
 ) -> None:
     """Queues that have had a job or a setting, by name."""
-    columns = ("NAME", "STATE", "WAITING", "DUE", "RUNNING", "MAX RUNNING", "RATE", "NOTE")
+    columns = ("NAME", "STATE", "PENDING", "DUE", "RUNNING", "MAX RUNNING", "RATE", "NOTE")
     found = with_backend(context, lambda backend: backend.queues(limit=limit, after=after))
     show_list(found, as_json, columns, _row, "no queues")
 
