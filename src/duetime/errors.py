@@ -16,7 +16,8 @@ DuetimeError
 │   ├── KeyNotFound
 │   ├── ScheduleNotFound
 │   ├── TaskNotFound
-│   └── VersionNotFound
+│   ├── VersionNotFound
+│   └── WorkerNotFound
 ├── Conflict
 │   ├── DuplicateTask
 │   ├── Fenced
@@ -28,6 +29,7 @@ DuetimeError
 │   ├── StoreFull
 │   ├── SchemaMissing
 │   └── SchemaTooNew
+├── QueueUnavailable
 ├── QuotaExceeded
 ├── NotOpen
 ├── WaitTimeout (TimeoutError)
@@ -130,6 +132,10 @@ class VersionNotFound(NotFound, code="version_not_found"):
     """The schedule never had that version, or the version has been deleted."""
 
 
+class WorkerNotFound(NotFound, code="worker_not_found"):
+    """No remote worker of this tenant has this id, or its lease has ended: it joins again."""
+
+
 class Conflict(DuetimeError, code="conflict"):
     """The current state does not allow it."""
 
@@ -177,6 +183,10 @@ class SchemaMissing(StoreError, code="schema_missing"):
 
 class SchemaTooNew(StoreError, code="schema_too_new"):
     """A newer Duetime wrote the data."""
+
+
+class QueueUnavailable(DuetimeError, code="queue_unavailable"):
+    """The broker cannot be reached now. Workers claim from the store meanwhile."""
 
 
 class QuotaExceeded(DuetimeError, code="quota_exceeded"):

@@ -3,6 +3,7 @@ virtual environment."""
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import shutil
@@ -38,6 +39,15 @@ def program(name: str, package: str) -> Program:
     raise ServerFailed(f"{name} is missing: run `apt-get update && apt-get install {package}` as root")
 
 
+@functools.cache
+def unpacked(name: str, package: str) -> Program:
+    """As `program`, but never installs the package: some packages start a server when they are installed."""
+    found = installed(name, package) or unpack(name, package)
+    if found is None:
+        raise ServerFailed(f"{name} is missing: run `apt-get update && apt-get install {package}` as root")
+    return found
+
+
 def installed(name: str, package: str) -> Program | None:
     path = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS)))
     return Program(Path(path)) if path else None
@@ -54,8 +64,11 @@ def install(name: str, package: str) -> Program | None:
 def unpack(name: str, package: str) -> Program | None:
     """Needs no privileges: unpacks the package and its missing dependencies into a private folder."""
     folder = CACHE / package
-    if not (folder / "complete").exists() and not _fetch(folder, package):
-        return None
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{package}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # test processes that run at the same time unpack it once
+        if not (folder / "complete").exists() and not _fetch(folder, package):
+            return None
     found = [path for path in folder.glob(f"usr/*bin/{name}") if os.access(path, os.X_OK)]
     libraries = {str(path.parent) for path in folder.glob("**/lib*.so*")}
     return Program(found[0], {"LD_LIBRARY_PATH": os.pathsep.join(sorted(libraries))}) if found else None

@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypedDict
 
@@ -73,7 +74,7 @@ def free_port() -> int:
 
 class ServerProcess:
     """A running server. It is ready when `ready_text` is in its log. It has its own session, so Ctrl-C does
-    not reach it."""
+    not reach it. Its owner is an unprivileged account, or with `{}` the account of the tests."""
 
     def __init__(
         self,
@@ -81,6 +82,7 @@ class ServerProcess:
         ready_text: str,
         folder: Path,
         environment: Mapping[str, str] | None = None,
+        owner: Account | None = None,
     ) -> None:
         self._name = Path(command[0]).name
         self._ready_text = ready_text
@@ -97,7 +99,7 @@ class ServerProcess:
             text=True,
             errors="replace",
             start_new_session=True,
-            **account(),
+            **(account() if owner is None else owner),
         )
         self._reader = threading.Thread(target=self._read_log, name=f"{self._name} log", daemon=True)
         self._reader.start()
@@ -123,12 +125,12 @@ class ServerProcess:
 
     def end(self, number: signal.Signals) -> None:
         """Send the signal and wait until the server and all its children have ended."""
-        if self.is_running:
+        if self.is_running and number is not signal.SIGKILL:
             self._process.send_signal(number)
-        try:
-            self._process.wait(TIMEOUT)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(TIMEOUT)
+        if self.is_running:
+            os.killpg(self.pid, signal.SIGKILL)  # its children, too: they could not clean up after it
             self._process.wait(TIMEOUT)
         # The pipe closes when the last child has ended, not only the parent.
         self._reader.join(TIMEOUT)

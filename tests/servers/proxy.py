@@ -70,6 +70,7 @@ class Link:
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
     triggered: Trigger | None = None
+    is_silent: bool = False
     tails: dict[Toward, bytes] = field(default_factory=lambda: dict.fromkeys(Toward, b""))
 
     def contains(self, toward: Toward, chunk: bytes, marker: bytes) -> bool:
@@ -147,6 +148,11 @@ class Proxy:
         """Delay all bytes by `seconds`, each way."""
         self._delay = seconds
         await self._switch(Mode.DELAY)
+
+    def silence(self) -> None:
+        """Open connections stay open and never bring a byte again. New ones work."""
+        for link in self._links:
+            link.is_silent = True
 
     def cut(self) -> None:
         """Reset all open connections."""
@@ -241,6 +247,8 @@ class Proxy:
             await asyncio.sleep(self._delay)
 
     def _action(self, link: Link, toward: Toward, chunk: bytes) -> Action:
+        if link.is_silent:
+            return Action.DISCARD
         if toward is Toward.SERVER:
             return self._action_for_request(link, chunk)
         if link.triggered is None:
