@@ -26,6 +26,7 @@ from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
+from duetime.queue import Ticket
 
 EVENTS_KEPT = 100_000
 EVENTS_KEPT_FOR = 600 * SECOND
@@ -66,6 +67,30 @@ class ClaimRequest:
     # A look at everything, on a connection of its own; also finds waiting jobs whose permit is free
     sweep: bool = False
     urgent: bool = False  # a sweep for the few jobs of these lanes, without the search for free permits
+    # Only these jobs, of any lane, while they are pending with that number of attempts; `lanes` is empty
+    tickets: tuple[Ticket, ...] = ()
+    segments: tuple[int, ...] = ()  # for `due_jobs`: list the jobs of these segments of ids
+
+
+class DueJob(NamedTuple):
+    """A pending job that a claim may start, as far as the store knows without deciding about permits."""
+
+    id: UUID
+    attempt: int
+    queue: str
+    priority: int
+    tenant: str
+    due_at: Micros
+    needs_permit: bool
+
+    @property
+    def ticket(self) -> Ticket:
+        return Ticket(self.id, self.attempt)
+
+
+class Due(NamedTuple):
+    jobs: list[DueJob]  # lanes in the order of the request, each by due_at
+    next_at: Micros | None  # when the next job falls due
 
 
 class Claims(NamedTuple):
@@ -258,16 +283,21 @@ class WorkStore(Protocol):
         """Pending jobs that are due (or within the prefetch) become running under the node, attempt + 1, at
         most `room`, lanes in the order given, each from its oldest due row. Which of the candidates start is
         decided by `permits.decide`. Nothing for a node that is dead or whose lease has ended; nothing of a
-        paused queue. Jobs that wait for a permit are not candidates. The one verb, with `settle` for
+        paused queue. Jobs that wait for a permit are not candidates. With `tickets` the candidates are these
+        jobs, in this order, instead of those of lanes. The one verb, with `settle` for
         successors, that a store must not repeat by itself after a lost reply: the caller asks for its
         `running_jobs` instead."""
         ...
 
-    async def next_due(self, request: ClaimRequest) -> Micros | None:
-        """Earliest due_at later than now + prefetch among the lanes (`low` is ignored), without jobs that
-        wait for a permit and without paused queues; of jobs that need a permit, later than now: a claim that
-        looks ahead may leave them. If a queue's rate holds up due jobs, the instant at which
-        it allows the next start, if that is earlier."""
+    async def due_jobs(self, request: ClaimRequest) -> Due:
+        """When the next job falls due: the earliest due_at later than now + prefetch among the lanes (`low`
+        is ignored), without jobs that wait for a permit and without paused queues; of jobs that need a
+        permit, later than now: a claim that looks ahead may leave them. If a queue's rate holds up due jobs,
+        the instant at which it allows the next start, if that is earlier.
+
+        With `segments`, for a dispatcher: also the jobs that are due (or within the prefetch), of these
+        segments, whatever their target; of each lane at most `room` that need a permit and `room` that do
+        not. Then `next_at` counts lanes whose due jobs are all listed, and no rates."""
         ...
 
     async def settle(
@@ -370,7 +400,8 @@ class ScheduleStore(Protocol):
 class NodeStore(Protocol):
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
         """Register this run of a process; the id is never given to another. Its limits replace those stored
-        for the same targets."""
+        for the same targets. A `remote` node outlives the process that joins for it, and any process may
+        send its heartbeats."""
         ...
 
     async def beat(self, node: NodeId, ttl: Micros) -> Beat:

@@ -82,6 +82,7 @@ def main() -> None:
     store, record_path, lease = sys.argv[1:4]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(message)s")
     app = build(store, record_path)
+    app.use_queue(os.environ.get("WORKER_QUEUE"))
     roles = os.environ.get("WORKER_ROLES", "planner,worker").split(",")
     lookahead = os.environ.get("WORKER_LOOKAHEAD", "10s")
     app.run(lease=lease, concurrency=20, grace="30s", roles=roles, lookahead=lookahead)

@@ -18,13 +18,13 @@ from duetime.clock import Follower
 from duetime.engine.fetch import claimer
 from duetime.engine.fetch.claimer import Claimer
 from duetime.engine.fetch.sweeper import Sweeper
+from duetime.engine.group_commit import GroupCommit
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.reaper import Reaper
 from duetime.engine.plan import planner
 from duetime.engine.run.settler import Settler
 from duetime.engine.run.start_check import StartCheck
 from duetime.engine.run.worker import Worker
-from duetime.engine.submit.commands import Submitter
 from duetime.errors import StoreError
 from duetime.model import schedule as schedule_model
 from duetime.model.ids import Ids
@@ -268,7 +268,7 @@ def fires_planned_ahead_run_however_late() -> AbstractContextManager[Any]:
     return patch.object(StartCheck, "needed", lambda self, job, policies: False)
 
 
-@mutant(Invariant.FIRES_COMPLETE)
+@mutant(Invariant.FIRES_COMPLETE, first_seed=50)
 def missed_policy_counts_only_the_fires_of_one_step() -> AbstractContextManager[Any]:
     both = ExitStack()
     both.enter_context(patch.object(schedule_model, "MAX_FIRES_PER_STEP", 2))
@@ -278,21 +278,21 @@ def missed_policy_counts_only_the_fires_of_one_step() -> AbstractContextManager[
 
 @mutant(Invariant.DURABILITY)
 def acknowledged_before_the_commit() -> AbstractContextManager[Any]:
-    async def submit(self: Submitter, drafts: Sequence[JobDraft]) -> list[UUID]:
-        self._flushing = asyncio.get_running_loop().create_task(_store_later(self._store, drafts))
+    async def write(self: GroupCommit[JobDraft, UUID], drafts: Sequence[JobDraft]) -> list[UUID]:
+        self._flushing = asyncio.get_running_loop().create_task(_store_later(self._write, drafts))
         return [draft.id for draft in drafts]
 
-    return patch.object(Submitter, "submit", submit)
+    return patch.object(GroupCommit, "write", write)
 
 
-async def _store_later(store: Any, drafts: Sequence[JobDraft]) -> None:
+async def _store_later(add_jobs: Any, drafts: Sequence[JobDraft]) -> None:
     try:
-        await store.add_jobs(drafts)
+        await add_jobs(drafts)
     except StoreError:
         return
 
 
-@mutant(Invariant.LIVENESS, Invariant.PUNCTUALITY)
+@mutant(Invariant.LIVENESS, Invariant.PUNCTUALITY, first_seed=120)
 def settlement_dropped_when_its_reply_is_lost() -> AbstractContextManager[Any]:
     original = Settler.run_once
 

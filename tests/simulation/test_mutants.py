@@ -10,7 +10,7 @@ from duetime.testing.simulation.invariants.verdict import Violation
 from tests.simulation import tool_mutants
 from tests.simulation.mutants import MUTANTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 MAX_SEEDS = 300  # the rarest case, two planners that fire one schedule at the same time, needs half of them
 
 

@@ -119,14 +119,14 @@ async def test_a_rate_is_earned_back_to_the_microsecond() -> None:
     await set_limits(store, limit(rate=Rate(3, 60 * SECOND)))
     ask = request(node)
     assert len(await claim(store, ask)) == 3
-    assert await store.next_due(ask) == hand.now + 20 * SECOND
+    assert (await store.due_jobs(ask)).next_at == hand.now + 20 * SECOND
     hand.now += 20 * SECOND - 1
     assert await claim(store, ask) == []
     hand.now += 1
     assert len(await claim(store, ask)) == 1
     hand.now += 45 * SECOND
     assert len(await claim(store, ask)) == 2
-    assert await store.next_due(ask) == hand.now + 15 * SECOND
+    assert (await store.due_jobs(ask)).next_at == hand.now + 15 * SECOND
 
 
 async def test_a_permit_that_is_passed_on_is_announced() -> None:
@@ -164,7 +164,7 @@ async def test_waiting_jobs_cost_a_claim_nothing(keys: int, monkeypatch: pytest.
     monkeypatch.setattr(DueHeap, "first", counted)
     await add(store, job(now - 1))
     assert len(await claim(store, ask)) == 1
-    assert await store.next_due(ask) is not None
+    assert (await store.due_jobs(ask)).next_at is not None
     assert looks["heap"] < 20
 
 

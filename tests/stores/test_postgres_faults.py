@@ -18,7 +18,7 @@ from duetime.model.instant import SECOND
 from duetime.model.job import Ending, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
 from duetime.store import Migration, OfNode
-from duetime.stores.postgres import PostgresStore, schema
+from duetime.stores.postgres import PostgresStore, notifier, schema
 from duetime.testing.conformance.drafts import (
     HOUR,
     TENANT,
@@ -160,7 +160,7 @@ class TestLostConnections:
 
         verbs: dict[str, Callable[[], Awaitable[object]]] = {
             "submit": lambda: add(store, job(now)),
-            "claim": lambda: store.next_due(request(node)),
+            "claim": lambda: store.due_jobs(request(node)),
             "sweep": lambda: store.expire_nodes(node),
             "settle": lambda: settle(store, [success(taken, now)]),
             "plan": lambda: store.fire([firing(made, now + HOUR, now)]),
@@ -351,6 +351,21 @@ class TestOutages:
         assert monotonic_micros() - began < 20 * SECOND
         await proxy.pass_through()
         assert await far.time() > 0
+
+    @pytest.mark.slow
+    async def test_silent_listening_session_is_replaced(
+        self, far: PostgresStore, store: PostgresStore, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It looks open and brings nothing: the listener asks for an answer now and then."""
+        monkeypatch.setattr(notifier, "LISTEN_CHECK_INTERVAL", 0.1)
+        heard: asyncio.Queue[Hint] = asyncio.Queue()
+        far.subscribe(heard.put_nowait)
+        async with asyncio.timeout(60):
+            assert [await heard.get(), await heard.get()] == [JobHint("*", 0, 0), EventHint(0)]
+            proxy.silence()
+            assert [await heard.get(), await heard.get()] == [JobHint("*", 0, 0), EventHint(0)]
+            await store.hint([JobHint("a queue", 7, 12)])
+            assert await heard.get() == JobHint("a queue", 7, 12)
 
     async def test_refused_connection_is_an_outage(self, far: PostgresStore, proxy: Proxy) -> None:
         await proxy.refuse()

@@ -10,6 +10,7 @@ import asyncpg
 
 from duetime.clock import monotonic_micros
 from duetime.model.instant import SECOND
+from duetime.model.lease import NodeDraft
 from duetime.stores.postgres import PostgresStore
 from duetime.stores.postgres.nodes import LOCK_BASE
 from duetime.testing.conformance.drafts import HOUR, joined
@@ -25,6 +26,15 @@ class TestOwnerGone:
         gone, me = await joined(other), await joined(store)
         await other.close()
         assert await until(lambda: store.expire_nodes(me)) == [gone]
+
+    async def test_remote_node_outlives_the_process_that_joined_for_it(self, store: PostgresStore) -> None:
+        other = store.clone()
+        remote = await other.join(NodeDraft("far", ("worker",), "", remote=True), HOUR)
+        await other.beat(remote, HOUR)
+        gone, me = await joined(other), await joined(store)
+        await other.close()
+        assert await until(lambda: store.expire_nodes(me)) == [gone]
+        assert await expired_within(store, me) == []
 
     async def test_living_nodes_do_not_expire(self, store: PostgresStore) -> None:
         other = store.clone()

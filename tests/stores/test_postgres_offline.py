@@ -13,6 +13,7 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duetime.clock import monotonic_micros
 from duetime.errors import ConfigError, SchemaMissing, StoreError, StoreFull, StoreUnavailable
 from duetime.model.hint import CancelHint, DoneHint, Hint, JobHint, ScheduleHint
 from duetime.model.ids import Ids
@@ -217,6 +218,28 @@ class TestHints:
             "j 5 9 7 defaultb",
         ]
         await notifier.close()
+
+    async def test_storm_of_hints_is_few_statements(self) -> None:
+        """The server serialises the commits of transactions that notify."""
+        notifier = Notifier(PostgresConnections(parse("postgresql://host/database")))
+        sent: list[list[str]] = []
+
+        async def send(_statement: str, messages: list[str], _moments: list[int]) -> None:
+            sent.append(messages)
+
+        notifier._connection.fetch = send  # type: ignore[assignment, method-assign]
+        began = monotonic_micros()
+        for number in range(100_000):
+            notifier.notify_job(JobHint("a", number % 3, 100_000 - number))
+            if number % 1_000 == 0:
+                await asyncio.sleep(0)
+        await notifier.close()
+        took = monotonic_micros() - began
+        assert 1 <= len(sent) <= took // MIN_INTERVAL + 2
+        assert max(map(len, sent)) <= 3, "one hint of each lane"
+        assert set(sent[-1]) == {
+            f"j {number % 3} {100_000 - number} 7 defaulta" for number in (99_997, 99_998, 99_999)
+        }
 
     async def test_every_hint_is_delivered_behind_a_pooler(self) -> None:
         notifier = Notifier(PostgresConnections(parse("postgresql://host/database?pooler=transaction")))

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from duetime.model.ids import Ids
+from duetime.model.ids import SEGMENTS, Ids
 from duetime.model.instant import SECOND
 from duetime.store import ScheduleState
 from duetime.stores.postgres import PostgresStore
@@ -165,6 +165,68 @@ async def test_claim_reads_from_its_lower_bound(store: PostgresStore, statement:
     lane = LANE._replace(low=now - 2 * SECOND)
     top = await plan(store._connections.claim, statement, 100, node, *lane_of(statement, *lane), 0, [TARGET])
     assert rows_read(top, "jobs") == 6
+
+
+async def test_claim_of_named_jobs_reads_only_these(store: PostgresStore, postgres_database: str) -> None:
+    """By their ids, also when the statistics say that any index is as good as the primary key."""
+    node, now = await joined(store), await store.time()
+    mislead(postgres_database)
+    named = jobs(50, now - HOUR)
+    await store.add_jobs([*jobs(MANY, now - DAY), *named, *jobs(MANY, now + DAY)])
+    ids, attempts = [draft.id for draft in named], [0] * len(named)
+    asked = (100, node, ids, attempts, 0, [TARGET])
+    top = await plan(store._connections.claim, "claim_named", *asked)
+    assert ways(top, "jobs") <= {"jobs_pkey", "Tid Scan"}
+    assert rows_read(top, "jobs") == 2 * len(named)
+
+
+async def test_candidates_among_named_jobs_cost_the_same_beside_many_other_jobs(
+    store: PostgresStore, postgres_database: str
+) -> None:
+    node, now = await joined(store), await store.time()
+    await set_limits(store, limit(2))
+    named = [job(now - HOUR + at, limit_key=f"{at % 10}") for at in range(40)]
+    await store.add_jobs(named)
+    ids, attempts = [draft.id for draft in named], [0] * len(named)
+    locks = (node, ids, attempts, 0, [TARGET], True)
+    asked: tuple[Any, ...] = (node, 100, 0, 0, True, [QUEUE], [], [], [], 0, [TARGET], ids)
+
+    async def blocks() -> int:
+        connection = store._connections.claim
+        locked = await fewest_blocks(connection, "lock_named", *locks)
+        return locked + await fewest_blocks(connection, "named_candidates", *asked)
+
+    alone = await blocks()
+    mislead(postgres_database)
+    await store.add_jobs(
+        [
+            *jobs(MANY, now - DAY),
+            *(job(now - DAY + at, limit_key=f"other {at}") for at in range(MANY)),
+            *jobs(MANY, now - DAY, limit_key="flood"),
+        ]
+    )
+    assert await blocks() < 3 * alone
+
+
+async def test_listing_of_due_jobs_reads_only_due_jobs_from_the_lower_bound(
+    store: PostgresStore, postgres_database: str
+) -> None:
+    now = await store.time()
+    mislead(postgres_database)
+    await store.add_jobs(
+        [
+            *jobs(MANY, now - DAY),
+            *jobs(10, now - SECOND),
+            *jobs(5, now - HOUR, overlap="queue", schedule_id=Ids().new(0)),
+            *jobs(MANY, now + DAY),
+            *jobs(MANY, now + DAY, overlap="queue", schedule_id=Ids().new(0)),
+        ]
+    )
+    lane = LANE._replace(low=now - 2 * SECOND)
+    asked = (*([value] for value in lane), list(range(SEGMENTS)), 0, 100)
+    top = await plan(store._connections.claim, "due_jobs", *asked)
+    assert ways(top, "jobs") == {"jobs_due", "jobs_needing_permit"}
+    assert rows_read(top, "jobs") == 17  # and one of each kind that falls due next
 
 
 async def test_claim_without_limits_reads_only_empty_indexes_of_limits(store: PostgresStore) -> None:

@@ -18,6 +18,7 @@ from duetime.errors import ConfigError, NotOpen, StoreError, StoreFull, StoreUna
 from duetime.model.hint import CancelHint, EventHint, JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import JobFilter, State
+from duetime.model.lease import NodeDraft
 from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores import from_url
 from duetime.stores.sqlite import SqliteStore, errors, location, retention, schema, write_lock
@@ -62,6 +63,17 @@ async def second_store(store: SqliteStore) -> AsyncIterator[SqliteStore]:
     await opened.open()
     yield opened
     await opened.close()
+
+
+async def test_remote_node_outlives_the_process_that_joined_for_it(
+    store: SqliteStore, second_store: SqliteStore
+) -> None:
+    remote = await second_store.join(NodeDraft("far", ("worker",), "", remote=True), 3_600 * SECOND)
+    gone = await second_store.join(NodeDraft("near", ("worker",), ""), 3_600 * SECOND)
+    me = await store.join(NodeDraft("me", ("worker",), ""), 3_600 * SECOND)
+    await second_store.close()
+    assert await store.expire_nodes(me) == [gone]
+    assert (await store.beat(remote, 3_600 * SECOND)).alive
 
 
 class TestSqlite(StoreConformance):
@@ -230,6 +242,9 @@ class TestFile:
             ("ending", 2, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
             ("settle_final", 9, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
             ("settle_delete", 2, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+            ("named_candidates", 2, "SEARCH j USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+            ("due_jobs", 4, "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"),
+            ("due_jobs", 4, "jobs_due (queue=? AND priority=? AND tenant=? AND due_at>? AND due_at<?)"),
             ("jobs_of_dead_nodes", 1, "jobs_node"),
             ("jobs_past_deadline", 2, "jobs_external"),
             ("cancels", 0, "jobs_cancelled"),

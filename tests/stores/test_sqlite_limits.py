@@ -318,7 +318,7 @@ class TestQueues:
         await store.add_jobs(jobs(3, now - DAY, limit_key="a"))
         await set_limits(store, limit(rate=Rate(100, 1)))
         assert len(await claim(store, request(node))) == 1
-        found = await store.next_due(request(node))
+        found = (await store.due_jobs(request(node))).next_at
         assert found is not None
         assert found >= now + HOUR
 
@@ -328,7 +328,7 @@ class TestQueues:
         await store.add_jobs([job(now - DAY, limit_key="a"), job(now + HOUR // 2, limit_key="a")])
         wanted = request(node, prefetch=HOUR)
         assert len(await claim(store, wanted)) == 1
-        assert await store.next_due(wanted) == now + HOUR // 2
+        assert (await store.due_jobs(wanted)).next_at == now + HOUR // 2
 
     async def test_keys_whose_starts_are_earned_again_are_forgotten(self, store: SqliteStore) -> None:
         node, now = await joined(store), await store.time()
@@ -348,10 +348,10 @@ class TestQueues:
         await store.add_jobs(jobs(3, now - DAY))
         await store.set_queue(Queue(QUEUE, max_running=max_running, rate=Rate(1, SECOND // 20)))
         assert len(await claim(store, request(node))) == 1
-        first = await store.next_due(request(node))
+        first = (await store.due_jobs(request(node))).next_at
         assert first is not None
         await passed(store, first)
-        found = await store.next_due(request(node))
+        found = (await store.due_jobs(request(node))).next_at
         assert found == (None if max_running else first) or await store.time() > first + JUST_NOW, (
             "on a slow machine it is too late"
         )

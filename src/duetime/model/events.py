@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -126,6 +126,51 @@ class TurnRecovered:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerLost:
+    """The broker does not answer. Workers claim from the store meanwhile."""
+
+    part: str
+    problem: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerBack:
+    """It answers again."""
+
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class TicketsPushed:
+    """A dispatcher gave tickets to the broker."""
+
+    tickets: int
+    repeated: int  # of these, given before: the first message may be lost
+
+
+@dataclass(frozen=True, slots=True)
+class TicketsReceived:
+    """A worker got tickets from the broker."""
+
+    tickets: int
+    stale: int  # of these, named no job that may start now
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesDropped:
+    """A worker removed messages from the broker that it cannot read."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerDepth:
+    """Messages that wait in the broker."""
+
+    messages: Mapping[tuple[str, int], int]  # by queue and priority
+
+
+@dataclass(frozen=True, slots=True)
 class LoopBlocked:
     """A call blocks the event loop of this node."""
 
@@ -151,5 +196,11 @@ Event = (
     | QueueChanged
     | TurnFailed
     | TurnRecovered
+    | BrokerLost
+    | BrokerBack
+    | TicketsPushed
+    | TicketsReceived
+    | MessagesDropped
+    | BrokerDepth
     | LoopBlocked
 )

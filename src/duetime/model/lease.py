@@ -13,10 +13,20 @@ from duetime.model.limit import TaskLimit
 NodeId = NewType("NodeId", int)
 NodeState = Literal["alive", "expired", "dead", "left"]
 LEADER = "leader"
+_DISPATCH = "dispatch/"
 
 
 def segment_lease(segment: int) -> str:
     return f"segment/{segment}"
+
+
+def dispatch_lease(segment: int) -> str:
+    return f"{_DISPATCH}{segment}"
+
+
+def role_of(lease: str) -> str:
+    """The role of the nodes that hold a lease of this name."""
+    return "dispatcher" if lease.startswith(_DISPATCH) else "planner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,9 @@ class NodeDraft:
     roles: tuple[str, ...]
     version: str
     limits: tuple[TaskLimit, ...] = ()  # of every target it runs
+    remote: bool = (
+        False  # it runs elsewhere and is not the process that joins: only its lease tells if it lives
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +79,7 @@ class Beat:
     peers: int = 0  # other workers that are alive
 
 
-def fair_share(me: NodeId, planners: list[NodeId]) -> set[int]:
-    """The segments of this planner when all of these share the work."""
-    ranked = sorted({*planners, me})
+def fair_share(me: NodeId, nodes: list[NodeId]) -> set[int]:
+    """The segments of this node when all of these share the work."""
+    ranked = sorted({*nodes, me})
     return set(range(ranked.index(me), SEGMENTS, len(ranked)))

@@ -1,12 +1,14 @@
 """What a node publishes about itself: its queues, its targets, its concurrency and the limits of its
-tasks."""
+tasks; of a remote worker also its tenant, its lease and the policies of its tasks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from duetime.model.codec import decode, encode
+from duetime.model.instant import Micros
 from duetime.model.limit import Rate, TaskLimit
 
 
@@ -16,9 +18,19 @@ class NodeProfile:
     queues: tuple[str, ...] = ()  # empty: all queues
     concurrency: int = 1
     bounds: tuple[TaskLimit, ...] = ()
+    broker: str | None = None  # its address, without a password
+    tenant: str | None = None  # of a remote worker, which serves no other; None: all tenants
+    lease: Micros = 0  # of a remote worker: for so long each heartbeat extends it
+    policies: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of a remote worker, by task, as a job has them
 
     def serves(self, queue: str) -> bool:
         return not self.queues or queue in self.queues
+
+    def visible_to(self, tenant: str) -> bool:
+        """Whether jobs of this tenant can run there."""
+        return self.tenant in (None, tenant)
 
     def bound(self, target: str) -> TaskLimit | None:
         return next((bound for bound in self.bounds if bound.target == target), None)
@@ -34,6 +46,10 @@ class NodeProfile:
                 "queues": self.queues,
                 "concurrency": self.concurrency,
                 "bounds": bounds,
+                "broker": self.broker,
+                "tenant": self.tenant,
+                "lease": self.lease,
+                "policies": self.policies,
             }
         )
 
@@ -45,6 +61,10 @@ class NodeProfile:
             tuple(value["queues"]),
             value["concurrency"],
             tuple(map(_bound, value["bounds"])),
+            value.get("broker"),
+            value.get("tenant"),
+            value.get("lease", 0),
+            value.get("policies", {}),
         )
 
 

@@ -4,18 +4,22 @@ statistics of the fleet."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
 from duetime.model.events import (
     AttemptsSettled,
+    BrokerDepth,
     Event,
     FiresPlanned,
     JobChanged,
     JobsClaimed,
     JobsRecovered,
     JobsSubmitted,
+    MessagesDropped,
     SettlementsRefused,
+    TicketsPushed,
+    TicketsReceived,
     TurnFailed,
 )
 from duetime.model.histogram import Histogram
@@ -110,6 +114,9 @@ class ProcessCounters:
         self.settling = Histogram()
         self.planned = self.skipped = self.refused = self.recovered = 0
         self.failed_turns: Counter[str] = Counter()
+        self.tickets: Counter[str] = Counter()  # pushed, repeated, received, stale
+        self.dropped_messages = 0
+        self.broker_depth: Mapping[tuple[str, int], int] = {}
 
     def __call__(self, event: Event, now: Micros) -> None:
         match event:
@@ -148,6 +155,14 @@ class ProcessCounters:
                 self.refused += len(job_ids)
             case TurnFailed(part):
                 self.failed_turns[part] += 1
+            case TicketsPushed():
+                self.tickets.update(pushed=event.tickets, repeated=event.repeated)
+            case TicketsReceived():
+                self.tickets.update(received=event.tickets, stale=event.stale)
+            case MessagesDropped(count):
+                self.dropped_messages += count
+            case BrokerDepth(messages):
+                self.broker_depth = messages
             case _:
                 pass
 

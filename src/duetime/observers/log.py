@@ -7,12 +7,15 @@ import logging
 from duetime.model import duration
 from duetime.model.events import (
     AttemptsSettled,
+    BrokerBack,
+    BrokerLost,
     Event,
     FiresPlanned,
     JobsClaimed,
     JobsRecovered,
     JobsSubmitted,
     LoopBlocked,
+    MessagesDropped,
     NodeFenced,
     NodeJoined,
     NodeLeft,
@@ -31,6 +34,11 @@ FAILURES_PER_RECORD = 500  # some minutes of an outage
 BLOCKED = (
     "%s has blocked this node for %s: use `await`, or a plain function, which runs in a thread. Stack:\n%s"
 )
+DROPPED = (
+    "dropped %d messages of the broker that are not tickets: another program, or another version of Duetime, "
+    "writes to its queues"
+)
+WITHOUT_BROKER = "workers claim jobs from the store until it does"
 
 
 class EventLogger:
@@ -114,6 +122,12 @@ def _log_trouble(event: Event) -> None:
                 len(job_ids),
                 ", ".join(map(str, job_ids[:5])),
             )
+        case BrokerLost(part, problem):
+            _logger.warning("%s: the broker does not answer: %s; %s", part, problem, WITHOUT_BROKER)
+        case BrokerBack(part):
+            _logger.warning("%s: the broker answers again", part)
+        case MessagesDropped(count):
+            _logger.warning(DROPPED, count)
         case LoopBlocked(silent, target, job_id, stack):
             what = "a callback" if target is None else f"task {target!r} (job {job_id})"
             _logger.error(

@@ -134,6 +134,27 @@ METRICS = {
         Metric(
             "duetime_loop_failures", "counter", "Rounds of a loop that failed and were repeated.", ("part",)
         ),
+        Metric("duetime_broker_up", "gauge", "Whether the broker answers this process; only with a broker."),
+        Metric(
+            "duetime_broker_messages",
+            "gauge",
+            "Messages in the broker, as a dispatcher sees them; priorities that the broker groups are under "
+            "the highest of the group.",
+            ("queue", "priority"),
+        ),
+        Metric("duetime_tickets_pushed", "counter", "Tickets of due jobs given to the broker."),
+        Metric("duetime_tickets_repeated", "counter", "Tickets given again: the first may be lost."),
+        Metric("duetime_tickets_received", "counter", "Tickets that workers got from the broker."),
+        Metric(
+            "duetime_tickets_stale",
+            "counter",
+            "Tickets whose job could not start: it runs or ran already, or waits for a permit.",
+        ),
+        Metric(
+            "duetime_broker_messages_dropped",
+            "counter",
+            "Messages that this process removed from the broker because they were not tickets.",
+        ),
         Metric("duetime_node_running", "gauge", "Jobs that run in this process."),
         Metric("duetime_node_leases", "gauge", "Leases this process holds."),
         Metric("duetime_heartbeat_trusted", "gauge", "Whether this node's own lease is certainly valid."),

@@ -19,7 +19,7 @@ from duetime.model.job import Claimed, Delivery
 from duetime.model.lease import NodeId
 from duetime.model.limit import ALL_QUEUES, Limit, Queue, QueueFilter, Rate
 from duetime.model.retry import Retry
-from duetime.store import ClaimRequest, Claims, OfDeadNodes, OfNode, PastDeadline, Record, Store
+from duetime.store import ClaimRequest, Claims, Due, OfDeadNodes, OfNode, PastDeadline, Record, Store
 from tests.unit.engine.fake_store import FakeStore, job, make_writer, virtual_clock
 
 NODE = NodeId(1)
@@ -55,9 +55,9 @@ class Backlog:
     async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
         return []
 
-    async def next_due(self, request: ClaimRequest) -> int | None:
+    async def due_jobs(self, request: ClaimRequest) -> Due:
         self.requests.append(request)
-        return self.following
+        return Due([], self.following)
 
     async def time(self) -> int:
         return 0

@@ -29,7 +29,7 @@ from duetime.invoker import Context
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND
 from duetime.observer import Observers
-from duetime.store import ClaimRequest, Claims, Lane, Store
+from duetime.store import ClaimRequest, Claims, Due, Lane, Store
 from tests.unit.engine.backlog import NODE, SLOTS, Backlog, Bench, Never, make_worker
 from tests.unit.engine.fake_store import job, play, virtual_clock
 
@@ -54,10 +54,10 @@ def test_no_instant_is_left_out_between_a_claim_and_the_question_what_follows(ta
             await asyncio.sleep(takes)
             return await super().claim(request)
 
-        async def next_due(self, request: ClaimRequest) -> int | None:
+        async def due_jobs(self, request: ClaimRequest) -> Due:
             horizons.append(round(asyncio.get_running_loop().time() * SECOND) + request.prefetch)
             assert request.prefetch >= 0
-            return await super().next_due(request)
+            return await super().due_jobs(request)
 
     async def scene() -> None:
         await Bench(Slow()).turns(1)

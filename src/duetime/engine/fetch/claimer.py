@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from operator import attrgetter
 
 from duetime.clock import Clock, pause
 from duetime.engine.node.loop import IMMEDIATELY
@@ -14,7 +15,9 @@ from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import DEFAULT_TENANT, HIGHEST_PRIORITY, LOWEST_PRIORITY, Claimed
 from duetime.model.lease import NodeId
-from duetime.store import ClaimRequest, Claims, Lane, OfNode, Store
+from duetime.model.limit import QueueFilter
+from duetime.queue import Ticket
+from duetime.store import ClaimRequest, Claims, DueJob, Lane, OfNode, Store
 
 # Back-pressure: a node whose machine or event loop is busy claims less than its slots would take.
 
@@ -49,6 +52,10 @@ ANY_QUEUE = "*"
 ALL_JOBS = JobHint(ANY_QUEUE, 0, 0)
 
 
+MAX_QUEUES = 1_000  # with jobs, that one look meets
+FOR_WORKERS = QueueFilter(for_workers=True, limit=MAX_QUEUES)
+
+
 LaneName = tuple[str, int, str]  # queue, priority, tenant
 Lanes = frozenset[LaneName]
 
@@ -73,8 +80,22 @@ class ClaimCursors:
         self.limited: frozenset[str] = (
             frozenset()
         )  # queues whose jobs may wait, however long they have been due
+        self.only_limited = False  # claim from these only: a broker brings the other jobs
+        self._after = ""  # the last queue that the look at the store has met
         self._ordered: tuple[LaneName, ...] | None = None  # sorted when it is read next
         self._hinted: set[LaneName] | None = None  # lanes with new jobs since `take_news`; None: any lane
+
+    async def look_around(self, store: Store) -> bool:
+        """Learn from the store which lanes have jobs and which queues have limits. Returns whether some lanes
+        were unknown here. Where there are very many queues, the next look goes on where this one stopped."""
+        queues = await store.queues(wanted=FOR_WORKERS._replace(after=self._after))
+        self.limited = frozenset(
+            queue.name for queue in queues if queue.max_running is not None or queue.rate is not None
+        )
+        busy = [queue for queue in queues if queue.lanes]
+        self._after = busy[-1].name if len(busy) >= MAX_QUEUES else ""
+        lanes = (Lane(queue.name, priority, 0, tenant) for queue in busy for priority, tenant in queue.lanes)
+        return self.learn(lanes, complete=not self._after)
 
     def learn(self, lanes: Iterable[Lane], *, complete: bool) -> bool:
         """Lanes that have jobs, as the store says; `complete` after the last of them: lanes that were not
@@ -113,7 +134,9 @@ class ClaimCursors:
         limited, known = self.limited, self._low
         lanes = self._in_order() if only is None else sorted(only & known.keys(), key=_most_urgent_first)
         return tuple(
-            Lane(lane[0], lane[1], 0 if lane[0] in limited else known[lane], lane[2]) for lane in lanes
+            Lane(lane[0], lane[1], 0 if lane[0] in limited else known[lane], lane[2])
+            for lane in lanes
+            if not self.only_limited or lane[0] in limited
         )
 
     def least_recently_read(self) -> tuple[Lane, ...]:
@@ -158,7 +181,7 @@ class ClaimCursors:
         news, self._hinted = None if self._hinted is None else frozenset(self._hinted), set()
         return news
 
-    def claimed(self, jobs: Iterable[Claimed], now: Micros) -> None:
+    def claimed(self, jobs: Iterable[Claimed | DueJob], now: Micros) -> None:
         """Never above now: a job stored later may be due before one claimed ahead of time."""
         for job in jobs:
             lane = name_of(job)
@@ -173,8 +196,7 @@ class ClaimCursors:
                 self._low[lane] = max(self._low[lane], floor)
 
 
-def name_of(one: Lane | JobHint | Claimed) -> LaneName:
-    return one.queue, one.priority, one.tenant
+name_of: Callable[[Lane | JobHint | Claimed | DueJob], LaneName] = attrgetter("queue", "priority", "tenant")
 
 
 def _most_urgent_first(lane: LaneName) -> tuple[int, str, str]:
@@ -218,6 +240,19 @@ class Fetch:
             self.node, lanes, self.targets, room, prefetch, permits, self._keyed_first, sweep, urgent
         )
 
+    def named(self, tickets: tuple[Ticket, ...], room: int) -> ClaimRequest:
+        self._keyed_first = not self._keyed_first
+        return ClaimRequest(
+            self.node,
+            (),
+            self.targets,
+            min(room, len(tickets)),
+            PREFETCH,
+            self.worker.free_permits,
+            self._keyed_first,
+            tickets=tickets,
+        )
+
     def _fairly(self, lanes: tuple[Lane, ...], room: int) -> tuple[tuple[Lane, ...], int]:
         """The lanes of tenants that may take more slots, tenant by tenant."""
         tenants = dict.fromkeys(lane.tenant for lane in lanes)
@@ -229,10 +264,10 @@ class Fetch:
 
     async def claim(self, request: ClaimRequest) -> Claims:
         """Hands what was claimed to the worker."""
-        if not request.lanes:
+        if not (request.lanes or request.tickets):
             return Claims([])
         began = self.capacity.monotonic()
-        with self.capacity.reserve(request.room, sweep=request.sweep):
+        with self.capacity.reserve(request.room, sweep=request.sweep or bool(request.tickets)):
             claims = await self.store.claim(request)
         self._claims += 1
         self._served.update((job.tenant, self._claims) for job in claims.jobs)
@@ -274,8 +309,16 @@ class Claimer:
 
     name = "claimer"
 
-    def __init__(self, fetch: Fetch, clock: Clock, cursors: ClaimCursors, peers: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        fetch: Fetch,
+        clock: Clock,
+        cursors: ClaimCursors,
+        peers: Callable[[], int],
+        rests: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._fetch = fetch
+        self._rests = rests  # a broker brings the jobs; only those of queues with limits are claimed here
         self._worker = fetch.worker
         self._capacity = fetch.capacity
         self._clock = clock
@@ -295,6 +338,10 @@ class Claimer:
     async def run_once(self) -> Micros | None:
         if self._capacity.lost_reply_at is not None:
             await self._recall(self._capacity.lost_reply_at)
+        self._cursors.only_limited = self._rests()
+        if self._cursors.only_limited and not self._cursors.limited:
+            self.hungry = False
+            return AFTER_SWEEP if self._capacity.recalling else LOOK_INTERVAL
         self._worker.arm()
         batch = SMALL_BATCH if self._clock.monotonic() < self._urgent_until else BATCH
         room = min(batch, self._capacity.room)
@@ -350,6 +397,8 @@ class Claimer:
     def hinted(self, hint: JobHint) -> bool:
         """Whether to claim now rather than at the time planned."""
         self._cursors.hinted(hint)
+        if self._rests() and hint.queue not in (ANY_QUEUE, *self._cursors.limited):
+            return False
         if self._worker.passes(hint.priority):
             self._urgent_until = self._clock.monotonic() + URGENT_FOR
         return hint.queue == ANY_QUEUE or hint.due_at - LEAD < self._wake_at
@@ -362,18 +411,21 @@ class Claimer:
         return (look_at, news) if news and self._clock.now() < look_at else (NEVER, None)
 
     async def _recall(self, since: Micros) -> None:
-        """The reply to a claim was lost: ask the store which jobs this node holds. While the sweeper waits
-        for a reply of its own, the answer would be ambiguous; the next turn asks again."""
+        """The reply to a claim was lost: ask the store which jobs this node holds. While the sweeper
+        or the consumer waits for a reply of its own, the answer would be ambiguous; the next turn asks
+        again."""
         now = self._clock.monotonic()
         if self._recalled_at > since and now - self._recalled_at < max(
             RECALL_INTERVAL, self._recalled_at - since
         ):
             return
+        self._capacity.recalling = True
         known = self._worker.known()
         held = await self._fetch.store.running_jobs(OfNode(self._fetch.node), MAX_HELD)
         if self._capacity.sweeping:
             return
         self._worker.release_unknown(held, known)
+        self._capacity.recalling = False
         self._recalled_at = now
         if now - since > DOUBT_TIMEOUT and self._capacity.lost_reply_at == since:
             self._capacity.lost_reply_at = None
@@ -383,7 +435,9 @@ class Claimer:
         passed since, and neither would report a job that fell due in between."""
         prefetch = max(0, PREFETCH - (self._clock.monotonic() - began) - NEXT_DUE_MARGIN)
         seen_until = self._clock.now() + prefetch
-        next_due = await self._fetch.store.next_due(replace(self._request(1, news), prefetch=prefetch))
+        next_due = (
+            await self._fetch.store.due_jobs(replace(self._request(1, news), prefetch=prefetch))
+        ).next_at
         self._next_due = next_due or 0
         now = self._clock.now()
         claim_at = now + LOOK_INTERVAL if next_due is None else _when_to_claim(next_due, seen_until)

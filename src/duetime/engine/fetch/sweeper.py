@@ -19,17 +19,17 @@ from duetime.engine.fetch.claimer import (
     LaneName,
     name_of,
 )
+from duetime.engine.fetch.consumer import Consumer
 from duetime.engine.run.outbox import Outbox
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.limit import Queue, QueueFilter
 from duetime.store import Lane
 
 MAX_CLOCK_AGE = 2 * SECOND
 MAX_URGENT = 16  # urgent jobs fetched together
 MAX_SWEPT = 100  # jobs claimed by one sweep
-MAX_QUEUES = 1_000  # with jobs, that one look meets
-FOR_WORKERS = QueueFilter(for_workers=True, limit=MAX_QUEUES)
+# While a broker brings the jobs, those that are overdue by this much: their messages may be lost
+OVERDUE = SECOND
 TENANT = "tenant"  # the kind of the records of tenants that nodes have met
 MAX_TENANTS = 1_000
 TENANT_KEPT_FOR = 30 * 86_400 * SECOND
@@ -48,7 +48,9 @@ class Sweeper:
         cursors: ClaimCursors,
         outbox: Outbox,
         on_more: Callable[[], None],
+        consumer: Consumer | None = None,
     ) -> None:
+        self._consumer = consumer
         self._fetch = fetch
         self._capacity = fetch.capacity
         self._clock = clock
@@ -56,14 +58,14 @@ class Sweeper:
         self._outbox = outbox
         self._on_more = on_more  # there may be more to claim than the claimer knows
         self._met: set[str] = set()  # tenants that are recorded
-        self._after = ""  # the last queue that the look at the store has met
         self._urgent: dict[LaneName, Micros] = {}  # lane -> from where on to read it
         self._next_sweep: Micros = 0
 
     def hinted(self, hint: JobHint) -> bool:
         """Whether to fetch this job past those that wait here already."""
         if (
-            hint.queue == ANY_QUEUE
+            self._rests
+            or hint.queue == ANY_QUEUE
             or not self._fetch.worker.passes(hint.priority)
             or hint.due_at - LEAD > self._clock.now()
         ):
@@ -101,11 +103,12 @@ class Sweeper:
         began = self._clock.monotonic()
         self._urgent.clear()
         await self._learn_tenants()
-        found_new = self._learn(
-            await self._fetch.store.queues(wanted=FOR_WORKERS._replace(after=self._after)),
-        )
+        found_new = await self._cursors.look_around(self._fetch.store)
+        self._outbox.limited_queues = self._cursors.limited
         room = self._fetch.backpressure.allow(min(BATCH, self._capacity.room))
-        if found_new or room <= 0:  # the claimer takes more jobs together, now or when there is room
+        if (
+            found_new and not self._rests
+        ) or room <= 0:  # the claimer takes more jobs together, now or when there is room
             self._cursors.hinted(ALL_JOBS)
             self._on_more()
         elif self._capacity.trusted():
@@ -114,17 +117,9 @@ class Sweeper:
             await self._clock.follow(self._fetch.store.time)
         return min(max(SECOND, 20 * (self._clock.monotonic() - began)), MAX_SWEEP_INTERVAL)
 
-    def _learn(self, queues: list[Queue]) -> bool:
-        """Whether some lanes were unknown here. Where there are very many queues, the next look goes on where
-        this one stopped."""
-        limited = frozenset(
-            queue.name for queue in queues if queue.max_running is not None or queue.rate is not None
-        )
-        self._cursors.limited = self._outbox.limited_queues = limited
-        busy = [queue for queue in queues if queue.lanes]
-        self._after = busy[-1].name if len(busy) >= MAX_QUEUES else ""
-        lanes = (Lane(queue.name, priority, 0, tenant) for queue in busy for priority, tenant in queue.lanes)
-        return self._cursors.learn(lanes, complete=not self._after)
+    @property
+    def _rests(self) -> bool:
+        return self._consumer is not None and self._consumer.delivers
 
     async def _learn_tenants(self) -> None:
         """Those that nodes have met lately have a share of the slots, also while they have no jobs."""
@@ -138,9 +133,12 @@ class Sweeper:
 
     async def _sweep(self, room: int) -> None:
         """A few jobs: urgent ones wait behind this claim. If there are more, the next claim finds them."""
+        prefetch = -OVERDUE if self._rests else 0
         jobs, more = await self._fetch.claim(
-            self._fetch.request(self._cursors.from_start(), room, prefetch=0, sweep=True)
+            self._fetch.request(self._cursors.from_start(), room, prefetch, sweep=True)
         )
+        if jobs and self._consumer is not None:
+            self._consumer.found_overdue()
         if len(jobs) >= room or more:
             for job in jobs:
                 self._cursors.hinted(JobHint(job.queue, job.priority, job.due_at, job.tenant))

@@ -12,11 +12,12 @@ from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.options import HandlerRegistry, NodeOptions
 from duetime.engine.node.registry import TaskDefaultsPublisher
 from duetime.engine.node.session import NodeSession, Unwritten, limits_of
-from duetime.errors import DuetimeError, StoreError
+from duetime.errors import ConfigError, DuetimeError, StoreError
 from duetime.model.events import NodeFenced, NodeJoined, NodeLeft, TurnFailed
 from duetime.model.instant import SECOND
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.observer import Observers
+from duetime.queue import TicketQueue
 from duetime.store import Store
 
 REJOIN_INTERVAL = SECOND // 2
@@ -33,7 +34,15 @@ class Node:
         observers: Observers,
         heartbeats: Callable[[], Heartbeat],
         on_settled: Callable[[list[UUID]], None] = lambda _: None,
+        connect: Callable[[], TicketQueue] | None = None,
     ) -> None:
+        """`connect` makes a connection to the broker, if there is one."""
+        if "dispatcher" in options.roles and connect is None:
+            raise ConfigError(
+                "roles: a dispatcher needs a broker: give its address as queue (--queue URL), "
+                "or leave out the role"
+            )
+        self._connect = connect
         self._store = store
         self._clock = clock
         self._tasks = tasks
@@ -61,6 +70,11 @@ class Node:
     @property
     def stopping(self) -> bool:
         return self._stopping
+
+    @property
+    def broker_up(self) -> bool | None:
+        """Whether the broker answers; None if the node has none."""
+        return None if self._session is None else self._session.broker_up
 
     @property
     def running(self) -> int:
@@ -129,6 +143,7 @@ class Node:
             self._on_settled,
             self._defaults,
             unwritten,
+            self._connect,
         )
         session.start()
         self._observers(NodeJoined(heartbeat.node, options.roles))

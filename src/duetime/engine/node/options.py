@@ -13,7 +13,9 @@ from duetime.invoker import Handler
 from duetime.model import duration
 from duetime.model.instant import SECOND, Micros
 
-ROLES = ("planner", "worker")
+ROLES = ("planner", "dispatcher", "worker")
+DEFAULT_ROLES = ("planner", "worker")  # with a queue, all of them
+MAX_QUEUE_DEPTH = 1_000_000
 MIN_LEASE = SECOND // 2
 MAX_CONCURRENCY = 10_000
 MAX_LOAD = 100
@@ -31,7 +33,7 @@ class HandlerRegistry(NamedTuple):
 class NodeOptions:
     name: str
     version: str
-    roles: tuple[str, ...] = ROLES
+    roles: tuple[str, ...] = DEFAULT_ROLES
     queues: tuple[str, ...] = ()  # empty: all of them
     concurrency: int = 100
     lease: Micros = 15 * SECOND
@@ -39,6 +41,8 @@ class NodeOptions:
     grace: Micros = 25 * SECOND
     retention: Micros = 30 * 86_400 * SECOND
     max_load: float | None = None  # of this machine, per core, above which nothing new is claimed
+    broker: str | None = None  # its address, to be shown
+    queue_depth: int = 5_000  # jobs of one queue, priority and tenant that the broker may hold
 
     def __post_init__(self) -> None:
         unknown = [role for role in self.roles if role not in ROLES]
@@ -59,6 +63,8 @@ class NodeOptions:
                 f"max_load: {self.max_load} must be above 0 and at most {MAX_LOAD}: "
                 "1 means that every core is busy"
             )
+        if not 1 <= self.queue_depth <= MAX_QUEUE_DEPTH:
+            raise ConfigError(f"queue_depth: {self.queue_depth} must be from 1 to {MAX_QUEUE_DEPTH:,}")
         if self.lookahead < SECOND:
             raise ConfigError(
                 f"lookahead: {duration.show(self.lookahead)} is too short to plan ahead: use 1s or more"

@@ -14,7 +14,7 @@ from duetime.errors import InvalidInput
 from duetime.model import duration
 from duetime.model.codec import decode, encode
 from duetime.model.instant import SECOND, Micros
-from duetime.model.lease import NodeId
+from duetime.model.lease import Node, NodeId
 from duetime.model.limit import Limit
 from duetime.model.profile import NodeProfile
 from duetime.model.unique import Unique
@@ -86,6 +86,12 @@ async def profiles(store: Store) -> dict[int, NodeProfile]:
         int(node): NodeProfile.from_bytes(record.value)
         for node, record in (await _read_all(store, NODE)).items()
     }
+
+
+async def visible_nodes(store: Store, tenant: str) -> list[Node]:
+    """All but the remote workers of other tenants."""
+    known = await profiles(store)
+    return [node for node in await store.nodes() if node.id not in known or known[node.id].visible_to(tenant)]
 
 
 async def published(store: Store, task: str) -> Defaults:

@@ -8,7 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from duetime.clock import Clock
+from duetime.engine.dispatch.dispatcher import Dispatcher
+from duetime.engine.fetch.broker import BrokerLink
 from duetime.engine.fetch.claimer import Backpressure, ClaimCursors, Claimer, Fetch
+from duetime.engine.fetch.consumer import Consumer
 from duetime.engine.fetch.sweeper import Sweeper
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.loop import Loop, LoopBody
@@ -33,6 +36,7 @@ from duetime.model.limit import TaskLimit
 from duetime.model.profile import NodeProfile
 from duetime.model.settle import Settlement
 from duetime.observer import Observers
+from duetime.queue import TicketQueue
 from duetime.store import AttemptUpdate, Store, Successors
 
 FLUSH_TIMEOUT = 5 * SECOND
@@ -51,6 +55,7 @@ class NodeSession:
         on_settled: Callable[[list[UUID]], None],
         defaults: TaskDefaultsPublisher,
         unwritten: Unwritten,
+        connect: Callable[[], TicketQueue] | None = None,
     ) -> None:
         """`unwritten`: settlements that an earlier session of this node could not write."""
         self.node = heartbeat.node
@@ -63,11 +68,20 @@ class NodeSession:
         self._loops: list[Loop] = []
         self._tasks: dict[Loop, asyncio.Task[None]] = {}
         self._planner: Loop | None = None
+        self._dispatcher: Dispatcher | None = None
+        self._dispatching: Loop | None = None
+        self._connect = connect
+        self._links: list[BrokerLink] = []
         self._work: _Work | None = None
         self._add(Reaper(store, clock, self.node, observers, tasks.handlers))
         self._add(TaskRegistryPublisher(store, clock, self.node, _profile(tasks.handlers, options), defaults))
+        keeper = LeaseKeeper(store, self.node, self._wake_lease_holders, options.roles)
+        if "planner" in options.roles or "dispatcher" in options.roles:
+            self._add(keeper)
         if "planner" in options.roles:
-            self._add_planner(tasks.retentions)
+            self._add_planner(keeper, tasks.retentions)
+        if "dispatcher" in options.roles:
+            self._add_dispatcher(keeper)
         if "worker" in options.roles:
             self._work = _Work(self, tasks.handlers, on_settled)
             self._work.restore(unwritten)
@@ -98,7 +112,10 @@ class NodeSession:
         """Orderly: claim nothing more, finish or release, write every settlement."""
         self._unsubscribe()
         work = self._work
+        if work is not None and work.consumer is not None:
+            work.consumer.stop()
         await self._end([loop for loop in self._loops if work is None or loop is not work.settling])
+        await self._disconnect()
         if work is not None:
             work.worker.close(Stop.SHUTDOWN)
             await work.worker.drain(self._grace)
@@ -114,7 +131,10 @@ class NodeSession:
         if work is not None:
             work.worker.close(Stop.FENCED)
             work.worker.interrupt(Stop.FENCED)
+            if work.consumer is not None:
+                work.consumer.stop()
         await self._end(self._loops)
+        await self._disconnect()
         if work is not None:
             work.worker.dismiss()
         return unwritten
@@ -125,9 +145,33 @@ class NodeSession:
         self._loops.append(loop)
         return loop
 
-    def _add_planner(self, retentions: Mapping[str, Micros]) -> None:
-        keeper = LeaseKeeper(self._store, self.node, self._wake_planner)
-        self._add(keeper)
+    def link(self, part: str, on_change: Callable[[], None] = lambda: None) -> BrokerLink | None:
+        """A connection to the broker for this part of the node, if there is a broker."""
+        if self._connect is None:
+            return None
+        link = BrokerLink(self._connect(), part, self._observers, on_change)
+        self._links.append(link)
+        return link
+
+    @property
+    def broker_up(self) -> bool | None:
+        return all(link.up for link in self._links) if self._links else None
+
+    def _add_dispatcher(self, keeper: LeaseKeeper) -> None:
+        link = self.link("dispatcher")
+        assert link is not None, "a node checks it when it starts"
+        self._dispatcher = Dispatcher(
+            self._store,
+            self._clock,
+            self.node,
+            link,
+            lambda: keeper.dispatched,
+            self._options.queue_depth,
+            self._observers,
+        )
+        self._dispatching = self._add(self._dispatcher)
+
+    def _add_planner(self, keeper: LeaseKeeper, retentions: Mapping[str, Micros]) -> None:
         self._add(
             Retention(self._store, self._clock, lambda: keeper.leads, self._options.retention, retentions)
         )
@@ -139,21 +183,32 @@ class NodeSession:
 
     def _hinted(self, hint: Hint) -> None:
         match hint:
-            case JobHint() if self._work is not None:
-                self._work.hinted(hint)
+            case JobHint():
+                if self._work is not None:
+                    self._work.hinted(hint)
+                if self._dispatcher is not None and self._dispatcher.hinted(hint):
+                    self._wake(self._dispatching)
             case ScheduleHint(next_fire_time):
                 if next_fire_time < self._clock.now() + 2 * self._options.lookahead:
-                    self._wake_planner()
+                    self._wake(self._planner)
             case CancelHint(node, job_id) if node == self.node:
                 self.cancel([job_id])
             case _:
                 pass
 
-    def _wake_planner(self) -> None:
-        if self._planner is not None:
-            self._planner.wake()
+    def _wake_lease_holders(self) -> None:
+        self._wake(self._planner)
+        self._wake(self._dispatching)
+
+    def _wake(self, loop: Loop | None) -> None:
+        if loop is not None:
+            loop.wake()
 
     # -- ending
+    async def _disconnect(self) -> None:
+        for link in self._links:
+            await link.close()
+
     async def _end(self, loops: list[Loop]) -> None:
         for loop in loops:
             loop.stop()
@@ -205,9 +260,14 @@ class _Work:
             session.node,
             targets,
         )
-        self._claimer = Claimer(fetch, clock, cursors, lambda: heartbeat.peers)
+        self.consumer: Consumer | None = None
+        self._claimer = Claimer(fetch, clock, cursors, lambda: heartbeat.peers, self._broker_delivers)
         self._claiming = session._add(self._claimer)
-        self._sweeper = Sweeper(fetch, clock, cursors, self.outbox, self._claiming.wake)
+        link = session.link("worker", self._broker_changed)
+        if link is not None:
+            self.consumer = Consumer(fetch, clock, link, cursors, observers)
+            self._consuming = session._add(self.consumer)
+        self._sweeper = Sweeper(fetch, clock, cursors, self.outbox, self._claiming.wake, self.consumer)
         self._sweeping = session._add(self._sweeper)
         settler = Settler(
             store,
@@ -230,6 +290,13 @@ class _Work:
         if self._sweeper.hinted(hint):
             self._sweeping.wake()
 
+    def _broker_delivers(self) -> bool:
+        return self.consumer is not None and self.consumer.delivers
+
+    def _broker_changed(self) -> None:
+        """Without the broker everything is claimed from the store, beginning now."""
+        self._claiming.wake()
+
     def _wake_settler(self) -> None:
         self.settling.wake()
 
@@ -243,11 +310,15 @@ class _Work:
         self._on_settled(job_ids)
         if self._claimer.hungry:
             self._claiming.wake()
+        if self.consumer is not None and self.consumer.hungry:
+            self._consuming.wake()
 
 
 def _profile(handlers: Mapping[str, Handler], options: NodeOptions) -> NodeProfile:
     known = handlers if "worker" in options.roles else {}
-    return NodeProfile(tuple(sorted(known)), options.queues, options.concurrency, limits_of(known))
+    return NodeProfile(
+        tuple(sorted(known)), options.queues, options.concurrency, limits_of(known), options.broker
+    )
 
 
 def limits_of(handlers: Mapping[str, Handler]) -> tuple[TaskLimit, ...]:

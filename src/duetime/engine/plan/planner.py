@@ -11,19 +11,20 @@ from duetime.errors import InvalidInput, StoreError
 from duetime.model.events import FiresPlanned
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND, Micros
-from duetime.model.lease import LEADER, NodeId, fair_share, segment_lease
+from duetime.model.lease import LEADER, NodeId, dispatch_lease, fair_share, segment_lease
 from duetime.model.schedule import Firing, Schedule, plan_fires
 from duetime.observer import Observers
 from duetime.store import ScheduleState, Store
 
-# Leases: share the segments among the live planners, and elect a leader.
+# Leases: share the segments among the live planners, and elect a leader; the same for dispatchers.
 #
 # Every planner computes the same fair shares from the list of live planners, takes the free leases of its
 # share and drops all others. When a planner joins, the others drop some; when one dies, its leases are free
 # immediately. Leases only decide which planner tries first.
 
 
-PLANNER_ROLE = "planner"
+PLANNER_ROLE, DISPATCHER_ROLE = "planner", "dispatcher"
+LEASES = {PLANNER_ROLE: segment_lease, DISPATCHER_ROLE: dispatch_lease}  # by role
 CHECK_INTERVAL = SECOND
 CONFIRM_EVERY = 10  # checks; then the store is asked whether the leases are still held
 DOUBTFUL_CHECKS = 10  # after a call without a reply: it may still be carried out, after later ones
@@ -32,14 +33,22 @@ DOUBTFUL_CHECKS = 10  # after a call without a reply: it may still be carried ou
 class LeaseKeeper:
     name = "keeper"
 
-    def __init__(self, store: Store, node: NodeId, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        node: NodeId,
+        on_change: Callable[[], None],
+        roles: Sequence[str] = (PLANNER_ROLE,),
+    ) -> None:
         self._store = store
         self._node = node
+        self._roles = [role for role in roles if role in LEASES]
         self._on_change = on_change
         self._held: set[str] = set()
         self._checks = 0
         self._doubtful = 0  # checks that confirm the leases, whatever is believed to be held
-        self.segments: tuple[int, ...] = ()
+        self.segments: tuple[int, ...] = ()  # of schedules, to plan
+        self.dispatched: tuple[int, ...] = ()  # of jobs, to dispatch
 
     @property
     def leads(self) -> bool:
@@ -47,8 +56,10 @@ class LeaseKeeper:
 
     async def run_once(self) -> Micros:
         nodes = await self._store.nodes(living=True)
-        planners = [node.id for node in nodes if PLANNER_ROLE in node.roles]
-        wanted = {segment_lease(segment) for segment in fair_share(self._node, planners)} | {LEADER}
+        wanted = {LEADER} if PLANNER_ROLE in self._roles else set()
+        for role in self._roles:
+            sharing = [node.id for node in nodes if role in node.roles]
+            wanted |= {LEASES[role](segment) for segment in fair_share(self._node, sharing)}
         if surplus := self._held - wanted:
             self._hold(self._held - surplus)
             await self._ask_for(self._held)
@@ -67,9 +78,12 @@ class LeaseKeeper:
 
     def _hold(self, names: set[str]) -> None:
         self._held = names
-        segments = tuple(segment for segment in range(SEGMENTS) if segment_lease(segment) in names)
-        if segments != self.segments:
-            self.segments = segments
+        before = self.segments, self.dispatched
+        self.segments, self.dispatched = (
+            tuple(segment for segment in range(SEGMENTS) if lease(segment) in names)
+            for lease in (segment_lease, dispatch_lease)
+        )
+        if before != (self.segments, self.dispatched):
             self._on_change()
 
 

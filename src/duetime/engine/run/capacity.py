@@ -67,7 +67,10 @@ class Capacity:
         self._reserved = 0  # given to claims whose reply is under way
         self._closed = False
         self._backlog = 1
-        self._sweeping = False
+        self._sweeps = 0  # claims under way of the sweeper and the consumer
+        self.recalling = (
+            False  # the claimer asks the store which jobs the node holds: claim nothing by ticket
+        )
         self.lost_reply_at: Micros | None = (
             None  # the node may hold, or get, jobs that its worker does not know
         )
@@ -109,15 +112,15 @@ class Capacity:
 
     @property
     def sweeping(self) -> bool:
-        """A claim of the sweeper is under way."""
-        return self._sweeping
+        """A claim of the sweeper or the consumer is under way."""
+        return self._sweeps > 0
 
     @contextmanager
     def reserve(self, number: int, *, sweep: bool) -> Iterator[None]:
         """While a claim for so many jobs is under way. If its reply is lost, it is unknown which jobs the
         node holds."""
         self._reserved += number
-        self._sweeping = self._sweeping or sweep
+        self._sweeps += sweep
         try:
             yield
         except StoreError:
@@ -125,7 +128,7 @@ class Capacity:
             raise
         finally:
             self._reserved -= number
-            self._sweeping = self._sweeping and not sweep
+            self._sweeps -= sweep
 
     def claimed(self, jobs: Iterable[Claimed]) -> None:
         self._held.update(map(_tenant, jobs))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 from uuid import UUID, uuid5
 
 from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
+from duetime.engine.group_commit import GroupCommit
 from duetime.engine.plan.planner import PORTION
 from duetime.engine.submit.build import NO_DEFAULTS, Defaults, retry_draft
 from duetime.engine.submit.quota import QuotaCheck
@@ -35,69 +34,6 @@ from duetime.model.schedule import Firing, Schedule, ScheduleDraft, first_fire, 
 from duetime.model.unique import Admission, Rule
 from duetime.store import ScheduleState, Store
 
-# Group commit: concurrent submissions share one write.
-
-
-MAX_GROUP_JOBS = 5_000
-
-Entry = tuple[Sequence[JobDraft], asyncio.Future[list[UUID]]]
-
-
-class Submitter:
-    """One write at a time. Jobs that arrive during a write are stored together by the next one. A single
-    caller never waits."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._waiting: list[Entry] = []
-        self._writing = False
-        self._flushing: asyncio.Task[None] | None = None
-
-    async def submit(self, drafts: Sequence[JobDraft]) -> list[UUID]:
-        """Store all of `drafts` or none. One id for each."""
-        if self._writing:
-            result: asyncio.Future[list[UUID]] = asyncio.get_running_loop().create_future()
-            self._waiting.append((drafts, result))
-            return await result
-        self._writing = True
-        try:
-            return await self._store.add_jobs(drafts)
-        finally:
-            self._next_group()
-
-    def _next_group(self) -> None:
-        self._writing = bool(self._waiting)
-        if self._waiting:
-            self._flushing = asyncio.get_running_loop().create_task(self._flush(self._take_group()))
-
-    def _take_group(self) -> list[Entry]:
-        size = count = 0
-        while count < len(self._waiting) and (
-            count == 0 or size + len(self._waiting[count][0]) <= MAX_GROUP_JOBS
-        ):
-            size += len(self._waiting[count][0])
-            count += 1
-        group, self._waiting = self._waiting[:count], self._waiting[count:]
-        return group
-
-    async def _flush(self, group: list[Entry]) -> None:
-        try:
-            stored = iter(await self._store.add_jobs([draft for drafts, _ in group for draft in drafts]))
-        except Exception as problem:
-            for _, result in group:
-                if not result.done():
-                    result.set_exception(problem)
-        else:
-            for drafts, result in group:
-                ids = list(islice(stored, len(drafts)))
-                if not result.done():
-                    result.set_result(ids)
-        finally:
-            # Let the callers just served run first: if they submit again immediately, they join the next
-            # group.
-            asyncio.get_running_loop().call_soon(self._next_group)
-
-
 MAX_SAMPLE_AGE = 10 * SECOND  # of the store's clock
 
 
@@ -115,7 +51,7 @@ class Commands:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._submitter = Submitter(store)
+        self._submitter: GroupCommit[JobDraft, UUID] = GroupCommit(store.add_jobs)
         self.quota = QuotaCheck(store, clock)
         self._repeat: Repeat | None = None
         self._again = False  # an earlier execution of a repeated request may have stored its jobs
@@ -148,7 +84,7 @@ class Commands:
             return []
         failpoint("commands.before_add")
         ids = await (
-            self._store.add_jobs(drafts, is_retry=True) if self._again else self._submitter.submit(drafts)
+            self._store.add_jobs(drafts, is_retry=True) if self._again else self._submitter.write(drafts)
         )
         failpoint("commands.after_add")
         return ids

@@ -8,6 +8,7 @@ from itertools import islice
 from uuid import UUID
 
 from duetime.model.hint import CancelHint, Hint, JobHint
+from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
 from duetime.model.job import State
 from duetime.model.limit import UNLIMITED
@@ -21,7 +22,7 @@ from duetime.model.permits import (
     promotable,
     skip_reason,
 )
-from duetime.store import ClaimRequest, Lane
+from duetime.store import ClaimRequest, Due, DueJob, Lane
 from duetime.stores.memory.jobs import MemoryJobs
 from duetime.stores.memory.row import Row
 
@@ -41,7 +42,7 @@ class MemoryClaim:
     def run(self) -> None:
         if self._request.sweep and not self._request.urgent:
             self._find_free_permits()
-        rows = self._candidates()
+        rows = self._named() if self._request.tickets else self._candidates()
         queues = {
             queue: use
             for queue in {row.draft.queue for row in rows}
@@ -63,6 +64,25 @@ class MemoryClaim:
             if not self._jobs.lanes.is_empty(lane) and not self._jobs.limits.paused(lane.queue):
                 found += self._of_lane(lane, self._request.room - sum(not row.needs_permit for row in found))
         return found
+
+    def _named(self) -> list[Row]:
+        """The same for jobs that tickets name."""
+        found: list[Row] = []
+        for ticket in dict.fromkeys(self._request.tickets):
+            row = self._jobs.live.get(ticket.id)
+            if row is not None and row.attempt == ticket.attempt and self._is_claimable(row):
+                self._jobs.lanes.forget(row)
+                found.append(row)
+        return found
+
+    def _is_claimable(self, row: Row) -> bool:
+        return (
+            row.state is State.PENDING
+            and row.waits_for is None
+            and row.draft.due_at <= self._now + self._request.prefetch
+            and row.draft.target in self._targets
+            and not self._jobs.limits.paused(row.draft.queue)
+        )
 
     def _of_lane(self, lane: Lane, room: int) -> Iterable[Row]:
         lanes, until = self._jobs.lanes, self._now + self._request.prefetch
@@ -155,6 +175,34 @@ def next_due(jobs: MemoryJobs, request: ClaimRequest, now: Micros) -> Micros | N
         if free_at is not None and jobs.lanes.has_due(lane, targets, now + request.prefetch):
             found.append(free_at)
     return min((instant for instant in found if instant is not None), default=None)
+
+
+def due_jobs(jobs: MemoryJobs, request: ClaimRequest, now: Micros) -> Due:
+    until, segments = now + request.prefetch, frozenset(request.segments)
+    due: list[DueJob] = []
+    later: list[Micros] = []
+    for lane in request.lanes:
+        found: list[DueJob] = []
+        for bound in (False, True) if not jobs.limits.paused(lane.queue) else ():
+            low = 0 if bound else lane.low
+            rows = (row for row in jobs.lanes.in_order(lane, bound=bound) if row.draft.due_at >= low)
+            listed = [
+                _due_job(row)
+                for row in islice(
+                    (row for row in rows if segment_of(row.draft.id) in segments), request.room + 1
+                )
+            ]
+            later += [job.due_at for job in listed if job.due_at > until][:1]
+            found += [job for job in listed[: request.room] if job.due_at <= until]
+        due += sorted(found, key=lambda job: job.due_at)
+    return Due(due, min(later, default=None))
+
+
+def _due_job(row: Row) -> DueJob:
+    draft = row.draft
+    return DueJob(
+        draft.id, row.attempt, draft.queue, draft.priority, draft.tenant, draft.due_at, row.needs_permit
+    )
 
 
 def _candidate(row: Row) -> Candidate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from duetime.model.instant import Micros
@@ -61,6 +62,16 @@ class DueHeap:
             else:
                 open_positions += (2 * position + 1, 2 * position + 2)
         return best
+
+    def in_order(self) -> Iterator[Row]:
+        """Leaves them where they are. Costs as much as is read, not as much as there is."""
+        heads = [(entry, 0) for entry in self._entries[:1]]
+        while heads:
+            (*_, ticket, row), position = heappop(heads)
+            if row.ticket == ticket:
+                yield row
+            for child in range(2 * position + 1, min(2 * position + 3, len(self._entries))):
+                heappush(heads, (self._entries[child], child))
 
     def _compact(self) -> None:
         self._entries = [entry for entry in self._entries if entry[3].ticket == entry[2]]

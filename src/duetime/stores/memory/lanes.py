@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace, merge
 from itertools import count
 
 from duetime.model.instant import Micros
@@ -98,6 +98,12 @@ class Lanes:
                 heappop(heads)
             else:
                 heapreplace(heads, (following, heap))
+
+    def in_order(self, lane: Lane, *, bound: bool) -> Iterator[Row]:
+        """Every claimable row, now or later, oldest due first."""
+        heaps = self._heaps.get(_name(lane), {}).items()
+        rows = [heap.in_order() for (_, needs), heap in heaps if needs is bound]
+        return merge(*rows, key=lambda row: row.draft.due_at)
 
     def next_due(self, lane: Lane, targets: frozenset[str], now: Micros, prefetch: Micros) -> Micros | None:
         """A job that needs a permit may have been left by the claim that looked ahead: of these every one

@@ -28,6 +28,7 @@ from duetime.store import (
     Capabilities,
     ClaimRequest,
     Claims,
+    Due,
     EventPage,
     Migration,
     OfDeadNodes,
@@ -42,7 +43,7 @@ from duetime.store import (
 )
 from duetime.stores.external import cancellation
 from duetime.stores.memory import checkpoints
-from duetime.stores.memory.claim import MemoryClaim, next_due
+from duetime.stores.memory.claim import MemoryClaim, due_jobs, next_due
 from duetime.stores.memory.event_log import MemoryEventLog
 from duetime.stores.memory.jobs import MemoryJobs
 from duetime.stores.memory.listing import position, selects
@@ -199,9 +200,11 @@ class MemoryStore:
         self._send(claim.hints)
         return Claims(claimed, claim.more)
 
-    async def next_due(self, request: ClaimRequest) -> Micros | None:
+    async def due_jobs(self, request: ClaimRequest) -> Due:
         with self._lock:
-            return next_due(self._jobs, request, self._clock())
+            if request.segments:
+                return due_jobs(self._jobs, request, self._clock())
+            return Due([], next_due(self._jobs, request, self._clock()))
 
     async def settle(
         self, settlements: Sequence[Settlement], successors: Successors | None = None

@@ -4,6 +4,7 @@ decides, in one transaction."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -15,7 +16,7 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
 from duetime.model.lease import NodeId
 from duetime.model.permits import READY_PER_KEY, SUPERSEDED, Decision, decide, schedule_permit
-from duetime.store import ClaimRequest, Claims
+from duetime.store import ClaimRequest, Claims, Due, DueJob
 from duetime.stores.postgres.connection import PostgresConnection
 from duetime.stores.postgres.connections import SQL, PostgresConnections
 from duetime.stores.postgres.limits import (
@@ -54,6 +55,8 @@ class PostgresClaims:
         self._free_permits = FreePermits()
 
     async def claim(self, request: ClaimRequest) -> Claims:
+        if request.tickets and request.room > 0:
+            return await self._claim_named(request)
         if not request.lanes or request.room <= 0:
             return Claims([])
         connection = self._connections.sweep if request.sweep else self._connections.claim
@@ -81,6 +84,29 @@ class PostgresClaims:
             if rate is not None and not rate.allowed(row["spent_until"], row["now"]):
                 found.append(rate.free_at(row["spent_until"]))
         return min((instant for instant in found if instant is not None), default=None)
+
+    async def due_jobs(self, request: ClaimRequest) -> Due:
+        rows = await self._connections.claim.fetch(
+            SQL["due_jobs"], *_lane_columns(request), request.segments, request.prefetch, request.room
+        )
+        due = [DueJob(*row[1:]) for row in rows if row["is_due"]]
+        return Due(due, min((row["due_at"] for row in rows if not row["is_due"]), default=None))
+
+    async def _claim_named(self, request: ClaimRequest) -> Claims:
+        """Nearly all need no permit. The others, and those of queues with limits, are decided about."""
+        tickets = dict.fromkeys(request.tickets)
+        connection = self._connections.claim
+        values = (request.room, request.node, *zip(*tickets, strict=True), request.prefetch, request.targets)
+        rows = await connection.fetch(SQL["claim_named"], *values, repeat=False)
+        jobs, more = [claimed_of(row) for row in rows], False
+        if len(jobs) < min(len(tickets), request.room):
+            started = {job.id for job in jobs}
+            others = tuple(ticket for ticket in tickets if ticket.id not in started)
+            rest = replace(request, tickets=others, room=request.room - len(jobs))
+            found, more = await self._claim_with_permits(connection, rest, ClaimPath())
+            jobs += found
+        place = {ticket.id: number for number, ticket in reversed([*enumerate(tickets)])}
+        return Claims(sorted(jobs, key=lambda job: place[job.id]), more)
 
     async def _claim_plain(self, connection: PostgresConnection, request: ClaimRequest) -> list[Any]:
         statement, lanes = (
@@ -116,7 +142,11 @@ class PostgresClaims:
         )
 
         async def work(connection: Any, _is_retry: bool) -> tuple[list[Any], Decision, list[Any], bool]:
-            rows = await connection.fetch(SQL["claim_candidates"], *asked)
+            rows = await (
+                self._named_candidates(connection, request, permits > 0)
+                if request.tickets
+                else connection.fetch(SQL["claim_candidates"], *asked)
+            )
             decision = (
                 decide(candidates_of(rows), usage_of(rows), request.room, permits, request.keyed_first)
                 if rows
@@ -136,6 +166,20 @@ class PostgresClaims:
         self._notifier.notify([*lanes, *hints_of(news)])
         more = not passed_over and (decision.set_aside or any(row["kind"] == "claimable" for row in news))
         return Claims(in_order(request, [row[2:] for row in news if row["kind"] == "started"]), more)
+
+    async def _named_candidates(
+        self, connection: Any, request: ClaimRequest, with_limit_key: bool
+    ) -> list[Any]:
+        tickets = zip(*request.tickets, strict=True)
+        found: list[Any] = await connection.fetch(
+            SQL["lock_named"], request.node, *tickets, request.prefetch, request.targets, with_limit_key
+        )
+        if not found:
+            return []
+        ids, queues = zip(*found, strict=True)
+        values = (request.node, request.room, 0, 0, with_limit_key, queues, (), (), (), 0, (), ids)
+        rows: list[Any] = await connection.fetch(SQL["named_candidates"], *values)
+        return rows
 
     async def _execute(self, connection: Any, node: NodeId, decision: Decision) -> list[Any]:
         """Jobs that begin to wait can be promoted only by a later statement."""
@@ -185,7 +229,7 @@ def in_order(request: ClaimRequest, rows: list[Any]) -> list[Claimed]:
     """Lanes in the order of the request, each by due_at: the server returns rows in any order. Most claims
     have rows of one lane only."""
     rows.sort(key=_due_at)
-    if len(set(map(_lane, rows))) > 1:
+    if request.lanes and len(set(map(_lane, rows))) > 1:
         by_lane: dict[tuple[str, int, str], list[Any]] = {
             (lane.queue, lane.priority, lane.tenant): [] for lane in request.lanes
         }

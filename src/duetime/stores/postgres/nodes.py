@@ -32,18 +32,20 @@ class PostgresNodes:
         self._reconnecting: asyncio.Task[None] | None = None
 
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
+        lock_base = None if draft.remote else self._lock_base
         limits = [(limit.target, limit.max_running, *(limit.rate or (None, None))) for limit in draft.limits]
 
         async def work(connection: Any, _is_retry: bool) -> NodeId:
             if limits:
                 await connection.execute(SQL["set_limits"], *zip(*limits, strict=True))
             row = await connection.fetchrow(
-                SQL["join"], draft.name, list(draft.roles), draft.version, ttl, self._lock_base
+                SQL["join"], draft.name, list(draft.roles), draft.version, ttl, lock_base
             )
             return NodeId(row["id"])
 
         node = await self._heartbeat.run(work, atomic=True)
-        self._joined.add(node)
+        if not draft.remote:
+            self._joined.add(node)
         return node
 
     async def beat(self, node: NodeId, ttl: Micros) -> Beat:

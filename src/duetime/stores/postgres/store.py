@@ -20,6 +20,7 @@ from duetime.store import (
     Capabilities,
     ClaimRequest,
     Claims,
+    Due,
     EventPage,
     Migration,
     OfDeadNodes,
@@ -151,8 +152,10 @@ class PostgresStore:
     async def claim(self, request: ClaimRequest) -> Claims:
         return await self._claims.claim(request)
 
-    async def next_due(self, request: ClaimRequest) -> Micros | None:
-        return await self._claims.next_due(request)
+    async def due_jobs(self, request: ClaimRequest) -> Due:
+        if request.segments:
+            return await self._claims.due_jobs(request)
+        return Due([], await self._claims.next_due(request))
 
     async def settle(
         self, settlements: Sequence[Settlement], successors: Successors | None = None

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from duetime.model.hint import CancelHint, JobHint
-from duetime.model.ids import random_bytes
+from duetime.model.ids import SEGMENTS, random_bytes
 from duetime.model.instant import Micros
 from duetime.model.lease import NodeId
 from duetime.model.permits import SUPERSEDED, Candidate, Decision, decide, skip_reason
-from duetime.store import ClaimRequest, Lane
+from duetime.store import ClaimRequest, Due, DueJob, Lane
 from duetime.stores.sqlite import limits
 from duetime.stores.sqlite.jobs import end_pending
 from duetime.stores.sqlite.queues import JUST_NOW, QueueLimits
-from duetime.stores.sqlite.rows import candidate_of, plain_candidate_of, text_of
+from duetime.stores.sqlite.rows import candidate_of, plain_candidate_of, text_of, uuid_of
 from duetime.stores.sqlite.session import Row, SqliteSession, SqliteTransaction
 
 MAX_CANDIDATES = 1_000  # restricted jobs that one claim looks at, in each group of lanes
@@ -28,13 +28,15 @@ def claim(
     transaction: SqliteTransaction, request: ClaimRequest, sweep: limits.PermitSweep
 ) -> tuple[list[Row], bool]:
     """Returns rows for `claimed_of`, and whether another claim may find more."""
-    if not request.lanes or request.room <= 0:
+    if not (request.lanes or request.tickets) or request.room <= 0:
         return [], False
     [(alive, restricted, waiting, restricted_queues)] = transaction.all(
         "may_claim", (request.node, transaction.now)
     )
     if not alive:
         return [], False
+    if request.tickets:
+        return _claim_by_decision(transaction, request)
     if waiting and request.sweep and not request.urgent:
         restricted = sweep.run(transaction) or restricted
     parameters = (text_of(request.lanes), text_of(request.targets), transaction.now + request.prefetch)
@@ -46,7 +48,7 @@ def claim(
     return [row[1:] for row in taken], False
 
 
-def next_due(session: SqliteSession, request: ClaimRequest, now: Micros) -> Micros | None:
+def next_due(session: SqliteSession, request: ClaimRequest, now: Micros) -> Due:
     queues = QueueLimits(session, now)
     lanes = [lane for lane in request.lanes if lane.queue not in queues.paused]
     after = now + request.prefetch
@@ -54,15 +56,27 @@ def next_due(session: SqliteSession, request: ClaimRequest, now: Micros) -> Micr
     # from a little before now.
     restricted_after = now - JUST_NOW if request.prefetch else after
     due = session.value("next_due", (text_of(lanes), text_of(request.targets), after, restricted_after))
-    return min(
-        (instant for instant in (due, queues.next_start(session, request)) if instant is not None),
-        default=None,
-    )
+    instants = (due, queues.next_start(session, request))
+    return Due([], min((instant for instant in instants if instant is not None), default=None))
+
+
+def due_jobs(session: SqliteSession, request: ClaimRequest, now: Micros) -> Due:
+    queues = QueueLimits(session, now)
+    lanes = [lane for lane in request.lanes if lane.queue not in queues.paused]
+    until, segments = now + request.prefetch, set(request.segments)
+    endings = [f"{byte:02X}" for byte in range(256) if byte % SEGMENTS in segments]
+    rows = session.all("due_jobs", (text_of(lanes), text_of(endings), until, request.room))
+    jobs = [DueJob._make((uuid_of(row[0]), *row[1:6], row[6] == 1)) for row in rows]
+    order = {(lane.queue, lane.priority, lane.tenant): at for at, lane in enumerate(lanes)}
+    due = [job for job in jobs if job.due_at <= until]
+    due.sort(key=lambda job: (order[job.queue, job.priority, job.tenant], job.due_at))
+    return Due(due, min((job.due_at for job in jobs if job.due_at > until), default=None))
 
 
 def _claim_by_decision(transaction: SqliteTransaction, request: ClaimRequest) -> tuple[list[Row], bool]:
     queues = QueueLimits(transaction, transaction.now)
-    candidates = list(_candidates(transaction, request, queues))
+    read = _named if request.tickets else _candidates
+    candidates = list(read(transaction, request, queues))
     if not candidates:
         return [], False
     usage = limits.usage(transaction, candidates, queues.in_use)
@@ -98,6 +112,19 @@ def _candidates(
             for row in transaction.all("restricted_candidates", (*parameters, MAX_CANDIDATES, with_keys))
         ]
         yield from sorted(found, key=lambda job: (order[job.queue, job.priority, job.tenant], job.due_at))
+
+
+def _named(transaction: SqliteTransaction, request: ClaimRequest, queues: QueueLimits) -> Iterator[Candidate]:
+    """In the order of their tickets."""
+    tickets = [(bytearray(ticket.id.bytes), ticket.attempt) for ticket in dict.fromkeys(request.tickets)]
+    found = {job.id: job for job in map(candidate_of, transaction.all_many("named_candidates", tickets))}
+    until = transaction.now + request.prefetch
+    for job_id in dict.fromkeys(ticket.id for ticket in request.tickets):
+        job = found.get(job_id)
+        if job is None or job.queue in queues.paused or job.target not in request.targets:
+            continue
+        if job.due_at <= until:
+            yield job
 
 
 def _groups(lanes: tuple[Lane, ...], queues: QueueLimits) -> list[list[Lane]]:

@@ -21,7 +21,8 @@ def join(transaction: SqliteTransaction, draft: NodeDraft, ttl: Micros, locks: N
         transaction.value("join", (draft.name, text_of(draft.roles), draft.version, now, now + ttl))
     )
     # Before others can see the row: a node without its lock would look dead.
-    transaction.change("record_lock_file", (node, locks.take(node)))
+    if not draft.remote:
+        transaction.change("record_lock_file", (node, locks.take(node)))
     set_limits(transaction, draft.limits)
     return node
 

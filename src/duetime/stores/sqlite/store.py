@@ -24,6 +24,7 @@ from duetime.store import (
     Capabilities,
     ClaimRequest,
     Claims,
+    Due,
     EventPage,
     Migration,
     OfDeadNodes,
@@ -172,8 +173,9 @@ class SqliteStore:
         rows, more = await self._write(claim.claim, request, self._sweep)
         return Claims([claimed_of(row) for row in rows], more)
 
-    async def next_due(self, request: ClaimRequest) -> Micros | None:
-        return await self._read(claim.next_due, request, wall_micros())
+    async def due_jobs(self, request: ClaimRequest) -> Due:
+        read = claim.due_jobs if request.segments else claim.next_due
+        return await self._read(read, request, wall_micros())
 
     async def settle(
         self, settlements: Sequence[Settlement], successors: Successors | None = None

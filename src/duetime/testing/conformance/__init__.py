@@ -21,8 +21,8 @@ import pytest
 _TESTS = (
     "announce batching change checkpoints claim events external fire hints leases lifecycle limits "
     "listing nodes overlap queues races "
-    "rates records retention running_jobs schedules search settle submit successors tenants transactions "
-    "unique versions"
+    "rates records retention running_jobs schedules search settle submit successors tenants tickets "
+    "transactions unique versions"
 )
 pytest.register_assert_rewrite(
     *(
@@ -60,6 +60,7 @@ from duetime.testing.conformance import (  # noqa: E402
     submit,
     successors,
     tenants,
+    tickets,
     transactions,
     unique,
     versions,
@@ -89,6 +90,8 @@ class StoreConformance(
     claim.ClaimConformance,
     claim.ClaimantConformance,
     claim.NextDueConformance,
+    tickets.TicketConformance,
+    tickets.DueJobsConformance,
     overlap.OverlapConformance,
     limits.LimitConformance,
     limits.LimitWithOverlapConformance,

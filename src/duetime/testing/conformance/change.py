@@ -116,7 +116,7 @@ class RescheduleConformance:
         draft = await add(store, job(now))
         assert await store.reschedule_job(TENANT, draft.id, now + HOUR, None)
         assert await claim(store, request(node)) == []
-        assert await store.next_due(request(node)) == now + HOUR
+        assert (await store.due_jobs(request(node))).next_at == now + HOUR
         found = await stored(store, draft.id)
         assert (found.fire_time, found.due_at, found.priority) == (now, now + HOUR, draft.priority)
 

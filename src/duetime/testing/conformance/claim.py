@@ -250,18 +250,18 @@ class NextDueConformance:
     async def test_the_earliest_that_is_not_due_yet(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs([job(now - HOUR), job(now + 2 * HOUR), job(now + HOUR), job(now + 3 * HOUR)])
-        assert await store.next_due(request(node)) == now + HOUR
+        assert (await store.due_jobs(request(node))).next_at == now + HOUR
 
     async def test_nothing_ahead(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
-        assert await store.next_due(request(node)) is None
+        assert (await store.due_jobs(request(node))).next_at is None
         await store.add_jobs(jobs(5, now - HOUR))
-        assert await store.next_due(request(node)) is None
+        assert (await store.due_jobs(request(node))).next_at is None
 
     async def test_what_the_prefetch_covers_is_not_ahead(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs([job(now + MINUTE), job(now + HOUR)])
-        assert await store.next_due(request(node, prefetch=10 * MINUTE)) == now + HOUR
+        assert (await store.due_jobs(request(node, prefetch=10 * MINUTE))).next_at == now + HOUR
 
     async def test_only_these_lanes_and_of_all_of_them(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
@@ -269,24 +269,24 @@ class NextDueConformance:
             [job(now + hours * HOUR, queue=queue) for queue, hours in (("a", 3), ("b", 2), ("c", 1))]
         )
         lanes = (Lane("a", PRIORITY, 0), Lane("b", PRIORITY, 0))
-        assert await store.next_due(request(node, *lanes)) == now + 2 * HOUR
-        assert await store.next_due(request(node, Lane("c", PRIORITY + 1, 0))) is None
+        assert (await store.due_jobs(request(node, *lanes))).next_at == now + 2 * HOUR
+        assert (await store.due_jobs(request(node, Lane("c", PRIORITY + 1, 0)))).next_at is None
 
     async def test_the_low_bound_does_not_matter(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await add(store, job(now + HOUR))
-        assert await store.next_due(request(node, Lane(QUEUE, PRIORITY, now + DAY))) == now + HOUR
+        assert (await store.due_jobs(request(node, Lane(QUEUE, PRIORITY, now + DAY)))).next_at == now + HOUR
 
     async def test_jobs_that_run_one_at_a_time_count(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs([job(now + 2 * HOUR), of_schedule(new_id(0), now + HOUR, "queue")])
-        assert await store.next_due(request(node)) == now + HOUR
+        assert (await store.due_jobs(request(node))).next_at == now + HOUR
 
     async def test_jobs_that_left_do_not_count(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         drafts = [job(now + HOUR), job(now + 2 * HOUR), job(now + 3 * HOUR)]
         await store.add_jobs(drafts)
         await store.cancel_job(TENANT, drafts[0].id, "")
-        assert await store.next_due(request(node)) == now + 2 * HOUR
+        assert (await store.due_jobs(request(node))).next_at == now + 2 * HOUR
         await claim_one(store, node, prefetch=2 * HOUR + MINUTE)
-        assert await store.next_due(request(node)) == now + 3 * HOUR
+        assert (await store.due_jobs(request(node))).next_at == now + 3 * HOUR

@@ -55,7 +55,7 @@ class ExternalJobConformance:
         assert [(known.id, known.running) for known in await store.nodes()] == [(node, 0)]
         assert await store.list_attempts(claimed.id) == []
         assert await claim(store, request(node, prefetch=DAY)) == []
-        assert await store.next_due(request(node)) is None
+        assert (await store.due_jobs(request(node))).next_at is None
         assert await live_counts(store) == {QUEUE: QueueCounts(0, 0, 1)}
         assert [
             found.id

@@ -212,13 +212,13 @@ class LimitConformance:
         await store.add_jobs(
             [job(now + 2 * HOUR), job(now + HOUR, limit_key="a"), job(now - HOUR, limit_key="a")]
         )
-        assert await store.next_due(request(node)) == now + HOUR
+        assert (await store.due_jobs(request(node))).next_at == now + HOUR
 
     async def test_what_waits_for_a_place_is_not_ahead(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs(jobs(3, now - DAY, limit_key="a"))
         await claim_one(store, node, limits=(AT_MOST_ONE,))
-        assert await store.next_due(request(node)) is None
+        assert (await store.due_jobs(request(node))).next_at is None
 
 
 class LimitWithOverlapConformance:

@@ -48,6 +48,14 @@ class NodeConformance:
         [found] = await store.nodes()
         assert (found.roles, found.version) == ((), "")
 
+    async def test_any_handle_sends_the_heartbeats_of_a_remote_node(
+        self, store: Store, second_store: Store
+    ) -> None:
+        node = await second_store.join(NodeDraft("far", ("worker",), "", remote=True), HOUR)
+        before = (await store.nodes())[0].lease_until
+        assert (await store.beat(node, 2 * HOUR)).alive
+        assert (await second_store.nodes())[0].lease_until > before
+
     async def test_every_run_has_an_id_of_its_own(self, store: Store, second_store: Store) -> None:
         ids = [await joined(handle) for handle in (store, second_store) * 5]
         assert len(set(ids)) == 10

@@ -121,8 +121,8 @@ class QueuePauseConformance:
             [job(now + HOUR), job(now + HOUR, limit_key="a"), job(now + 2 * HOUR, queue="other")]
         )
         await store.set_queue(Queue(QUEUE, paused=True))
-        assert await store.next_due(request(node)) is None
-        assert await store.next_due(request(node, LANE, OTHER)) == now + 2 * HOUR
+        assert (await store.due_jobs(request(node))).next_at is None
+        assert (await store.due_jobs(request(node, LANE, OTHER))).next_at == now + 2 * HOUR
 
     async def test_a_paused_queue_accepts_jobs(self, store: Store) -> None:
         await store.set_queue(Queue(QUEUE, paused=True))
@@ -234,7 +234,7 @@ class QueueRateConformance:
         await store.set_queue(Queue(QUEUE, rate=Rate(1, HOUR)))
         before = await store.time()
         await claim_one(store, node)
-        found = await store.next_due(request(node))
+        found = (await store.due_jobs(request(node))).next_at
         assert found is not None
         assert before + HOUR <= found <= await store.time() + HOUR
 

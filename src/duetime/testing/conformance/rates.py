@@ -142,7 +142,7 @@ class NextStartConformance:
         await store.add_jobs(jobs(2, now - DAY, limit_key="a"))
         before = await store.time()
         await claim_one(store, node, limits=(ONE_AN_HOUR,))
-        found = await store.next_due(request(node))
+        found = (await store.due_jobs(request(node))).next_at
         assert found is not None
         assert before + HOUR <= found <= await store.time() + HOUR
 
@@ -150,13 +150,13 @@ class NextStartConformance:
         node, now = await joined(store), await store.time()
         await store.add_jobs([*jobs(2, now - DAY, limit_key="a"), job(now + MINUTE)])
         await claim_one(store, node, limits=(ONE_AN_HOUR,))
-        assert await store.next_due(request(node)) == now + MINUTE
+        assert (await store.due_jobs(request(node))).next_at == now + MINUTE
 
     async def test_a_job_due_after_that_does_not(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs([*jobs(2, now - DAY, limit_key="a"), job(now + DAY)])
         await claim_one(store, node, limits=(ONE_AN_HOUR,))
-        found = await store.next_due(request(node))
+        found = (await store.due_jobs(request(node))).next_at
         assert found is not None
         assert now + HOUR <= found < now + 2 * HOUR
 
@@ -164,7 +164,7 @@ class NextStartConformance:
         node, now = await joined(store), await store.time()
         await add(store, job(now - DAY, limit_key="a"))
         await claim_one(store, node, limits=(ONE_AN_HOUR,))
-        assert await store.next_due(request(node)) is None
+        assert (await store.due_jobs(request(node))).next_at is None
 
     async def test_the_claim_at_that_instant_gets_it(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
@@ -173,6 +173,6 @@ class NextStartConformance:
         found = None
         while found is None:  # on a busy machine the instant may have passed before it is asked for
             await store.claim(request(node))
-            found = await store.next_due(request(node))
+            found = (await store.due_jobs(request(node))).next_at
         await passed(store, found)
         assert (await store.claim(request(node))).jobs

@@ -100,7 +100,7 @@ class SettleConformance:
         )
         assert (found.attempt, found.fire_time, found.finished_at) == (1, now, None)
         assert await claim(store, request(node)) == []
-        assert await store.next_due(request(node)) == now + HOUR
+        assert (await store.due_jobs(request(node))).next_at == now + HOUR
 
     async def test_a_retry_that_is_due_is_claimed_with_its_counts(self, store: Store) -> None:
         node, now = await joined(store), await store.time()

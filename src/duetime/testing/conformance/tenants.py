@@ -61,7 +61,7 @@ class TenantConformance:
             ]
         )
         lanes = [LANE, ACME, LANE._replace(tenant="b"), LANE._replace(tenant="c")]
-        assert [await store.next_due(request(node, lane)) for lane in lanes] == [
+        assert [(await store.due_jobs(request(node, lane))).next_at for lane in lanes] == [
             now + HOUR,
             now + 2 * HOUR,
             now + 3 * HOUR,

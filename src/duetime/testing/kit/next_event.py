@@ -43,7 +43,7 @@ class NextEngineEvent:
 
     def _jobs(self, before: Micros) -> Sequence[Micros]:
         request = ClaimRequest(NO_NODE, self._store.lanes_with_jobs(), self.targets, room=1, prefetch=0)
-        due_at = run_in_one_step(self._store.next_due(request))
+        due_at = run_in_one_step(self._store.due_jobs(request)).next_at
         return () if due_at is None else (due_at - before,)
 
     def _schedules(self) -> Sequence[Micros]:

@@ -4,12 +4,14 @@ stuck."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from duetime.engine.failpoint import FAILPOINTS
-from duetime.model.instant import SECOND
+from duetime.model.instant import SECOND, Micros
+from duetime.queue import Message
+from duetime.queues.memory import MemoryBroker, deliver_once
 from duetime.testing.processes import NO_PROCESS
 from duetime.testing.simulation.hosts import Host, NetworkConditions
 from duetime.testing.simulation.world import CLIENT, World
@@ -42,6 +44,40 @@ def draw_plan(chance: Random) -> NemesisPlan:
     return NemesisPlan(
         tuple(chance.sample(MIXED_KINDS, count)), 0.5 + 2 * chance.random(), chance.choice((0.0, 0.005, 0.03))
     )
+
+
+class BrokerNemesis:
+    """Loses, doubles, delays and so reorders messages; flushes the broker and takes it down."""
+
+    def __init__(self, world: World, broker: MemoryBroker) -> None:
+        self._world = world
+        self._chance = world.chance
+        self._broker = broker
+
+    async def run(self) -> None:
+        self._broker.faults = self._deliver
+        while not self._world.healed:
+            await asyncio.sleep(2 * self._chance.random())
+            if self._world.healed:
+                return
+            kind = self._chance.choice(("broker down", "broker down", "broker flushed"))
+            self._world.recorder.fault(kind, "broker")
+            if kind == "broker flushed":
+                self._broker.flush()
+            else:
+                self._broker.go_down()
+                await asyncio.sleep(self._chance.choice((0.05, 1.0, 3.0)))
+                self._broker.come_back()
+
+    def heal(self) -> None:
+        self._broker.faults = deliver_once
+        self._broker.come_back()
+
+    def _deliver(self, message: Message) -> Sequence[Micros]:
+        kind = self._chance.choice(("once", "once", "once", "lost", "doubled", "late", "doubled late"))
+        late = self._chance.randrange(SECOND // 100, 6 * SECOND)
+        self._world.recorder.fault(f"message {kind}", "broker")
+        return {"lost": (), "doubled": (0, 0), "late": (late,), "doubled late": (0, late)}.get(kind, (0,))
 
 
 class Nemesis:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import NodeId
+from duetime.queues.memory import MemoryQueue
 from duetime.testing.processes import Process
 
 LONG_AGO = -3_600 * SECOND
@@ -38,6 +39,7 @@ class Host:
         self.stopping = False
         self.held: Callable[[], int] = lambda: 0  # the number of jobs that its worker believes to hold
         self.unsubscribes: list[Callable[[], None]] = []
+        self.connections: list[MemoryQueue] = []  # to the broker
 
     @property
     def name(self) -> str:

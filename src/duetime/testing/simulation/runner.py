@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from duetime.engine.node import heartbeat, reaper
-from duetime.engine.node.options import ROLES, NodeOptions
+from duetime.engine.node.options import DEFAULT_ROLES, ROLES, NodeOptions
 from duetime.engine.plan import planner
 from duetime.engine.run import checkpoints, commit, perform, settler, worker
 from duetime.engine.submit import commands
@@ -19,7 +19,7 @@ from duetime.model.instant import SECOND
 from duetime.model.limit import Queue
 from duetime.store import ScheduleState
 from duetime.testing.simulation.client import TENANT
-from duetime.testing.simulation.faults import Nemesis, draw_plan
+from duetime.testing.simulation.faults import BrokerNemesis, Nemesis, draw_plan
 from duetime.testing.simulation.invariants.ending import check_healthy, check_quiet
 from duetime.testing.simulation.loop import SimulationLoop
 from duetime.testing.simulation.tasks import KINDS
@@ -73,11 +73,12 @@ class Report:
         return f"seed {self.seed}: {kind} {self.problem} ({self.trace_hash})\n  {replay}"
 
 
-def run_seed(seed: int, keep_trace: bool = False) -> Report:
-    """The same seed gives the same run on every machine with the same Python."""
+def run_seed(seed: int, keep_trace: bool = False, *, broker: bool = False) -> Report:
+    """The same seed gives the same run on every machine with the same Python. `broker`: the nodes have one in
+    memory, with faults of its own."""
     chance = Random(seed)
     loop = SimulationLoop(chance)
-    world = World(loop, chance, keep_trace)
+    world = World(loop, chance, keep_trace, broker=broker)
     collecting = gc.isenabled()
     gc.disable()  # finalisers must not run at times that depend on memory use
     try:
@@ -105,16 +106,21 @@ def _run(loop: SimulationLoop, world: World) -> BaseException | None:
 
 
 async def _scenario(world: World) -> None:
-    for name, spec in _draw_nodes(world.chance).items():
+    for name, spec in _draw_nodes(world.chance, ROLES if world.broker else DEFAULT_ROLES).items():
         world.specs[name] = spec
     nemesis = Nemesis(world, draw_plan(world.chance))
     for name in world.specs:
         world.spawn_node(name)
+    broker_nemesis = None if world.broker is None else BrokerNemesis(world, world.broker)
+    trouble = None if broker_nemesis is None else asyncio.ensure_future(broker_nemesis.run())
     world.spawn_client()
     assert world.client is not None
     world.client.gap = world.chance.choice((0.2, 0.4, 0.6))
     await nemesis.run(FAULTS_SECONDS)
     nemesis.heal()
+    if broker_nemesis is not None and trouble is not None:
+        broker_nemesis.heal()
+        trouble.cancel()
     world.client.disruptive = False
     _resume_queues(world)
     await asyncio.sleep(RECOVERY_SECONDS)
@@ -139,12 +145,12 @@ def _resume_queues(world: World) -> None:
             world.execute(world.store.set_queue, None, Queue(queue.name))
 
 
-def _draw_nodes(chance: Random) -> dict[str, NodeSpec]:
+def _draw_nodes(chance: Random, every: tuple[str, ...]) -> dict[str, NodeSpec]:
     """The first node has all roles and tasks, so that every job can run."""
-    nodes = {"n1": NodeSpec(_draw_options(chance, "n1", ROLES, (), 12), tuple(KINDS))}
+    nodes = {"n1": NodeSpec(_draw_options(chance, "n1", every, (), 12), tuple(KINDS))}
     for number in range(2, chance.choice((1, 2, 2, 3)) + 1):
         name = f"n{number}"
-        roles = chance.choice((ROLES, ROLES, ("worker",), ("planner",)))
+        roles = chance.choice((every, every, ("worker",), ("planner",)))
         queues = chance.choice(((), (), ("default",), ("mail", "reports")))
         tasks = tuple(KINDS) if chance.random() < 0.6 else tuple(sorted(chance.sample(sorted(KINDS), 6)))
         nodes[name] = NodeSpec(_draw_options(chance, name, roles, queues, chance.choice((1, 2, 8))), tasks)

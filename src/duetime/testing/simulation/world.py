@@ -17,6 +17,7 @@ from duetime.model.events import Event, TurnFailed
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, Micros
 from duetime.observer import Observers
+from duetime.queues.memory import MemoryBroker, MemoryQueue
 from duetime.store import Store
 from duetime.testing.one_step import run_in_one_step
 from duetime.testing.processes import NO_PROCESS, Killed, Process, current_process
@@ -41,7 +42,9 @@ class NodeSpec:
 
 
 class World:
-    def __init__(self, loop: SimulationLoop, chance: Random, keep_trace: bool = False) -> None:
+    def __init__(
+        self, loop: SimulationLoop, chance: Random, keep_trace: bool = False, *, broker: bool = False
+    ) -> None:
         self.loop = loop
         self.chance = chance
         self.verdict = Verdict(loop.stop)
@@ -58,6 +61,7 @@ class World:
         self.armed: str | None = None  # the failpoint that kills the next process to reach it
         self.conditions: Callable[[], NetworkConditions] = NetworkConditions
         self._runs = 0
+        self.broker = MemoryBroker() if broker else None
 
     @property
     def store(self) -> SimulatedStore:
@@ -110,6 +114,8 @@ class World:
         self.loop.kill(host.process)
         for unsubscribe in host.unsubscribes:
             unsubscribe()
+        for connection in host.connections:
+            connection.drop()
         if respawn_after is not None:
             self.loop.call_later(respawn_after, self._respawn, name, host, context=NO_PROCESS)
 
@@ -171,7 +177,15 @@ class World:
     async def _run_node(self, name: str, spec: NodeSpec, host: Host) -> None:
         store, clock, observers = self._remote(host), self._clock(host), Observers([self._observe])
         tasks = HandlerRegistry(handlers(self.recorder, self.die, spec.tasks))
-        node = Node(store, clock, tasks, spec.options, observers, lambda: Heartbeat(store, clock, observers))
+        node = Node(
+            store,
+            clock,
+            tasks,
+            spec.options,
+            observers,
+            lambda: Heartbeat(store, clock, observers),
+            connect=None if self.broker is None else lambda: self._connect(host),
+        )
         self.nodes[name] = node
         host.held = lambda: _held(node)
         try:
@@ -181,6 +195,12 @@ class World:
         host.ended = True
         self.recorder.note(f"{host.name} ends")
         self.kill(name, 0.1 if self.healed else 0.3)
+
+    def _connect(self, host: Host) -> MemoryQueue:
+        assert self.broker is not None
+        connection = MemoryQueue(self.broker)
+        host.connections.append(connection)
+        return connection
 
     def _observe(self, event: Event) -> None:
         self.recorder.events[type(event).__name__] += 1

@@ -304,12 +304,12 @@ END $$;
 -- The candidates of a claim, and what is in use of the limits that concern them. Everything is locked until the transaction ends.
 -- claimer: the node, which must be alive. room: how many jobs may start. depth: how many jobs of a lane that need a permit to look at;
 -- width: how many of these to lock, the first of each limit key before the second, and keys that were served longest ago first. with_limit_key: whether jobs with a limit key are wanted. queues, priorities, lows, tenants: the lanes, in order; `lows` holds only for jobs that
--- need no permit. prefetch: microseconds.
+-- need no permit. prefetch: microseconds. picked: jobs that the caller has chosen and locked, of these queues; then there are no lanes.
 -- Returns one row per candidate, lane by lane, each by due_at: the fields of model.permits.Candidate; the limit of its target; what is in
 -- use of its limit key; another job of its schedule that has started and not finished; limits and use of its queue, if it has limits; the time.
 CREATE FUNCTION duetime.claim_candidates(
     claimer bigint, room bigint, depth bigint, width bigint, with_limit_key boolean, queues text[], priorities smallint[], lows timestamptz[],
-    tenants text[], prefetch bigint, targets text[])
+    tenants text[], prefetch bigint, targets text[], picked uuid[] DEFAULT '{}')
 RETURNS TABLE (
     id uuid, queue text, priority smallint, due_at timestamptz, fire_time timestamptz, attempt bigint, target text, limit_key text,
     schedule_id uuid, overlap text, tenant text, max_running bigint, rate_count bigint, rate_period bigint, permits bigint, spent_until bigint,
@@ -322,7 +322,6 @@ DECLARE
     limited_queues text[];
     lane record;
     ids uuid[];
-    picked uuid[] := '{}';
     wanted bigint := greatest(room, width);
     names text[];
     locked bigint;

@@ -40,6 +40,23 @@ WHERE ctid = ANY (ARRAY(
     ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED))
 RETURNING {claimed};
 
+-- name: claim_named
+-- $1 room, $2 node, $3 ids, $4 numbers of attempts, $5 prefetch in microseconds, $6 targets. Of the named jobs those that need no permit and
+-- are in no queue with limits. coalesce: the predicates of the partial indexes must not follow from the conditions, or the planner may read one.
+UPDATE duetime.jobs SET state = 'running', attempt = attempt + 1, node = $2, claimed_at = statement_timestamp()
+WHERE ctid = ANY (ARRAY(
+    SELECT c.ctid FROM unnest($3::uuid[], $4::bigint[]) AS t(id, attempt)
+    CROSS JOIN LATERAL (
+        SELECT j.ctid FROM duetime.jobs j
+        WHERE j.id = t.id AND j.attempt = t.attempt AND j.state = 'pending' AND coalesce(j.limit_key, j.overlap) IS NULL
+            AND j.due_at <= statement_timestamp() + $5::bigint * interval '1 microsecond' AND j.target = ANY ($6::text[])
+            AND j.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused UNION ALL
+                SELECT q.name FROM duetime.queues q WHERE q.limited))
+        LIMIT 1 FOR UPDATE SKIP LOCKED) c
+    WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
+    LIMIT $1))
+RETURNING {claimed};
+
 -- name: needs_permits
 -- $1 queues, $2 priorities, $3 tenants, $4 prefetch in microseconds.
 SELECT duetime.needs_permits($1, $2, $3, $4);
@@ -47,6 +64,22 @@ SELECT duetime.needs_permits($1, $2, $3, $4);
 -- name: claim_candidates
 -- See the function.
 SELECT * FROM duetime.claim_candidates($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+
+-- name: lock_named
+-- $1 node, $2 ids, $3 numbers of attempts, $4 prefetch in microseconds, $5 targets, $6 whether jobs with a limit key are wanted.
+SELECT c.id, c.queue FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS t(id, attempt, place)
+CROSS JOIN LATERAL (
+    SELECT j.id, j.queue FROM duetime.jobs j
+    WHERE j.id = t.id AND j.attempt = t.attempt AND j.state = 'pending' AND j.waits_for IS NULL
+        AND j.due_at <= statement_timestamp() + $4::bigint * interval '1 microsecond' AND j.target = ANY ($5::text[]) AND ($6 OR j.limit_key IS NULL)
+        AND j.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
+    LIMIT 1 FOR UPDATE SKIP LOCKED) c
+WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $1 AND NOT dead AND lease_until > statement_timestamp())
+ORDER BY t.place;
+
+-- name: named_candidates
+-- Of the jobs that `lock_named` has locked: $12.
+SELECT * FROM duetime.claim_candidates($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: execute_decision
 -- The decision about candidates, whose rows this transaction has locked. $1 node; $2 jobs that start; $3 jobs that wait, $4 for what; $5 jobs
@@ -139,3 +172,31 @@ WHERE q.limited AND NOT q.paused AND q.rate_count IS NOT NULL AND q.name = ANY (
             AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant AND j.due_at <= statement_timestamp() AND j.target = ANY ($5::text[])
         LIMIT 1) j
     WHERE l.queue = q.name);
+
+-- name: due_jobs
+-- For a dispatcher: due jobs of each lane, and the next that falls due. $1 queues, $2 priorities, $3 lower bounds, $4 tenants, $5 segments of
+-- ids, $6 prefetch in microseconds, $7 limit. The lower bounds hold only for jobs that need no permit.
+SELECT j.is_due, j.id, j.attempt, l.queue, l.priority, l.tenant, j.due_at, j.needs_permit
+FROM unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::text[]) WITH ORDINALITY AS l(queue, priority, low, tenant, place)
+CROSS JOIN LATERAL (
+    (SELECT true AS is_due, j.id, j.attempt, j.due_at, false AS needs_permit FROM duetime.jobs j
+        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
+            AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND get_byte(uuid_send(j.id), 15) % 64 = ANY ($5::int[])
+        ORDER BY j.due_at LIMIT $7::bigint)
+    UNION ALL
+    (SELECT false AS is_due, j.id, j.attempt, j.due_at, false AS needs_permit FROM duetime.jobs j
+        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
+            AND j.due_at > statement_timestamp() + $6::bigint * interval '1 microsecond' AND get_byte(uuid_send(j.id), 15) % 64 = ANY ($5::int[])
+        ORDER BY j.due_at LIMIT 1)
+    UNION ALL
+    (SELECT true AS is_due, j.id, j.attempt, j.due_at, true AS needs_permit FROM duetime.jobs j
+        WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending' AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
+            AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND get_byte(uuid_send(j.id), 15) % 64 = ANY ($5::int[])
+        ORDER BY j.due_at LIMIT $7)
+    UNION ALL
+    (SELECT false AS is_due, j.id, j.attempt, j.due_at, true AS needs_permit FROM duetime.jobs j
+        WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending' AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
+            AND j.due_at > statement_timestamp() + $6::bigint * interval '1 microsecond' AND get_byte(uuid_send(j.id), 15) % 64 = ANY ($5::int[])
+        ORDER BY j.due_at LIMIT 1)) j
+WHERE l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
+ORDER BY l.place, j.due_at;

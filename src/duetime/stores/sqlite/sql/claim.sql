@@ -62,3 +62,37 @@ SELECT min(due_at) FROM (
     ORDER BY j.due_at LIMIT 1
   ) FROM json_each(?1) AS l
 );
+
+-- name: named_candidates
+-- Rows: id, attempt. CROSS JOIN: one look into the primary key for each.
+SELECT {j.candidate}
+FROM (VALUES /* rows */ (?, ?)) AS t CROSS JOIN jobs AS j
+WHERE j.id = t.column1 AND j.attempt = t.column2 AND j.state = 'pending' AND j.waits_for IS NULL;
+
+-- name: due_jobs
+-- For a dispatcher: due jobs of each lane, and the next that falls due. Parameters: lanes, JSON list of the last bytes of the wanted ids,
+-- until, limit.
+SELECT d.id, d.attempt, d.queue, d.priority, d.tenant, d.due_at, d.limit_key IS NOT NULL OR d.overlap IS NOT NULL
+FROM json_each(?1) AS l CROSS JOIN jobs AS d
+WHERE d.rowid IN (
+  SELECT * FROM (SELECT j.rowid FROM jobs AS j INDEXED BY jobs_due
+    WHERE j.state = 'pending' AND j.limit_key IS NULL AND j.overlap IS NULL
+      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
+      AND j.due_at >= json_extract(l.value, '$[2]') AND j.due_at <= ?3 AND hex(substr(j.id, 16)) IN (SELECT value FROM json_each(?2))
+    ORDER BY j.due_at LIMIT ?4)
+  UNION ALL SELECT * FROM (SELECT j.rowid FROM jobs AS j INDEXED BY jobs_due
+    WHERE j.state = 'pending' AND j.limit_key IS NULL AND j.overlap IS NULL
+      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
+      AND j.due_at > ?3 AND hex(substr(j.id, 16)) IN (SELECT value FROM json_each(?2))
+    ORDER BY j.due_at LIMIT 1)
+  UNION ALL SELECT * FROM (SELECT j.rowid FROM jobs AS j INDEXED BY jobs_restricted
+    WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
+      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
+      AND j.due_at <= ?3 AND hex(substr(j.id, 16)) IN (SELECT value FROM json_each(?2))
+    ORDER BY j.due_at LIMIT ?4)
+  UNION ALL SELECT * FROM (SELECT j.rowid FROM jobs AS j INDEXED BY jobs_restricted
+    WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
+      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
+      AND j.due_at > ?3 AND hex(substr(j.id, 16)) IN (SELECT value FROM json_each(?2))
+    ORDER BY j.due_at LIMIT 1)
+);

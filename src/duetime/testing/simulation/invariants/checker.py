@@ -45,7 +45,7 @@ class Checker:
                 self._end_of_tool_verb(transaction, answer)
             case (
                 "time"
-                | "next_due"
+                | "due_jobs"
                 | "queues"
                 | "due_schedules"
                 | "nodes"

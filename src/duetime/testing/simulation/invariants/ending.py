@@ -24,18 +24,17 @@ SETTLE_TIME = 4 * SECOND  # a job due this long ago has run with its retries, or
 def check_healthy(checker: Checker, store: SimulatedStore, since: Micros, now: Micros) -> None:
     """After a time without faults in which schedules kept firing."""
     for job_id, known in checker.jobs.jobs.items():
-        if (
-            known.draft.overlap is None
-            and known.draft.limit_key is None
-            and since <= known.draft.due_at < now - MAX_DELAY
-        ):
+        # When it was claimed for the first time, or now: it may have been rescheduled before
+        due_at = next((due_then for _, due_then in known.holders.values()), known.due_at)
+        free = known.draft.overlap is None and known.draft.limit_key is None
+        if free and since <= due_at < now - MAX_DELAY:
             starts = checker.recorder.starts.get(job_id)
             began = starts[0].at if starts else None
-            in_time = known.state.final if began is None else began <= known.draft.due_at + MAX_DELAY
+            in_time = known.state.final if began is None else began <= due_at + MAX_DELAY
             checker.verdict.require(
                 in_time,
                 Invariant.PUNCTUALITY,
-                f"job {job_id} was due at {known.draft.due_at} and started at {began} ({known.state})",
+                f"job {job_id} was due at {due_at} and started at {began} ({known.state})",
             )
     for segment in range(SEGMENTS):
         holder = checker.nodes.holder_of(segment_lease(segment))

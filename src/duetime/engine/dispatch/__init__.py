@@ -1,0 +1,1 @@
+"""Dispatching: tickets of due jobs go from the store to the broker."""
