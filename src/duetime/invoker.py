@@ -18,9 +18,11 @@ from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import Claimed, Delivery
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
+from duetime.model.settle import HandOver
 from duetime.store import AttemptUpdate, TaskTransaction
 
 MAX_ONCE_KEY = 512
+REPORT_TIMEOUT = "1h"  # for jobs without their own timeout
 ATTEMPT_IS_OVER = (
     "this attempt has ended and can write nothing more: await everything you start before the task returns"
 )
@@ -375,6 +377,12 @@ def _blocking(call: Coroutine[Any, Any, Result], loop: asyncio.AbstractEventLoop
         return asyncio.run_coroutine_threadsafe(call, loop).result()
     call.close()
     raise Conflict("ctx.sync would block the event loop: await the same call of ctx itself")
+
+
+def await_report(job: Claimed) -> HandOver:
+    """The attempt goes on elsewhere, for as long as the job's own timeout allows."""
+    own = None if job.policies is None else decode(job.policies).get("timeout")
+    return HandOver(own or REPORT_TIMEOUT)
 
 
 class Handler(Protocol):

@@ -1,4 +1,4 @@
-import { Autocomplete, SegmentedControl, TextInput } from '@mantine/core';
+import { Autocomplete, SegmentedControl, Switch, TextInput } from '@mantine/core';
 import { JsonInput } from '../parts/JsonInput';
 import { useTasks } from '../parts/useTask';
 import type { FieldErrors } from './fieldErrors';
@@ -18,7 +18,7 @@ export function TargetFields({ draft, onChange, payload, errorAt }: TargetFields
   return (
     <Section
       title="What runs"
-      description="Call a URL, run a task of your program by name, or start a program on a node."
+      description="Call a URL, run a task of your program by name, start a program on a node, or publish a message."
     >
       <SegmentedControl
         value={draft.kind}
@@ -27,6 +27,7 @@ export function TargetFields({ draft, onChange, payload, errorAt }: TargetFields
           { value: 'http', label: 'HTTP call' },
           { value: 'task', label: 'Task' },
           { value: 'command', label: 'Command' },
+          { value: 'publish', label: 'Message' },
         ]}
         aria-label="Target type"
         w="fit-content"
@@ -39,6 +40,7 @@ export function TargetFields({ draft, onChange, payload, errorAt }: TargetFields
         />
       )}
       {draft.kind === 'command' && <CommandFields draft={draft} onChange={onChange} errorAt={errorAt} />}
+      {draft.kind === 'publish' && <PublishFields draft={draft} onChange={onChange} errorAt={errorAt} />}
       {draft.kind === 'http' && (
         <>
           <HttpFields draft={draft} onChange={onChange} errorAt={errorAt} />
@@ -67,6 +69,35 @@ function CommandFields({ draft, onChange, errorAt }: Omit<TargetFieldsProps, 'pa
         value={draft.cwd}
         onChange={(event) => onChange({ cwd: event.currentTarget.value })}
         error={errorAt('target.cwd')}
+      />
+    </>
+  );
+}
+
+function PublishFields({ draft, onChange, errorAt }: Omit<TargetFieldsProps, 'payload'>) {
+  return (
+    <>
+      <TextInput
+        label="Destination"
+        description="A name from the setting destinations of the nodes."
+        placeholder="orders"
+        value={draft.destination}
+        onChange={(event) => onChange({ destination: event.currentTarget.value })}
+        error={errorAt('target.destination') ?? errorAt('target')}
+        required
+      />
+      <TextInput
+        label="Key"
+        description="The routing key, partition key or message group; empty: that of the destination."
+        value={draft.messageKey}
+        onChange={(event) => onChange({ messageKey: event.currentTarget.value })}
+        error={errorAt('target.key')}
+      />
+      <Switch
+        label="Wait for a report"
+        description="The consumer reports the end of the job within its timeout. Otherwise the job ends when the broker confirms the message."
+        checked={draft.needsReport}
+        onChange={(event) => onChange({ needsReport: event.currentTarget.checked })}
       />
     </>
   );

@@ -7,11 +7,14 @@ import { pairsOf, recordOf, type Pair } from './pairs';
  * nothing.
  */
 export interface TargetDraft {
-  kind: 'http' | 'task' | 'command';
+  kind: 'http' | 'task' | 'command' | 'publish';
   task: string;
   /** JSON, because a word may contain spaces and line breaks. */
   argv: string;
   cwd: string;
+  destination: string;
+  messageKey: string;
+  needsReport: boolean;
   url: string;
   method: string;
   headers: Pair[];
@@ -30,6 +33,9 @@ export const EMPTY_TARGET: TargetDraft = {
   task: '',
   argv: '',
   cwd: '',
+  destination: '',
+  messageKey: '',
+  needsReport: false,
   url: '',
   method: 'POST',
   headers: [],
@@ -45,6 +51,7 @@ export const PAYLOAD_USE: Record<TargetDraft['kind'], string> = {
   http: 'Sent with the call.',
   task: "The task's arguments by name.",
   command: 'Sent to the standard input of the program.',
+  publish: 'The data of the message.',
 };
 
 export function targetOf(draft: TargetDraft): Target {
@@ -52,6 +59,15 @@ export function targetOf(draft: TargetDraft): Target {
   if (draft.kind === 'command') {
     const argv = readJson(draft.argv).value as string[];
     return { type: 'command', argv, ...(draft.cwd.trim() && { cwd: draft.cwd.trim() }) };
+  }
+  if (draft.kind === 'publish') {
+    const key = draft.messageKey.trim();
+    return {
+      type: 'publish',
+      destination: draft.destination.trim(),
+      ...(key && { key }),
+      ...(draft.needsReport && { report: 'required' }),
+    };
   }
   const secrets = recordOf(draft.secrets);
   return {
@@ -76,6 +92,14 @@ export function draftOfTarget(target: { type: string; [key: string]: unknown }):
       kind: 'command',
       argv: JSON.stringify(target['argv']),
       cwd: String(target['cwd'] ?? ''),
+    };
+  if (target.type === 'publish')
+    return {
+      ...EMPTY_TARGET,
+      kind: 'publish',
+      destination: String(target['destination'] ?? ''),
+      messageKey: String(target['key'] ?? ''),
+      needsReport: target['report'] === 'required',
     };
   const http = target as unknown as HttpTarget;
   return {

@@ -13,21 +13,20 @@ from aiohttp.abc import AbstractResolver
 from multidict import CIMultiDict, istr
 
 from duetime.errors import InvalidInput, InvalidPayload, SecretUnreadable
-from duetime.invoker import Context, Policies
+from duetime.invoker import Context, Policies, await_report
 from duetime.invokers.http.guard import HttpConnections, TargetRefused
 from duetime.invokers.http.response import TargetResponse, directive_for, directive_for_error, read_response
 from duetime.invokers.http.secrets import SecretBox
-from duetime.invokers.http.target_cache import PreparedTarget, TargetCache, own_timeout
+from duetime.invokers.http.target_cache import PreparedTarget, TargetCache
 from duetime.model.instant import SECOND, Micros, to_iso
 from duetime.model.job import Claimed
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import Limit
-from duetime.model.settle import AttemptFailed, GiveUp, HandOver
+from duetime.model.settle import AttemptFailed, GiveUp
 from duetime.model.signing import Signer, read_secret, report_token
 from duetime.model.target import SIGNING
 from duetime.model.url import Egress
 
-REPORT_TIMEOUT = "1h"  # for jobs without their own timeout
 ACCEPTED = 202
 LAST_64_BITS = 0xFFFF_FFFF_FFFF_FFFF
 # An istr is folded to lower case once, not for every call.
@@ -79,7 +78,7 @@ class HttpHandler:
         headers, hidden = self._headers(prepared, job, body)
         response = await self._call(prepared, headers, body, hidden)
         if response.status == ACCEPTED and prepared.target.reports:
-            return HandOver(own_timeout(job.policies) or REPORT_TIMEOUT)
+            return await_report(job)
         return directive_for(prepared.target, response, self._now()) or response.to_json()
 
     async def close(self) -> None:

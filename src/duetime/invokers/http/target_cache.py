@@ -9,7 +9,6 @@ from aiohttp import ClientTimeout
 from multidict import CIMultiDict, istr
 from yarl import URL
 
-from duetime.model.codec import decode
 from duetime.model.instant import SECOND
 from duetime.model.keyring import KeyRing
 from duetime.model.signing import Signer, endpoint_secrets
@@ -70,8 +69,3 @@ class TargetCache:
             tuple(sealed.items()),
             own_signing,
         )
-
-
-def own_timeout(policies: bytes | None) -> str | None:
-    """The timeout that the job itself was given."""
-    return None if policies is None else decode(policies).get("timeout")
