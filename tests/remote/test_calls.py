@@ -19,6 +19,7 @@ from duetime.errors import (
     ScheduleNotFound,
     VersionConflict,
     WaitTimeout,
+    WorkerNotFound,
 )
 from duetime.model.lease import NodeDraft
 from duetime.model.signing import report_token
@@ -173,6 +174,29 @@ async def test_external_worker_reports_failure(service: Caller, served: Served) 
     job_id = await handed_over(service, served)
     failed = await service.fail(job_id, report_token(RING, "default", job_id, 1), "no such page", retry=False)
     assert (failed.state, failed.error) == (dt.State.DEAD, "no such page")
+
+
+async def test_remote_worker_claims_and_reports(service: Caller) -> None:
+    joined = await service.join_worker("mailer", [{"name": "mail", "timeout": "1m"}, "other"], lease="20s")
+    assert (joined.tasks, joined.queues, joined.lease_seconds) == (["mail", "other"], ["default"], 20.0)
+    worker = joined.worker
+    ids = [(await service.submit("mail", {"n": n})).id for n in range(5)]
+    jobs = {job.id: job for _ in range(5) for job in await service.claim_jobs(worker, wait="5s")}
+    assert [jobs[job].payload for job in ids] == [{"n": n} for n in range(5)]
+    mine = [{"id": str(job), "attempt": 1} for job in ids]
+    missing = {"id": MISSING, "attempt": 1}
+    assert [one.reason for one in await service.heartbeat_worker(worker, [*mine, missing])] == ["lost"]
+    assert [one.id for one in await service.complete_jobs(worker, [{**mine[0], "result": 7}, missing])] == [
+        UUID(MISSING)
+    ]
+    assert await service.fail_jobs(worker, [{**mine[1], "error": {"message": "no"}, "retry": False}]) == []
+    assert await service.snooze_jobs(worker, [{**mine[2], "after": "1h"}]) == []
+    assert await service.release_jobs(worker, [{**mine[3], "started": False}]) == []
+    await service.leave_worker(worker)
+    states = [(await service.get_job(job)).state for job in ids]
+    assert states == ["succeeded", "dead", "pending", "pending", "pending"]
+    with pytest.raises(WorkerNotFound):
+        await service.claim_jobs(worker)
 
 
 async def test_schedule_is_created_replaced_paused_and_removed(service: Caller) -> None:

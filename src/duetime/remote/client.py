@@ -12,7 +12,7 @@ from duetime.errors import DuetimeError, InvalidInput, ServiceUnreachable
 from duetime.model.duration import Duration
 from duetime.model.views import EventView
 from duetime.remote.async_transport import AsyncTransport
-from duetime.remote.calls import bulk, fleet, planning
+from duetime.remote.calls import bulk, fleet, planning, work
 from duetime.remote.calls import jobs as of_jobs
 from duetime.remote.calls import schedules as of_schedules
 from duetime.remote.endpoint import Endpoint
@@ -97,6 +97,7 @@ class ServiceCalls:
     queue_depth = CallMethod(fleet.queue_depth)
     known_tasks = CallMethod(fleet.known_tasks)
     nodes = CallMethod(fleet.nodes)
+    broker = CallMethod(fleet.broker)
     leases = CallMethod(fleet.leases)
     stats = CallMethod(fleet.stats)
     calendar = CallMethod(fleet.calendar)
@@ -104,6 +105,15 @@ class ServiceCalls:
     keys = CallMethod(fleet.keys)
     create_key = CallMethod(fleet.create_key)
     revoke_key = CallMethod(fleet.revoke_key)
+
+    join_worker = CallMethod(work.join_worker)
+    leave_worker = CallMethod(work.leave_worker)
+    claim_jobs = CallMethod(work.claim_jobs)
+    heartbeat_worker = CallMethod(work.heartbeat_worker)
+    complete_jobs = CallMethod(work.complete_jobs)
+    fail_jobs = CallMethod(work.fail_jobs)
+    snooze_jobs = CallMethod(work.snooze_jobs)
+    release_jobs = CallMethod(work.release_jobs)
 
 
 class Client(ServiceCalls):

@@ -106,9 +106,13 @@ class NodeView:
     running: int
     started_at: datetime
     lease_until: datetime
+    broker: str | None = field(
+        default=None,
+        metadata=about("The address of its broker, without the password; only for the operator's tenant."),
+    )
 
     @staticmethod
-    def of(row: Node, now: Micros) -> NodeView:
+    def of(row: Node, now: Micros, broker: str | None = None) -> NodeView:
         return NodeView(
             id=row.id,
             name=row.name,
@@ -118,7 +122,32 @@ class NodeView:
             running=row.running,
             started_at=to_datetime(row.started_at),
             lease_until=to_datetime(row.lease_until),
+            broker=broker,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueMessages:
+    """The messages of one queue and priority. Each names one or more jobs."""
+
+    queue: str
+    priority: int = field(metadata=about("The highest of the priorities that the broker counts together."))
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerView:
+    """The broker as the process that answers sees it."""
+
+    address: str | None = field(
+        default=None, metadata=about("Without the password; null: this process was started without a broker.")
+    )
+    up: bool = field(default=False, metadata=about("Whether the broker answers."))
+    remark: str | None = None
+    depth: list[QueueMessages] = field(
+        default_factory=list,
+        metadata=about("Of the busiest 100 queues; those without messages are left out."),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +189,9 @@ class KeyView:
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
     rate: str | None = None
+    queues: list[str] = field(
+        default_factory=list, metadata=about("That the scope work is limited to; empty: all.")
+    )
 
     @staticmethod
     def of(row: ApiKey) -> KeyView:
@@ -187,6 +219,7 @@ def _key(row: ApiKey) -> dict[str, Any]:
         "last_used_at": moment(row.last_used_at),
         "revoked_at": moment(row.revoked_at),
         "rate": None if row.rate is None else show_rate(row.rate),
+        "queues": list(row.queues),
     }
 
 

@@ -10,6 +10,7 @@ from duetime.errors import KeyNotFound
 from duetime.model.duration import Duration
 from duetime.model.limit import Limit
 from duetime.model.views import (
+    BrokerView,
     CalendarView,
     CreatedKey,
     KeyView,
@@ -73,8 +74,13 @@ def nodes() -> Call[list[NodeView]]:
     return (yield from everything(Page[NodeView], "/nodes"))
 
 
+def broker() -> Call[BrokerView]:
+    """The broker as the service sees it, and the messages in it; only for keys of the operator's tenant."""
+    return read(BrokerView, (yield request("GET", "/broker")))
+
+
 def leases() -> Call[list[LeaseView]]:
-    """The leases of planners and of the leader."""
+    """The leases of planners, of dispatchers and of the leader."""
     return (yield from everything(Page[LeaseView], "/leases"))
 
 
@@ -122,6 +128,7 @@ def create_key(
     expires_in: Duration | None = None,
     tenant: str | None = None,
     rate: str | None = None,
+    queues: Sequence[str] = (),
 ) -> Call[CreatedKey]:
     """Create an API key. Only this answer contains its text."""
     body = given(
@@ -130,6 +137,7 @@ def create_key(
         expires_in=duration_text(expires_in, "expires_in"),
         tenant=tenant,
         rate=rate,
+        queues=list(queues) or None,
     )
     # Not repeated: the service does not store the answer, so a second request would create a second key.
     return read(CreatedKey, (yield request("POST", "/keys", body, repeatable=False)))
