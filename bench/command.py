@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     # Like Ctrl-C: unwind, so that servers and workers stop and their files are removed.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    run = Run(replace(QUICK if options.quick else FULL, idle_nodes=options.nodes))
+    scale = QUICK if options.quick else FULL
+    run = Run(replace(scale, idle_nodes=options.nodes, brokers=tuple(options.broker or scale.brokers)))
     about = {**machine(), "quick": options.quick, "scale": asdict(run.scale)}
     wanted = [workload for workload in WORKLOADS if workload.name in (options.workloads or NAMES)]
     if CRON in (options.workloads or NAMES):
@@ -125,6 +126,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--quick", action="store_true", help="fewer repeats, shorter runs, 1 M pending at most"
+    )
+    parser.add_argument(
+        "--broker", action="append", choices=FULL.brokers, help="of `brokers`; may be repeated (all)"
     )
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="worker processes of `idle`")
     parser.add_argument(

@@ -15,7 +15,14 @@ from typing import Any
 
 import psutil
 
-from bench.starts import SLOTS_VARIABLE, STARTS_VARIABLE, STORE_VARIABLE, StartLog
+from bench.starts import (
+    QUEUE_VARIABLE,
+    ROLES_VARIABLE,
+    SLOTS_VARIABLE,
+    STARTS_VARIABLE,
+    STORE_VARIABLE,
+    StartLog,
+)
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 60.0
@@ -32,6 +39,7 @@ class Ground:
 
     def __init__(self, url: str, folder: Path) -> None:
         self.url = url
+        self.queue: str | None = None  # the broker, if jobs go through one
         self.folder = folder
         self.log = StartLog(folder / "starts")
 
@@ -59,9 +67,9 @@ class Ground:
         return answer
 
     @contextmanager
-    def workers(self, count: int = 1, slots: int | None = None) -> Iterator[Crew]:
-        """Workers that have imported everything and wait for `begin`."""
-        crew = Crew(self, count, slots)
+    def workers(self, count: int = 1, slots: int | None = None, roles: str | None = None) -> Iterator[Crew]:
+        """Workers (or nodes with other roles) that have imported everything and wait for `begin`."""
+        crew = Crew(self, count, slots, roles)
         try:
             crew.wait_ready()
             yield crew
@@ -69,9 +77,9 @@ class Ground:
             crew.stop()
 
     @contextmanager
-    def working(self, count: int = 1) -> Iterator[Crew]:
+    def working(self, count: int = 1, roles: str | None = None) -> Iterator[Crew]:
         """Workers that have joined; one of them has already run a job."""
-        with self.workers(count) as crew:
+        with self.workers(count, roles=roles) as crew:
             crew.begin()
             self.client("probe")
             self.until(lambda: len(self.log) > 0, "the first job to run", crew)
@@ -87,18 +95,26 @@ class Ground:
             crew.check()
             time.sleep(GLANCE)
 
-    def environment(self, slots: int | None = None) -> dict[str, str]:
-        told = {} if slots is None else {SLOTS_VARIABLE: str(slots)}
-        return {**os.environ, STORE_VARIABLE: self.url, STARTS_VARIABLE: str(self.log.path), **told}
+    def environment(self, slots: int | None = None, roles: str | None = None) -> dict[str, str]:
+        told = {
+            SLOTS_VARIABLE: None if slots is None else str(slots),
+            QUEUE_VARIABLE: self.queue,
+            ROLES_VARIABLE: roles,
+        }
+        given = {name: value for name, value in told.items() if value is not None}
+        return {**os.environ, STORE_VARIABLE: self.url, STARTS_VARIABLE: str(self.log.path), **given}
 
 
 class Crew:
     """Worker processes of one measurement."""
 
-    def __init__(self, ground: Ground, count: int, slots: int | None = None) -> None:
+    def __init__(
+        self, ground: Ground, count: int, slots: int | None = None, roles: str | None = None
+    ) -> None:
         self._errors = ground.folder / "workers.log"
+        environment = ground.environment(slots, roles)
         with self._errors.open("a") as errors:
-            self._processes = [self._spawn(ground.environment(slots), errors.fileno()) for _ in range(count)]
+            self._processes = [self._spawn(environment, errors.fileno()) for _ in range(count)]
 
     def wait_ready(self) -> None:
         for process in self._processes:

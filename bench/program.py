@@ -16,7 +16,16 @@ from typing import Any
 import uvloop
 
 import duetime as dt
-from bench.starts import PROBE, PROBE_EVERY, SLOTS_VARIABLE, STARTS_VARIABLE, STORE_VARIABLE, StartWriter
+from bench.starts import (
+    PROBE,
+    PROBE_EVERY,
+    QUEUE_VARIABLE,
+    ROLES_VARIABLE,
+    SLOTS_VARIABLE,
+    STARTS_VARIABLE,
+    STORE_VARIABLE,
+    StartWriter,
+)
 
 CONCURRENCY = 500
 BULK = 5_000
@@ -26,7 +35,7 @@ AT_ONCE = 2  # running jobs per key, if limited
 
 Answer = dict[str, Any]
 
-app = dt.App(os.environ[STORE_VARIABLE])
+app = dt.App(os.environ[STORE_VARIABLE], queue=os.environ.get(QUEUE_VARIABLE))
 starts = StartWriter(Path(os.environ[STARTS_VARIABLE]))
 
 
@@ -70,7 +79,8 @@ def worker() -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
-    app.run(concurrency=int(os.environ.get(SLOTS_VARIABLE, CONCURRENCY)))
+    roles = {"roles": os.environ[ROLES_VARIABLE].split(",")} if ROLES_VARIABLE in os.environ else {}
+    app.run(concurrency=int(os.environ.get(SLOTS_VARIABLE, CONCURRENCY)), **roles)
 
 
 async def bulk(count: int) -> Answer:

@@ -35,6 +35,11 @@ class Scale:
     limited_milliseconds: tuple[int, ...] = (10, 20, 50)
     flood: int = 100_000
     urgent_seconds: int = 4
+    broker_flood: int = 1_000_000
+    broker_urgent_seconds: int = 20  # 1,000 jobs
+    publish: int = 10_000
+    remote: int = 20_000
+    brokers: tuple[str, ...] = ("redis", "rabbitmq", "nats")
 
 
 FULL = Scale()
@@ -52,4 +57,7 @@ QUICK = Scale(
     calls=5_000,
     agent_seconds=20,
     limited_milliseconds=(10,),
+    broker_flood=100_000,
+    broker_urgent_seconds=4,
+    remote=10_000,
 )

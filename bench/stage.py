@@ -32,6 +32,10 @@ class Stage(Protocol):
     def unsettled(self, ground: Ground) -> Iterator[Callable[[], int]]:
         """Count the jobs that have started and are not settled yet."""
 
+    @contextmanager
+    def left(self, ground: Ground) -> Iterator[Callable[[], int]]:
+        """Count the jobs that are not settled yet."""
+
     def server_cpu(self) -> float: ...
 
 
@@ -57,6 +61,11 @@ class PostgresStage:
             connection.execute("CHECKPOINT")
         yield url
         self.server.drop_database(name)
+
+    @contextmanager
+    def left(self, ground: Ground) -> Iterator[Callable[[], int]]:
+        with psycopg.connect(ground.url, autocommit=True) as connection:
+            yield lambda: connection.execute("SELECT count(*) FROM duetime.jobs").fetchall()[0][0]
 
     @contextmanager
     def unsettled(self, ground: Ground) -> Iterator[Callable[[], int]]:
@@ -93,6 +102,11 @@ class SqliteStage:
             ground = Ground(f"sqlite:///{folder / 'bench.db'}", folder)
             ground.client("migrate")
             yield ground
+
+    @contextmanager
+    def left(self, ground: Ground) -> Iterator[Callable[[], int]]:
+        with closing(sqlite3.connect(f"file:{ground.folder / 'bench.db'}?mode=ro", uri=True)) as connection:
+            yield lambda: connection.execute("SELECT count(*) FROM jobs").fetchone()[0]
 
     @contextmanager
     def unsettled(self, ground: Ground) -> Iterator[Callable[[], int]]:

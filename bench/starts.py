@@ -14,6 +14,8 @@ RECORD = struct.Struct("=qd")
 STORE_VARIABLE = "BENCH_STORE"
 STARTS_VARIABLE = "BENCH_STARTS"
 SLOTS_VARIABLE = "BENCH_SLOTS"
+QUEUE_VARIABLE = "BENCH_QUEUE"
+ROLES_VARIABLE = "BENCH_ROLES"
 PROBE_EVERY = 100  # of a flood, this many jobs have one probe in the log
 PROBE = -1  # the number of a job that only shows that the worker runs
 

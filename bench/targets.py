@@ -99,6 +99,17 @@ MUST = (
     *(most(f"postgres.{run}.early", 0) for run in ("agents", "agents_killed")),
     most("postgres.agents.doubled", 0),
     most("postgres.agents.p99", 100),
+    *(
+        limit
+        for broker in ("redis", "rabbitmq", "nats")
+        for limit in (
+            least(f"postgres.brokers.{broker}.share", 43),
+            most(f"postgres.brokers.{broker}.later", 2),
+        )
+    ),
+    most("postgres.broker_urgent.p99", 1_000),
+    least("postgres.publish.rate", 0.6, "postgres.publish.bare"),
+    least("postgres.remote_worker.rate", 2_000),
     most("cron.common.slowest", 15),
     most("cron.rare.slowest", 1_000),
 )

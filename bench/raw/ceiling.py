@@ -46,11 +46,11 @@ class PostgresCeiling:
         self._run("prepare", count)
         processes = [self._begin("drain") for _ in range(workers)]
         for process in processes:
-            _expect_ready(process)
+            expect_ready(process)
         server = self._server_cpu()
         for process in processes:
-            _tell(process)
-        answers = [_answer(process) for process in processes]
+            tell(process)
+        answers = [answer_of(process) for process in processes]
         settled = sum(answer["count"] for answer in answers)
         if settled != count:
             raise BenchFailed(f"the bare loop settled {settled:,} of {count:,} jobs")
@@ -70,19 +70,16 @@ class PostgresCeiling:
         """Seconds of each, from one process to another."""
         self._run("prepare", 0)
         taker = self._begin("take", HAND_OVERS)
-        _expect_ready(taker)
+        expect_ready(taker)
         self._run("send", HAND_OVERS)
-        taken: list[float] = _answer(taker)["seconds"]
+        taken: list[float] = answer_of(taker)["seconds"]
         return taken
 
     def _run(self, command: str, *numbers: int) -> dict[str, Any]:
-        return _answer(self._begin(command, *numbers))
+        return answer_of(self._begin(command, *numbers))
 
     def _begin(self, command: str, *numbers: int) -> subprocess.Popen[str]:
-        line = [sys.executable, "-m", "bench.raw.postgres", command, self._url, *map(str, numbers)]
-        return subprocess.Popen(
-            line, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        return begin("bench.raw.postgres", command, self._url, *map(str, numbers))
 
 
 class SqliteCeiling:
@@ -97,19 +94,26 @@ class SqliteCeiling:
         return sqlite.inserts(count, rows)
 
 
-def _expect_ready(process: subprocess.Popen[str]) -> None:
+def begin(module: str, *arguments: str) -> subprocess.Popen[str]:
+    line = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(
+        line, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def expect_ready(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None
     if process.stdout.readline() != "ready\n":
-        _answer(process)
+        answer_of(process)
 
 
-def _tell(process: subprocess.Popen[str]) -> None:
+def tell(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None
     process.stdin.write("begin\n")
     process.stdin.flush()
 
 
-def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
+def answer_of(process: subprocess.Popen[str]) -> dict[str, Any]:
     output, errors = process.communicate(timeout=600)
     if process.returncode != 0:
         raise BenchFailed(f"bare loop: {errors.strip()[-2000:]}")

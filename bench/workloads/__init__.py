@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.figures import Figure
 from bench.setting import Setting
-from bench.workloads import drain, latency, limits, pending, recurring, service, submit, sustained
+from bench.workloads import brokers, drain, latency, limits, pending, recurring, service, submit, sustained
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,27 @@ WORKLOADS = (
     ),
     Workload("api", "POST /jobs over 64 connections", service.requests),
     Workload("calls", "jobs that call an agent over HTTP", service.calls),
+    Workload(
+        "brokers",
+        "drain and pick-up through each broker, next to the store alone and the bare clients",
+        brokers.drain_and_pick_up,
+        only_postgres=True,
+    ),
+    Workload(
+        "broker-urgent",
+        "from submit to start, past a million jobs of a millisecond that come through RabbitMQ",
+        brokers.urgent,
+        only_postgres=True,
+    ),
+    Workload(
+        "publish",
+        "jobs that publish to RabbitMQ, next to the bare client",
+        brokers.publish,
+        only_postgres=True,
+    ),
+    Workload(
+        "remote", "the JavaScript worker, by the HTTP protocol", service.remote_worker, only_postgres=True
+    ),
     Workload(
         "agents",
         "two services call an agent for 500 schedules every second, one is killed",

@@ -47,7 +47,7 @@ def pick_up(setting: Setting) -> Iterator[Figure]:
         for repeat in range(setting.scale.repeats):
             if isinstance(setting.ceiling, PostgresCeiling):
                 bare.append([seconds * 1e3 for seconds in setting.ceiling.hand_over()])
-            rounds.append(_picked_up(setting, ground, crew))
+            rounds.append(picked_up(setting, ground, crew))
             bare_p99 = f", bare p99 {quantile(bare[-1], 0.99):.1f}" if bare else ""
             setting.say(f"round {repeat + 1}: p99 {rounds[-1].p99:.1f} ms, {rounds[-1].remark}{bare_p99}")
     for key, part in (("p50", 0.5), ("p99", 0.99)):
@@ -69,10 +69,10 @@ def pick_up(setting: Setting) -> Iterator[Figure]:
         )
 
 
-def _picked_up(setting: Setting, ground: Ground, crew: Crew) -> Lateness:
+def picked_up(setting: Setting, ground: Ground, crew: Crew, seconds: int | None = None) -> Lateness:
     ground.log.clear()
     costs = crew.cpu(), setting.stage.server_cpu()
-    sent = ground.client("paced", PER_SECOND, setting.scale.pick_up_seconds)["sent"]
+    sent = ground.client("paced", PER_SECOND, seconds or setting.scale.pick_up_seconds)["sent"]
     ground.until(lambda: len(ground.log) >= len(sent), f"{len(sent)} jobs to start", crew)
     return _lateness(
         setting.stage, crew, [moment - sent[number] for number, moment in ground.log.read()], costs
@@ -98,8 +98,9 @@ def urgent(setting: Setting) -> Iterator[Figure]:
     flood = setting.scale.flood
     found: list[Lateness] = []
     for repeat in range(setting.scale.repeats):
-        with setting.stage.ground() as ground:
-            found.append(_past_a_flood(setting, ground, flood))
+        with setting.stage.ground() as ground, ground.workers() as crew:
+            ground.client("flood", flood)
+            found.append(past_a_flood(setting, ground, crew, setting.scale.urgent_seconds))
         setting.say(f"repeat {repeat + 1}: p99 {found[-1].p99:.1f} ms, {found[-1].remark}")
     late = sorted(found, key=lambda lateness: lateness.p99)[len(found) // 2]
     yield Figure(
@@ -107,19 +108,17 @@ def urgent(setting: Setting) -> Iterator[Figure]:
     )
 
 
-def _past_a_flood(setting: Setting, ground: Ground, flood: int) -> Lateness:
-    ground.client("flood", flood)
-    with ground.workers() as crew:
-        costs = crew.cpu(), setting.stage.server_cpu()
-        crew.begin()
-        ground.until(lambda: len(ground.log) > 0, "the flood to begin", crew)
-        sent = ground.client("urgent", PER_SECOND, setting.scale.urgent_seconds)["sent"]
-        ground.until(lambda: len(ground.log.read()) >= len(sent), f"{len(sent)} urgent jobs to start", crew)
-        ended = ground.log.last_probe()
-        late = [moment - sent[number] for number, moment in ground.log.read() if sent[number] < ended]
-        if len(late) < MIN_JOBS:
-            raise BenchFailed(f"the flood was over after {len(late)} urgent jobs: too few to tell")
-        return _lateness(setting.stage, crew, late, costs)
+def past_a_flood(setting: Setting, ground: Ground, crew: Crew, seconds: int) -> Lateness:
+    costs = crew.cpu(), setting.stage.server_cpu()
+    crew.begin()
+    ground.until(lambda: len(ground.log) > 0, "the flood to begin", crew)
+    sent = ground.client("urgent", PER_SECOND, seconds)["sent"]
+    ground.until(lambda: len(ground.log.read()) >= len(sent), f"{len(sent)} urgent jobs to start", crew)
+    ended = ground.log.last_probe()
+    late = [moment - sent[number] for number, moment in ground.log.read() if sent[number] < ended]
+    if len(late) < MIN_JOBS:
+        raise BenchFailed(f"the flood was over after {len(late)} urgent jobs: too few to tell")
+    return _lateness(setting.stage, crew, late, costs)
 
 
 def punctual(setting: Setting) -> Iterator[Figure]:

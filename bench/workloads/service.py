@@ -4,6 +4,7 @@ also when a service is killed."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+import duetime as dt
 from bench.figures import Figure, median, quantile
 from bench.processes import ROOT, BenchFailed, Ground
 from bench.setting import Setting
@@ -25,6 +27,7 @@ CONNECTIONS = 64
 BATCH = 1_000
 AT_ONCE = 50
 BARE_SECONDS, CONNECTING_SECONDS = 20, 3
+WORKER = ROOT / "examples" / "workers" / "worker.mjs"
 JOB = '{"target":{"type":"task","name":"noop"},"payload":{"n":1},"delay":"1h"}'
 
 
@@ -56,9 +59,9 @@ def calls(setting: Setting) -> Iterator[Figure]:
         with Service(ground.url, ground.folder / "serve.log", "--roles", "api") as service:
             job = {"target": {"type": "http", "url": agent.url}, "payload": {"n": 1}}
             for _ in range(0, count, BATCH):
-                _post(f"{service.address}/api/v1/jobs/batch", {"jobs": [job] * BATCH})
+                post(f"{service.address}/api/v1/jobs/batch", {"jobs": [job] * BATCH})
         with Service(ground.url, ground.folder / "work.log", "--concurrency", str(AT_ONCE)):
-            _until(lambda: len(agent) >= count, "the calls")
+            wait_until(lambda: len(agent) >= count, "the calls")
         seen = agent.calls()
     arrived = [call.at for call in seen]
     yield Figure("calls.bare", f"a bare aiohttp loop calling it, {AT_ONCE} at once", bare, "/s")
@@ -70,6 +73,33 @@ def calls(setting: Setting) -> Iterator[Figure]:
         bare,
         _twice(seen, count),
     )
+
+
+def remote_worker(setting: Setting) -> Iterator[Figure]:
+    """The JavaScript worker by the HTTP protocol, against one process of the service: from the first
+    claim until no job is left."""
+    count = setting.scale.remote
+    jobs = [dt.NewJob("text.reverse", {"text": str(number)}) for number in range(count)]
+    with (
+        setting.stage.ground() as ground,
+        Service(ground.url, ground.folder / "serve.log") as service,
+        dt.Client(service.address) as client,
+        setting.stage.left(ground) as left,
+    ):
+        for first in range(0, count, BATCH):
+            client.submit_many(jobs[first : first + BATCH])
+        environment = {**os.environ, "DUETIME_URL": service.address, "DUETIME_CONCURRENCY": "500"}
+        worker = subprocess.Popen(["node", str(WORKER)], env=environment)
+        try:
+            wait_until(lambda: left() < count, "the worker to start")
+            began, found = time.time(), left()
+            wait_until(lambda: left() == 0, "the jobs")
+            seconds = time.time() - began
+        finally:
+            worker.terminate()
+            worker.wait()
+    rate = found / seconds
+    yield Figure("remote_worker.rate", f"a worker in JavaScript, {count:,} jobs", rate, "/s")
 
 
 def agents(setting: Setting) -> Iterator[Figure]:
@@ -110,7 +140,7 @@ def _run_agents(ground: Ground, agent: Agent, count: int, seconds: int, killed: 
                 "when": {"cron": "* * * * * *"},
                 "target": {"type": "http", "url": agent.url},
             }
-            _post(f"{services[0].address}/api/v1/schedules", schedule)
+            post(f"{services[0].address}/api/v1/schedules", schedule)
         begin = int(time.time()) + 3
         if killed:
             time.sleep(max(0.0, begin + seconds / 2 - time.time()))
@@ -177,13 +207,13 @@ def _program(module: str, *arguments: str) -> str:
     return done.stdout
 
 
-def _post(url: str, body: Any) -> None:
+def post(url: str, body: Any) -> None:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
     with urllib.request.urlopen(request) as answer:
         answer.read()
 
 
-def _until(condition: Any, what: str, patience: float = 120.0) -> None:
+def wait_until(condition: Any, what: str, patience: float = 120.0) -> None:
     deadline = time.monotonic() + patience
     while not condition():
         if time.monotonic() > deadline:
