@@ -1,6 +1,6 @@
 # Duetime. `make` alone lists the targets; every target prepares .venv first.
 .DEFAULT_GOAL := help
-.PHONY: setup run test check quick-tests bench fmt lint types layers ui screenshots docs lock clean help
+.PHONY: setup run fleet test check quick-tests soak bench fmt lint types layers ui screenshots docs lock clean help
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,6 +21,9 @@ setup: ## create .venv with the locked requirements (quick when nothing changed)
 run: setup ## start a node on a SQLite file: make run ARGS="--app tasks:app"
 	$(BIN)/duetime serve $(ARGS)
 
+fleet: setup ## start a fleet on this machine: make fleet ARGS="--broker redis"
+	$(BIN)/python -m tests.servers.fleet $(ARGS)
+
 test: setup lint types layers ## everything: checks, then all tests, PostgreSQL included
 	$(PYTEST) $(PARALLEL) $(PYTEST_FLAGS)
 
@@ -29,6 +32,9 @@ check: setup ## quick: checks, unit tests, the engine on memory and SQLite
 
 quick-tests: setup
 	$(PYTEST) -q -m "not postgres and not slow" $(PARALLEL) $(PYTEST_FLAGS) tests/app tests/layers tests/stores tests/unit
+
+soak: setup ## kill a planner, a worker and the broker under load: make soak ARGS="--broker nats"
+	$(BIN)/python -m tests.faults.broker_kills $(ARGS)
 
 bench: setup ## measure speed: make bench ARGS="--help"
 	$(BIN)/python -m bench $(ARGS)

@@ -42,6 +42,7 @@ from duetime.errors import (
     VersionConflict,
     VersionNotFound,
     WaitTimeout,
+    WorkerNotFound,
 )
 from duetime.handle import AttemptView, JobHandle, Progress, ScheduleView
 from duetime.invoker import Context
@@ -133,6 +134,7 @@ __all__ = [
     "VersionConflict",
     "VersionNotFound",
     "WaitTimeout",
+    "WorkerNotFound",
     "__version__",
 ]
 

@@ -20,7 +20,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from duetime import config_compat
 from duetime.errors import ConfigError, InvalidInput
-from duetime.model import duration
+from duetime.model import destination, duration
+from duetime.model.destination import Destination
 from duetime.model.limit import Rate, parse_rate
 from duetime.model.retry import MAX_ATTEMPTS
 from duetime.model.url import Egress, Network
@@ -30,13 +31,16 @@ FILE = "duetime.toml"
 VARIABLES_FILE = ".env"
 FILE_VARIABLE = f"{PREFIX}CONFIG"
 OTHER_VARIABLES = (FILE_VARIABLE, f"{PREFIX}FAILPOINTS")
-ROLES = ("api", "planner", "worker")
+ROLES = ("api", "planner", "dispatcher", "worker")
+DEFAULT_ROLES = ("api", "planner", "worker")  # with a queue, all of them
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json", "auto")
 AUTHS = ("none", "keys")
 YES, NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 MAX_CONCURRENCY = 10_000
+MAX_PROCESSES = 1_000
 MAX_PENDING = 100_000_000
+MAX_QUEUE_DEPTH = 1_000_000
 MAX_LOAD = 100
 MAX_PORT = 65_535
 TYPED, ENVIRONMENT, FOLDER = 0, 1, 2  # how far the source of a value is from the user
@@ -102,7 +106,9 @@ def _whole(low: int, high: int, expected: str) -> Callable[[Any], int]:
 
 
 _count = _whole(1, MAX_CONCURRENCY, "whole number")
+_depth = _whole(1, MAX_QUEUE_DEPTH, "whole number")
 _pending = _whole(1, MAX_PENDING, "whole number")
+_processes = _whole(1, MAX_PROCESSES, "whole number")
 _attempts = _whole(1, MAX_ATTEMPTS, "whole number")
 _port = _whole(0, MAX_PORT, "port")
 
@@ -134,6 +140,15 @@ def _networks(value: Any) -> tuple[str, ...]:
         except ValueError:
             raise ValueError(f"{name!r} is not a network: write 10.1.0.0/16 or an address") from None
     return _names(value)
+
+
+def _destinations(value: Any) -> tuple[Destination, ...]:
+    if isinstance(value, str):
+        entries = [entry.partition("=") for entry in value.split()]
+        value = {name: url for name, _, url in entries} if all(url for _, _, url in entries) else None
+    if not isinstance(value, Mapping):
+        raise ValueError("must be a table of names and URLs; as a variable NAME=URL, separated by blanks")
+    return destination.parse(value)
 
 
 def _url(value: Any) -> str:
@@ -192,11 +207,24 @@ class Settings:
         "URL",
         "Where schedules and jobs are stored: sqlite:///FILE or postgresql://...",
     )
+    queue: str | None = _setting(
+        None,
+        _text,
+        "URL",
+        "The broker between the store and the workers: redis://..., amqp://..., nats://..., sqs://... or "
+        "kafka://.... The default is none.",
+    )
+    queue_depth: int = _setting(
+        5_000, _depth, "N", "The maximum number of jobs of one queue, priority and tenant in the broker."
+    )
     app: str | None = _setting(
         None, _app, "MODULE:APP", "The program's App, whose tasks run. Its store is used unless one is given."
     )
     roles: tuple[str, ...] = _setting(
-        ROLES, _roles, "NAMES", "What this node does: api, planner, worker. The default is all three."
+        DEFAULT_ROLES,
+        _roles,
+        "NAMES",
+        "What this node does: api, planner, worker and, with a queue, dispatcher. The default is all.",
     )
     host: str = _setting(
         "127.0.0.1", _text, "ADDRESS", "The address of the API, or unix:PATH. Other machines need API keys."
@@ -250,8 +278,18 @@ class Settings:
         "yes/no",
         "Whether this node runs and the API accepts commands: programs of this machine.",
     )
+    destinations: tuple[Destination, ...] = _setting(
+        (),
+        _destinations,
+        "NAME=URL",
+        "Where jobs may publish messages: brokers by name, with their credentials.",
+        secret=True,
+    )
     retry_attempts: int = _setting(
-        5, _attempts, "N", "Attempts of jobs with an HTTP target that have no retry policy of their own."
+        5,
+        _attempts,
+        "N",
+        "Attempts of jobs that call a URL or publish a message and have no retry policy of their own.",
     )
     retry_delay: str = _setting(
         "5s", _lapse("0s"), "TIME", "The wait of such a job after its first failure; it doubles each time."
@@ -269,6 +307,9 @@ class Settings:
     )
     concurrency: int = _setting(
         100, _count, "N", "The maximum number of jobs this node runs at the same time."
+    )
+    processes: int = _setting(
+        1, _processes, "N", "How many processes to start, each a node of its own; only without the API."
     )
     lease: str = _setting(
         "15s",

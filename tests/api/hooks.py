@@ -25,6 +25,8 @@ FORMATS: dict[str, st.SearchStrategy[str]] = {
     "duetime-codes": st.sampled_from(["2xx", "3xx", "200-204"]),
     "duetime-cron": st.builds("{} {} * * *".format, st.integers(0, 59), st.integers(0, 23)),
     "duetime-cursor": st.nothing(),
+    "duetime-destination": st.sampled_from(["orders", "audit-log"]),
+    "duetime-message-key": WORDS,
     "duetime-duration": st.builds("{}{}".format, st.integers(0, 99), UNITS),
     "duetime-duration-positive": st.builds("{}{}".format, st.integers(1, 99), UNITS),
     "duetime-event-types": st.lists(st.sampled_from(["job", "schedule", "node", "queue"]), min_size=1).map(
@@ -41,6 +43,7 @@ FORMATS: dict[str, st.SearchStrategy[str]] = {
     "duetime-interval": st.builds("{}{}".format, st.integers(1, 59), st.sampled_from(["s", "m", "h"])),
     "duetime-jitter": st.sampled_from(["0s", "30s", "1s..5s"]),
     "duetime-key": WORDS,
+    "duetime-lease": st.builds("{}s".format, st.integers(1, 600)),
     "duetime-method": st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]),
     "duetime-name": WORDS,
     "duetime-rate": st.builds("{}/{}s".format, st.integers(1, 99), st.integers(1, 99)),
@@ -94,6 +97,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     query = case.query
     if isinstance(query, dict) and query.get("wait") == "30s":
         query["wait"] = "30ms"
+    if isinstance(case.body, dict) and case.body.get("wait") == "30s":
+        case.body["wait"] = "30ms"
     if isinstance(query, dict) and _right(query.get("to")) and _right(query.get("from", ORDER["from"])):
         query.update({"from": ORDER["from"], "to": ORDER["to"]})
 

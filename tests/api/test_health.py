@@ -22,9 +22,11 @@ from duetime.api.loop_lag import LoopLag
 from duetime.api.server import address_of, listen, serving
 from duetime.api.service import build
 from duetime.app import health
+from duetime.app.broker import NO_BROKER
 from duetime.clock import wall_micros
 from duetime.config import Settings
 from duetime.model.instant import SECOND, Micros
+from duetime.queues.memory import MemoryBroker, MemoryQueue
 from duetime.stores.memory.store import MemoryStore
 from tests.api.conftest import Api, client_of, refused
 from tests.servers.postgres import PostgresServer
@@ -108,6 +110,25 @@ async def test_hanging_database_is_reported() -> None:
                 assert "store does not respond" in problem["detail"]
             finally:
                 tell(signal.SIGCONT, server.pid, *children)
+
+
+async def test_process_without_its_broker_is_ready_and_says_so() -> None:
+    broker = MemoryBroker()
+    app = dt.App("memory://", queue=lambda: MemoryQueue(broker))
+    async with app.running(), client_of(build(app, Settings())) as client:
+
+        async def remark_is(expected: str | None) -> None:
+            async def told() -> bool:
+                answer = await client.get("/readyz")
+                return answer.status_code == 200 and answer.json()["remark"] == expected
+
+            await until(told)
+
+        await remark_is(None)
+        broker.go_down()
+        await remark_is(NO_BROKER)
+        broker.come_back()
+        await remark_is(None)
 
 
 @pytest.mark.postgres

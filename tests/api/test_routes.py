@@ -24,7 +24,7 @@ __all__ = ["keyed_api"]
 OPEN = {"/healthz", "/readyz", "/openapi.json", "/docs", "/"}
 OPEN_BELOW = ("/ui",)
 ANY_SCOPE = {"/api/v1/me"}
-OPERATOR_ONLY = {"/metrics", "/api/v1/stats/queues"}  # they include all tenants
+OPERATOR_ONLY = {"/metrics", "/api/v1/stats/queues", "/api/v1/broker"}  # they include all tenants
 READING = {
     "/api/v1/preview",
     "/api/v1/schedules/plan",

@@ -60,8 +60,8 @@ atexit.register(app.sync.close)  # as the adapter for Flask does
 app.sync.submit("work")
 print(len(app.sync.jobs()))
 """
-# Of the event loop, or calls of handles.
-ONLY_ASYNC = {"run_async", "read_job", "wait_for"}
+# Of the event loop, calls of handles, or of an app with a broker.
+ONLY_ASYNC = {"run_async", "read_job", "wait_for", "read_broker"}
 
 
 def coroutines(kind: type) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_every_call_has_a_blocking_twin_with_the_same_signature(asynchronous: ty
 
 def test_every_service_has_blocking_calls() -> None:
     app = dt.App("memory://")
-    services = vars(Services(app.context)).keys() - {"context", "event_feed"}
+    services = vars(Services(app.context)).keys() - {"context", "event_feed", "remote_work"}
     assert len(services) > 10
     assert all(hasattr(app.sync, name) for name in services)
     assert app.sync.queues() == app.sync.queues.counted() == []

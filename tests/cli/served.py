@@ -15,13 +15,13 @@ from duetime.config import Settings
 
 
 @contextmanager
-def served(store: str, **settings: Any) -> Iterator[str]:
-    """Its address."""
+def served(store: str, queue: str | None = None, **settings: Any) -> Iterator[str]:
+    """Its address. `queue` is the broker."""
     ready, loops = threading.Event(), []
     listener = listen("127.0.0.1", 0)
 
     async def serve() -> None:
-        app, ended = dt.App(store), asyncio.Event()
+        app, ended = dt.App(store, queue=queue), asyncio.Event()
         await app.open()
         async with serving(build(app, Settings(store=store, **settings)), listener):
             loops.append((asyncio.get_running_loop(), ended))

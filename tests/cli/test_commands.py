@@ -163,7 +163,7 @@ def test_invalid_command_names_its_field(fields: dict[str, object], field: str) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["task", "--command", "ls"], "give one of a task, a URL, --command or --shell"),
+        (["task", "--command", "ls"], "give one of a task, a URL, --command, --shell or --destination"),
         ([], "give one of a task"),
         (["task", "--cwd", "/"], "works only with --command"),
         (["task", "--header", "a: b"], "works only with a URL"),

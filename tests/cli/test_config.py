@@ -108,7 +108,7 @@ def test_invalid_config_file_is_refused(content: str, message: str) -> None:
         (
             "DUETIME_ROLES",
             "planner,cook",
-            "roles (from DUETIME_ROLES): 'cook' is not one of api, planner, worker",
+            "roles (from DUETIME_ROLES): 'cook' is not one of api, planner, dispatcher, worker",
         ),
         ("DUETIME_ROLES", ",", "must name at least one"),
         ("DUETIME_CONCURRENCY", "0", "'0' must be a whole number from 1"),
@@ -180,7 +180,7 @@ def test_setting_defaults_equal_engine_defaults() -> None:
         assert getattr(engine, name) == wanted, name
     assert ("api", *ROLES) == config.ROLES
     assert (config.MAX_CONCURRENCY, config.MAX_LOAD) == (MAX_CONCURRENCY, MAX_LOAD)
-    assert {one.name for one in fields(NodeOptions)} - {"name", "version"} == set(
+    assert {one.name for one in fields(NodeOptions)} - {"name", "version", "broker"} == set(
         node_options(config.Settings())
     )
 

@@ -57,12 +57,34 @@ def test_healthy_store_has_no_warnings() -> None:
         ({"leases": [LEASE, replace(LEASE, name="segment/1", holder=None)]}, "leases"),
         ({"leases": [replace(LEASE, holder=9)]}, "leases"),
         ({"overdue_schedules": ["nightly"]}, "schedules"),
+        ({"nodes": [replace(NODE, broker="redis://127.0.0.1")]}, "nodes"),
+        (
+            {
+                "nodes": [NODE, replace(NODE, id=2, roles=["dispatcher"])],
+                "leases": [LEASE, replace(LEASE, name="dispatch/1", holder=None)],
+            },
+            "leases",
+        ),
     ],
 )
 def test_each_problem_is_reported_with_a_remedy(change: dict[str, Any], name: str) -> None:
     seen = replace(WELL, **change)
     assert warnings(seen) == {name}
     assert all(check.remedy for check in examine(seen) if check.level == "warn")
+
+
+@pytest.mark.parametrize(
+    ("others", "holder"),
+    [
+        ([replace(NODE, id=2, roles=["dispatcher"], broker="redis://127.0.0.1")], 2),
+        ([], None),  # the broker was given up
+    ],
+)
+def test_leases_of_dispatchers_are_not_expected_of_planners(
+    others: list[NodeView], holder: int | None
+) -> None:
+    leases = [LEASE, replace(LEASE, name="dispatch/0", holder=holder)]
+    assert warnings(replace(WELL, nodes=[NODE, *others], leases=leases)) == set()
 
 
 def test_node_with_expired_lease_does_not_count_as_alive() -> None:
@@ -114,7 +136,8 @@ def test_missing_file_does_not_blame_the_network(duetime: Duetime) -> None:
 def test_node_that_left_is_listed_only_with_all(duetime: Duetime, past: Past) -> None:
     assert duetime("node", "list", "--json").json == [], "the node has left"
     (node,) = duetime("node", "list", "--all", "--json").json
-    assert list(node) == ["id", "name", "state", "roles", "version", "running", "started_at", "lease_until"]
+    fields = ["id", "name", "state", "roles", "version", "running", "started_at", "lease_until", "broker"]
+    assert list(node) == fields
     assert (node["state"], node["roles"]) == ("left", ["worker"])
     assert node["name"] in duetime("node", "list", "--all").out
 

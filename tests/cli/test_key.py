@@ -56,7 +56,7 @@ def test_invalid_key_options_create_nothing(duetime: Duetime) -> None:
     for options, message, status in (
         (
             ["create", "a", "--scopes", "root"],
-            "scopes: 'root' is not one of read, submit, manage, admin [input_invalid]",
+            "scopes: 'root' is not one of read, submit, manage, admin, work [input_invalid]",
             2,
         ),
         (["create", "a", "--scopes", ","], "scopes: must name at least one", 2),

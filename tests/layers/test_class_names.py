@@ -11,7 +11,9 @@ PACKAGE = Path(duetime.__file__).parent
 # At most ten, each with a reason.
 ALLOWED = {
     "Command": "Django finds management commands by this name",
+    "Delivery": "how often a job may run, and a message received from a broker",
     "Node": "the node that runs in this process, and the row of a node in the store",
+    "Queue": "the settings of a queue, and the contract of drivers for brokers",
 }
 MAX_ALLOWED = 10
 

@@ -11,16 +11,26 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.servers.process import ServerFailed
+
 TIMEOUT = 60.0  # seconds
-_ADDRESS = re.compile(r"^\s*API\s+(\S+)/api/v1", re.M)
+# A node without the API answers health checks.
+_ADDRESS = re.compile(r"^\s*(?:API\s+(\S+)/api/v1|health\s+(\S+)/healthz)", re.M)
 
 
 class Service:
-    """Starts the service and waits until it answers; `address` is its base URL."""
+    """Starts the service and waits until it answers; `address` is its base URL. It has its own session, so
+    Ctrl-C does not reach it."""
 
     def __init__(
-        self, store: str, log: Path, *options: str, environment: Mapping[str, str] | None = None
+        self,
+        store: str,
+        log: Path,
+        *options: str,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> None:
+        """`folder` is the one it runs in; this one if it is not given."""
         self._log = log
         command = [
             str(Path(sys.executable).with_name("duetime")),
@@ -34,17 +44,27 @@ class Service:
         own = {name: value for name, value in os.environ.items() if not name.startswith("DUETIME_")}
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                command, stdout=output, stderr=output, env={**own, **(environment or {})}
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**own, **(environment or {})},
+                start_new_session=True,
             )
-        self.address = self._wait_for_address()
+        try:
+            self.address = self._wait_for_address()
+        except BaseException:
+            self.__exit__()
+            raise
 
     def _wait_for_address(self) -> str:
         deadline = time.monotonic() + TIMEOUT
         while (found := _ADDRESS.search(self.output)) is None:
-            assert self.process.poll() is None, self.output
-            assert time.monotonic() < deadline, self.output
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise ServerFailed(f"duetime serve did not start; its log:\n{self.output}")
             time.sleep(0.01)
-        return found[1]
+        return found[1] or found[2]
 
     @property
     def output(self) -> str:

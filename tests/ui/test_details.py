@@ -76,6 +76,22 @@ async def test_schedule_with_a_command_is_edited(page: Page, tmp_path: Path) -> 
         assert (saved["version"], saved["target"]) == (3, {"type": "command", "argv": ["/bin/true"]})
 
 
+async def test_schedule_that_publishes_is_edited(page: Page, tmp_path: Path) -> None:
+    with Site(tmp_path) as site:
+        target = {"type": "publish", "destination": "orders", "key": "new.de", "report": "required"}
+        schedule = site.add_schedule("announce", target=target)
+        editor = Editor(page, site)
+        await editor.open(f"/schedules/{schedule['id']}")
+        await expect(page.get_by_text("orders new.de").first).to_be_visible()
+        await editor.open(f"/schedules/{schedule['id']}?tab=edit")
+        await expect(page.get_by_label("Destination")).to_have_value("orders")
+        await page.get_by_label("Destination").fill("audit")
+        await page.get_by_role("textbox", name="Key", exact=True).fill("")
+        await editor.save()
+        saved = site.request("GET", "/schedules/announce")
+        assert saved["target"] == {"type": "publish", "destination": "audit", "report": "required"}
+
+
 async def test_rows_show_the_size_of_a_large_payload(page: Page, site: Site) -> None:
     site.submit("greet", payload={"name": "x" * 5_000}, queue="large", at="2099-01-01T00:00:00Z")
     jobs = Jobs(page, site)

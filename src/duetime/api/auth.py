@@ -127,6 +127,7 @@ Submitter = Annotated[RequestContext, Depends(_with(Scope.SUBMIT))]
 Manager = Annotated[RequestContext, Depends(_with(Scope.MANAGE))]
 Operator = Annotated[RequestContext, Depends(_operator)]
 Admin = Annotated[RequestContext, Depends(_with(Scope.ADMIN))]
+RemoteWorker = Annotated[RequestContext, Depends(_with(Scope.WORK))]
 Scraper = Annotated[None, Depends(_scraper)]
 
 
@@ -264,7 +265,7 @@ class KeyAuthenticator:
         key, version = found
         now = await self._app.now()
         state = key.state(now)
-        caller = Caller(key.tenant, key.scopes, key.prefix, key.name, key.expires_at, key.rate)
+        caller = Caller(key.tenant, key.scopes, key.prefix, key.name, key.expires_at, key.rate, key.queues)
         use_due = state == "active" and now - (key.last_used_at or 0) >= USE_INTERVAL
         known = CachedKey(key, version, caller, began, None if state == "active" else f"key_{state}", use_due)
         keep(self._known, prefix, known, MAX_KNOWN)

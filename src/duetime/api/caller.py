@@ -22,6 +22,7 @@ class Caller:
     name: str | None = None
     expires_at: Micros | None = None
     rate: Rate | None = None  # of this key; None: the rate of the service
+    queues: tuple[str, ...] = ()  # that it may work on; empty: all
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes or Scope.ADMIN in self.scopes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -16,6 +16,7 @@ from duetime.app.health import NO_RESPONSE, STORE_TIMEOUT
 from duetime.clock import wall_micros
 from duetime.errors import DuetimeError
 from duetime.model.instant import SECOND, Micros
+from duetime.model.views.fields import about
 from duetime.store import Store
 from duetime.version import VERSION
 
@@ -29,6 +30,11 @@ class HealthView:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class ReadyView(HealthView):
+    remark: str | None = field(default=None, metadata=about("What it works without, for example the broker."))
+
+
 @router.get("/healthz", response_model=HealthView, operation_id="is_alive", summary="This process answers")
 async def alive() -> Response:
     return answer(HealthView("ok", VERSION))
@@ -36,7 +42,7 @@ async def alive() -> Response:
 
 @router.get(
     "/readyz",
-    response_model=HealthView,
+    response_model=ReadyView,
     operation_id="is_ready",
     summary="Store, node, clock and event loop work, and the process is not stopping",
     responses={503: {"description": "Not ready.", **PROBLEM}},
@@ -45,7 +51,8 @@ async def ready(request: Request) -> Response:
     trouble = await _trouble(state_of(request))
     if trouble is not None:
         raise ApiProblem(503, "not_ready", trouble, None, {"Retry-After": RETRY_AFTER})
-    return answer(HealthView("ready", VERSION))
+    state = state_of(request)
+    return answer(ReadyView("ready", VERSION, state.health.remark()))
 
 
 async def _trouble(state: ServiceState) -> str | None:

@@ -1,5 +1,5 @@
-"""Long polls: requests that the service holds until a job is final, the wait ends, the client disconnects, or
-the service stops."""
+"""Long polls: requests that the service holds until a job is final or due, the wait ends, the client
+disconnects, or the service stops."""
 
 from __future__ import annotations
 
@@ -35,21 +35,26 @@ class LongPolls:
         """Answer all held requests, and hold no more."""
         self._stopping.set()
 
-    async def hold(self, until: Coroutine[Any, Any, object], request: Request, identity: Identity) -> None:
-        """Wait for `until`; if too many requests are held already, return immediately."""
-        if self._stopping.is_set() or self._open[identity] >= MAX_PER_KEY or len(self) >= MAX_PER_PROCESS:
+    def full(self, identity: Identity) -> bool:
+        return self._open[identity] >= MAX_PER_KEY or len(self) >= MAX_PER_PROCESS
+
+    async def hold(self, until: Coroutine[Any, Any, object], request: Request, identity: Identity) -> bool:
+        """Wait for `until`; if too many requests are held already, return immediately. Returns whether
+        waiting again makes sense: `until` ended, and the client is still there."""
+        if self._stopping.is_set() or self.full(identity):
             until.close()
-            return
+            return False
         began = monotonic_micros()
         self._open[identity] += 1
         try:
             with suppress(WaitTimeout):
-                await _first(until, disconnected(request.receive), self._stopping.wait())
+                return await _first(until, disconnected(request.receive), self._stopping.wait())
+            return True
         finally:
             self._open[identity] -= 1
             if not self._open[identity]:
                 del self._open[identity]
-            setattr(request.state, HELD, monotonic_micros() - began)
+            setattr(request.state, HELD, getattr(request.state, HELD, 0) + monotonic_micros() - began)
 
 
 def parse_wait(wait: str) -> Micros:
@@ -67,12 +72,14 @@ async def disconnected(receive: Any) -> None:
         pass
 
 
-async def _first(*ways: Coroutine[Any, Any, object]) -> None:
+async def _first(*ways: Coroutine[Any, Any, object]) -> bool:
+    """Whether the first way was the first to end."""
     tasks = [asyncio.ensure_future(way) for way in ways]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
+        return done == {tasks[0]}
     finally:
         for task in tasks:
             task.cancel()

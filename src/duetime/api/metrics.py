@@ -27,6 +27,7 @@ from duetime.version import VERSION
 
 DESCRIPTORS = Path("/proc/self/fd")
 MEMORY = Path("/proc/self/statm")
+MAX_BROKER_LANES = 1_000  # queues times priorities
 router = APIRouter(tags=["health"])
 
 
@@ -61,7 +62,7 @@ async def collect(state: ServiceState) -> MetricsPage:
     _add_counts(page, watch.counters)
     _add_events(page, watch, app.event_feed.size)
     if node is not None:
-        _add_node(page, node)
+        _add_node(page, node, watch.counters)
     page.add("duetime_clock_skew_seconds", (wall_micros() - app.clock.now()) / SECOND)
     for (route, method, status), count in sorted(state.meter.requests.items()):
         page.add("duetime_http_requests", count, route, method, status)
@@ -121,13 +122,24 @@ def _add_events(page: MetricsPage, watch: ProcessTelemetry, listeners: int) -> N
     page.add("duetime_event_streams", listeners)
 
 
-def _add_node(page: MetricsPage, node: Node) -> None:
+def _add_node(page: MetricsPage, node: Node, tally: ProcessCounters) -> None:
     page.add("duetime_node_running", node.running)
+    if node.broker_up is not None:
+        _add_broker(page, node.broker_up, tally)
     heart = node.heartbeat
     page.add("duetime_heartbeat_trusted", int(heart is not None and heart.trusted()))
     if heart is not None:
         page.add("duetime_heartbeat_age_seconds", heart.age / SECOND)
         page.add("duetime_loop_lag_seconds", heart.lag() / SECOND)
+
+
+def _add_broker(page: MetricsPage, up: bool, tally: ProcessCounters) -> None:
+    page.add("duetime_broker_up", int(up))
+    for (queue, priority), messages in sorted(tally.broker_depth.items())[:MAX_BROKER_LANES]:
+        page.add("duetime_broker_messages", messages, queue, str(priority))
+    for kind in ("pushed", "repeated", "received", "stale"):
+        page.add(f"duetime_tickets_{kind}", tally.tickets[kind])
+    page.add("duetime_broker_messages_dropped", tally.dropped_messages)
 
 
 def _add_process(page: MetricsPage) -> None:

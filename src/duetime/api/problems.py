@@ -87,6 +87,7 @@ API_CODES = {
     "origin_not_allowed": "local mode: the request comes from a page of another site",
     "path_too_long": "the path of the address is over the limit",
     "proxy_not_allowed": "local mode: the request comes through a proxy",
+    "queue_not_allowed": "the key does not allow work of this queue",
     "rate_limited": "too many requests of this key, or too many wrong keys from this address; "
     "see Retry-After",
     "refused": "the request cannot be served",
@@ -97,6 +98,7 @@ API_CODES = {
     "token_invalid": "not a report token of this job",
     "too_deep": "the body is nested too deeply",
     "too_many_keys": "the body has too many keys",
+    "waits_exhausted": "too many requests wait for jobs",
 }
 
 

@@ -34,10 +34,12 @@ from duetime.model import instant
 from duetime.model.api_key import Scope
 from duetime.model.codec import MAX_DEPTH
 from duetime.model.command import COMMAND, CommandTarget
+from duetime.model.destination import check_destination
 from duetime.model.edit_plan import ScheduleEdit
 from duetime.model.instant import Micros
+from duetime.model.publish import PublishTarget
 from duetime.model.retry import Retry
-from duetime.model.schedule import Missed, Schedule, ScheduleDraft
+from duetime.model.schedule import KINDS, Missed, Schedule, ScheduleDraft
 from duetime.model.target import HTTP, SIGNING, HttpTarget
 from duetime.model.when import from_json
 
@@ -289,8 +291,10 @@ def read_target(
             return HTTP, target.to_spec()
         case "command":
             return COMMAND, _command(context, value)
+        case "publish":
+            return _publish(context, value)
         case _:
-            raise InvalidInput("target.type", 'must be "task", "http" or "command"')
+            raise InvalidInput("target.type", 'must be "task", "http", "command" or "publish"')
 
 
 def _command(context: RequestContext, value: dict[str, Any]) -> bytes:
@@ -304,6 +308,12 @@ def _command(context: RequestContext, value: dict[str, Any]) -> bytes:
         )
     require_scope(context, Scope.ADMIN).require_operator("commands run as the user of the nodes")
     return CommandTarget.from_json(value, "target").to_spec()
+
+
+def _publish(context: RequestContext, value: dict[str, Any]) -> tuple[str, bytes]:
+    target = PublishTarget.from_json(value)
+    check_destination(context.state.settings.destinations, target.destination, context.caller.tenant)
+    return target.name, target.to_spec()
 
 
 def _task(value: dict[str, Any]) -> str:
@@ -430,7 +440,8 @@ def read_name(value: str | None, field: str) -> str | None:
 
 
 def read_target_name(value: str | None, field: str) -> str | None:
-    return value if value in (None, HTTP, COMMAND) else check_name(value, field)
+    special = value is None or value.partition(":")[0] in KINDS
+    return value if special else check_name(value, field)
 
 
 def read_label(value: str | None) -> tuple[str, str] | None:

@@ -36,6 +36,7 @@ from duetime.api.v1 import (
     reports,
     schedules,
     targets,
+    work,
 )
 from duetime.app import App
 from duetime.config import Settings
@@ -54,6 +55,7 @@ ROUTERS = (
     fleet.queues,
     fleet.router,
     keys.router,
+    work.router,
     targets.router,
     events.router,
 )

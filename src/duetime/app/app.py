@@ -8,16 +8,19 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
+from functools import partial
 from typing import Any, Protocol
 
-from duetime import stores
+from duetime import queues, stores
+from duetime.app.broker import BrokerReader
 from duetime.app.core import AsyncApp
 from duetime.app.services import Services
 from duetime.app.sync import SyncApp
+from duetime.config import hide_password
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.loop import LoopThread, Signals, share_the_interpreter, spare_the_collector
 from duetime.engine.node.node import Node
-from duetime.engine.node.options import HandlerRegistry, NodeOptions
+from duetime.engine.node.options import DEFAULT_ROLES, ROLES, HandlerRegistry, NodeOptions
 from duetime.engine.submit.validate import refuse_unknown
 from duetime.errors import Conflict, InvalidInput
 from duetime.invoker import Handler
@@ -28,7 +31,9 @@ from duetime.model import duration
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
 from duetime.model.limit import DEFAULT_QUOTAS, Quotas
+from duetime.model.views import BrokerView
 from duetime.observer import Observer, Observers
+from duetime.queue import TicketQueue
 from duetime.store import Store
 from duetime.task import AnyTask
 from duetime.version import VERSION
@@ -42,7 +47,9 @@ class Target(Handler, Protocol):
 
 MAX_VIEWS = 10_000  # of tenants
 TargetMaker = Callable[[Callable[[], Micros]], Target]  # given the store's clock
-NODE_OPTIONS = tuple(option.name for option in fields(NodeOptions) if option.name != "version")
+NODE_OPTIONS = tuple(
+    option.name for option in fields(NodeOptions) if option.name not in ("version", "broker")
+)
 
 
 class App(AsyncApp):
@@ -56,10 +63,15 @@ class App(AsyncApp):
         tenant: str = DEFAULT_TENANT,
         observers: Sequence[Observer] = (),
         quotas: Quotas = DEFAULT_QUOTAS,
+        queue: str | Callable[[], TicketQueue] | None = None,
     ) -> None:
+        """`queue`: the broker through which due jobs reach the workers, as a URL or a function that makes a
+        connection. Without it, workers ask the store."""
+        self.use_queue(queue)
         self.sync = SyncApp(self._twin)
         super().__init__(store, tenant, Observers(observers), quotas)
         self._threads: Threads | None = None
+        self._broker_reader: BrokerReader | None = None
         self._node_here: Node | None = None
         self._targets: dict[str, TargetMaker] = {}
 
@@ -93,6 +105,31 @@ class App(AsyncApp):
         super().use_store(store)
         self.sync.close()  # it opens itself again, on this store
         self._views: dict[str, Services] = {self._tenant: self}
+
+    def use_queue(self, queue: str | Callable[[], TicketQueue] | None) -> None:
+        """Have nodes of this app that start later use this broker; None: no broker."""
+        self._open_queue: Callable[[], TicketQueue] | None
+        if isinstance(queue, str):
+            queues.queue_for(queue)  # a wrong address is an error now
+            self._open_queue, self._broker = partial(queues.queue_for, queue), hide_password(queue)
+        else:
+            self._open_queue, self._broker = queue, "a queue of the program"
+
+    @property
+    def broker(self) -> str | None:
+        """The address of the broker, without its password."""
+        return None if self._open_queue is None else self._broker
+
+    async def read_broker(self) -> BrokerView:
+        """Whether the broker answers, and how many messages it holds. It never waits long for the broker."""
+        self.context.require_open()
+        if self._open_queue is None:
+            return BrokerView()
+        if self._broker_reader is None:
+            self._broker_reader = BrokerReader(
+                self._open_queue(), self._broker, self.store, self._clock, self._observers
+            )
+        return await self._broker_reader.read()
 
     def for_tenant(self, name: str) -> Services:
         """This app as one tenant sees it: the same store, connections and tasks; open while this app is."""
@@ -133,6 +170,9 @@ class App(AsyncApp):
 
     # -- inside
     async def _disconnect(self) -> None:
+        if self._broker_reader is not None:
+            await self._broker_reader.close()
+            self._broker_reader = None
         await super()._disconnect()
         if self._threads is not None:
             self._threads.close()
@@ -141,9 +181,13 @@ class App(AsyncApp):
     def _node(
         self, resources: ResourceBox, targets: Mapping[str, Target] | None = None, **options: Any
     ) -> Node:
-        settings = NodeOptions(
-            **{"name": f"{socket.gethostname()}-{os.getpid()}", "version": VERSION, **_parsed(options)}
-        )
+        defaults = {
+            "name": f"{socket.gethostname()}-{os.getpid()}",
+            "version": VERSION,
+            "roles": DEFAULT_ROLES if self._open_queue is None else ROLES,
+            "broker": self.broker,
+        }
+        settings = NodeOptions(**{**defaults, **_parsed(options)})
         handlers: dict[str, Handler] = {
             name: self._handler(task, resources) for name, task in self.tasks.items()
         }
@@ -168,6 +212,7 @@ class App(AsyncApp):
             self._observers,
             heartbeat,
             self.context.shared.waiter.settled,
+            self._open_queue,
         )
 
     def _handler(self, task: AnyTask, resources: ResourceBox) -> TaskHandler:
@@ -219,7 +264,7 @@ def _node_option(name: str, value: Any) -> Any:
             if isinstance(value, str) or not all(isinstance(part, str) for part in value):
                 raise InvalidInput(name, f"{value!r} is not a list of names: write {name}=[...]")
             return tuple(value)
-        case "concurrency" if isinstance(value, bool) or not isinstance(value, int):
+        case "concurrency" | "queue_depth" if isinstance(value, bool) or not isinstance(value, int):
             raise InvalidInput(name, f"{value!r} must be a whole number")
         case "max_load" if isinstance(value, bool) or not isinstance(value, int | float | None):
             raise InvalidInput(name, f"{value!r} must be a number")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from duetime.app.event_feed import EventFeed
+from duetime.app.remote_work import RemoteWork
+from duetime.app.reports import ReportWriter
 from duetime.app.stats import StatsReader
 from duetime.app.wait import JobWaiter
 from duetime.clock import Clock
@@ -47,10 +49,13 @@ class Shared:
         self.event_feed = EventFeed(store, clock)
         self.stats = StatsReader(store, clock)
         self.task_defaults = TaskDefaultsCache(store, clock)
+        self.reports = ReportWriter(store, clock, observers)
+        self.remote_work = RemoteWork(store, clock, self.reports, observers)
         self.telemetry: ProcessTelemetry | None = None  # counts what this process does, if it is asked to
 
     async def close(self) -> None:
         self.waiter.close()
+        self.remote_work.close()
         await self.event_feed.close()
         self.stats.close()
         await self.store.close()

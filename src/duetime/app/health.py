@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from duetime.app.app import App
+from duetime.app.broker import NO_BROKER
 from duetime.app.stats import TtlCache
 from duetime.errors import DuetimeError, SchemaMissing, SchemaTooNew
 from duetime.model.instant import SECOND
@@ -18,6 +19,11 @@ class Health:
     def __init__(self, app: App) -> None:
         self._app = app
         self._schema = TtlCache(app.clock, SCHEMA_CHECK_INTERVAL)
+
+    def remark(self) -> str | None:
+        """What it works without; None if nothing is missing."""
+        node = self._app.node
+        return NO_BROKER if node is not None and node.broker_up is False else None
 
     async def trouble(self) -> str | None:
         """What keeps it from working; None if nothing does."""

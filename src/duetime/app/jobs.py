@@ -162,8 +162,7 @@ class AppJobs:
         target."""
         job = await self.read(job_id)
         await self._context.now()  # samples the store's clock if the last sample is old
-        shared = self._context.shared
-        await reports.write(shared.store, shared.clock, job, report, shared.observers, policies)
+        await self._context.shared.reports.report(job, report, policies)
         return await self.read(job_id)
 
 

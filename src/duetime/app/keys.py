@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from duetime.app.context import AppContext
 from duetime.engine.submit.validate import check_count, check_name
-from duetime.errors import KeyNotFound, StoreUnavailable
+from duetime.errors import InvalidInput, KeyNotFound, StoreUnavailable
 from duetime.model import duration
 from duetime.model.api_key import ApiKey, Scope, digest_of, make_text, read_prefix, with_lesser
 from duetime.model.duration import Duration
@@ -41,10 +41,17 @@ class Keys:
         *,
         expires_in: Duration | None = None,
         rate: str | None = None,
+        queues: Sequence[str] = (),
     ) -> NewKey:
         """Create a key of this tenant. The scopes are read, submit, manage and admin; each includes those
-        before it. `rate` ("100/1s") replaces the service's own limit."""
+        before it. The scope work is for remote workers, of these `queues` only if there are any. `rate`
+        ("100/1s") replaces the service's own limit."""
         checked, granted = check_name(name, "name"), with_lesser(scopes)
+        served = tuple(dict.fromkeys(check_name(queue, "queues") for queue in queues))
+        if served and Scope.WORK not in granted:
+            raise InvalidInput(
+                "queues", "limits the scope work only: add work to the scopes, or leave it out"
+            )
         lapse = None if expires_in is None else duration.positive(expires_in, "expires_in")
         limit = None if rate is None else parse_rate(rate, "rate")
         now = await self.context.now()
@@ -52,8 +59,9 @@ class Keys:
         while True:
             text, prefix = make_text(random_bytes)
             made = ApiKey(
-                prefix, checked, self.context.tenant, granted, digest_of(text), now, expires_at, rate=limit
-            )
+                prefix, checked, self.context.tenant, granted, digest_of(text), now, expires_at, rate=limit,
+                queues=served,
+            )  # fmt: skip
             if await self._put(made, 0):
                 return NewKey(text, made)
 

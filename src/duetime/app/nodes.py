@@ -7,14 +7,14 @@ from functools import partial
 
 from duetime.app.context import AppContext
 from duetime.app.stats import check_times
-from duetime.engine.node.registry import all_published, profiles
+from duetime.engine.node.registry import all_published, profiles, visible_nodes
 from duetime.engine.submit.build import Defaults
 from duetime.engine.submit.validate import check_name, check_note
 from duetime.model.duration import Duration
 from duetime.model.lease import Lease
 from duetime.model.lease import Node as NodeRecord
 from duetime.model.limit import ALL_QUEUES, Limit, Queue, QueueFilter
-from duetime.model.views import ArgumentView, QueueDepths, TaskView
+from duetime.model.views import ArgumentView, NodeView, QueueDepths, TaskView
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,30 @@ class AppNodes:
         """The processes of the fleet, living and recently dead."""
         return await self.context.store.nodes()
 
+    async def views(self) -> list[NodeView]:
+        """The same, with the address of the broker of each."""
+        store, now = self.context.store, await self.context.now()
+        known = await profiles(store)
+        return [
+            NodeView.of(node, now, known[node.id].broker if node.id in known else None)
+            for node in await store.nodes()
+        ]
+
+    async def of_tenant(self) -> list[NodeView]:
+        """Without brokers, and without the remote workers of other tenants."""
+        now = await self.context.now()
+        return [
+            NodeView.of(node, now) for node in await visible_nodes(self.context.store, self.context.tenant)
+        ]
+
     async def leases(self) -> list[Lease]:
         return await self.context.store.leases()
 
     async def tasks(self) -> list[TaskView]:
         """The tasks of this process and of the living nodes, by name."""
         store, now = self.context.store, await self.context.now()
-        alive = {node.id for node in await store.nodes() if not node.dead and node.lease_until >= now}
+        nodes = await visible_nodes(store, self.context.tenant)
+        alive = {node.id for node in nodes if not node.dead and node.lease_until >= now}
         served = {
             name
             for node, profile in (await profiles(store)).items()

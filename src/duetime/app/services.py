@@ -64,6 +64,7 @@ class Services:
         self.nodes = AppNodes(context)
         self.keys = Keys(context)
         self.event_feed = context.shared.event_feed
+        self.remote_work = context.shared.remote_work
 
     submit_many = delegate("jobs", AppJobs.submit_many)
     get_job = delegate("jobs", AppJobs.get)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from duetime.app.context import AppContext
 from duetime.app.listing import find_schedule
-from duetime.engine.node.registry import profiles
+from duetime.engine.node.registry import profiles, visible_nodes
 from duetime.engine.submit.validate import check_id
 from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import Job, JobFilter, State
@@ -70,7 +70,7 @@ class Explanations:
 
     async def _fleet(self) -> FleetStatus:
         store = self.context.store
-        nodes, known = await store.nodes(), await profiles(store)
+        nodes, known = await visible_nodes(store, self.context.tenant), await profiles(store)
         return FleetStatus(await store.time(), nodes, known)
 
     async def _hindrances(self, facts: JobFacts) -> JobFacts:
@@ -90,7 +90,7 @@ class Explanations:
         if queue is not None and queue.rate is not None:
             lanes = (Lane(job.queue, job.priority, 0, job.tenant),)
             request = ClaimRequest(NO_NODE, lanes, (job.target,), room=1, prefetch=PREFETCH)
-            facts = replace(facts, queue_free_at=await store.next_due(request))
+            facts = replace(facts, queue_free_at=(await store.due_jobs(request)).next_at)
         if bound is not None and bound.rate is not None:
             facts = replace(facts, key_asks_at=await self._asks_at(job, bound, facts.now))
         return facts

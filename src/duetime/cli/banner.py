@@ -15,20 +15,23 @@ from duetime.version import VERSION
 def banner(app: App, settings: Settings, address: str | None = None, keys: int = 0) -> str:
     """`address` is where the API answers, if it does; `keys` is the number of valid API keys."""
     own = settings.app is not None and not settings.given("store")
-    tasks = (
-        ", ".join(sorted(app.tasks)) or "none: jobs wait for a node that knows their task (--app module:app)"
-    )
     return "\n".join(
         [
             f"duetime {VERSION} is running",
             f"  store   {f'that of {settings.app}' if own else hide_password(settings.store)}",
+            *([] if app.broker is None else [f"  broker  {app.broker}"]),
             f"  roles   {', '.join(role for role in settings.roles if role != 'api' or address is not None)}",
-            f"  tasks   {tasks}",
-            f"  queues  {', '.join(settings.queues) or 'all'} (up to {settings.concurrency} jobs at a time)",
+            *(_work(app, settings) if "worker" in settings.roles else ()),
             *(_api(settings, address, keys) if address is not None else _missing(settings)),
             "  stop    Ctrl-C or SIGTERM",
         ]
     )
+
+
+def _work(app: App, settings: Settings) -> Iterator[str]:
+    known = ", ".join(sorted(app.tasks))
+    yield f"  tasks   {known or 'none: jobs wait for a node that knows their task (--app module:app)'}"
+    yield f"  queues  {', '.join(settings.queues) or 'all'} (up to {settings.concurrency} jobs at a time)"
 
 
 def _api(settings: Settings, address: str, keys: int) -> Iterator[str]:

@@ -97,9 +97,11 @@ def _datetime(moment: Moment) -> datetime:
 
 # -- records ---------------------------------------------------------------------------------------
 def target_text(target: dict[str, Any]) -> str:
-    """A task's name, the words of a command, or the method and URL of an HTTP target."""
+    """A task's name, the words of a command, a destination and its key, or the method and URL of an HTTP
+    target."""
     return str(
         target.get("name")
+        or " ".join(filter(None, (target.get("destination"), target.get("key"))))
         or shlex.join(target.get("argv", ()))
         or f"{target.get('method', '')} {target.get('url', target.get('type', '-'))}".strip()
     )

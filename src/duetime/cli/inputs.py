@@ -111,6 +111,19 @@ ShellFlag = Annotated[
 FolderFlag = Annotated[
     str | None, value_option("--cwd", "FOLDER", "The folder that --command or --shell runs in.")
 ]
+DestinationFlag = Annotated[
+    str | None, value_option("--destination", "NAME", "Publish the payload there, instead of a task.")
+]
+# Not --key: that is the API key, which must not become part of a message by mistake.
+MessageKeyFlag = Annotated[
+    str | None, value_option("--message-key", "TEXT", "The routing or partition key for --destination.")
+]
+ReportFlag = Annotated[
+    bool,
+    typer.Option(
+        "--report", help="With --destination: the consumer reports the end of the job, within --timeout."
+    ),
+]
 TimeoutFlag = Annotated[str | None, value_option("--timeout", "TIME", "The longest time of an attempt.")]
 MaxAttemptsFlag = Annotated[
     int | None, value_option("--max-attempts", "N", "Failures until the job is a dead letter.")
@@ -136,7 +149,12 @@ InQueueFlag = Annotated[
 OfOwnerFlag = Annotated[str | None, value_option("--owner", "NAME", "Only of this owner.")]
 OfTargetFlag = Annotated[
     str | None,
-    value_option("--target", "NAME", "Only of this task; @http for URLs.", autocompletion=complete_target),
+    value_option(
+        "--target",
+        "NAME",
+        "Only of this task; @http for URLs, @publish:NAME for a destination.",
+        autocompletion=complete_target,
+    ),
 ]
 OfLabelFlag = Annotated[str | None, value_option("--label", "NAME=VALUE", "Only with this label.")]
 OfScheduleFlag = Annotated[
@@ -234,34 +252,40 @@ def read_target(
     command: CommandFlag = None,
     shell: ShellFlag = None,
     cwd: FolderFlag = None,
+    destination: DestinationFlag = None,
+    message_key: MessageKeyFlag = None,
+    report: ReportFlag = False,
 ) -> Target:
-    """The name of a task, a URL to call, or a program to run."""
-    if [target, command, shell].count(None) != 2:
-        raise InvalidInput("target", "give one of a task, a URL, --command or --shell")
+    """The name of a task, a URL to call, a program to run, or a destination to publish to."""
+    if [target, command, shell, destination].count(None) != 3:
+        raise InvalidInput("target", "give one of a task, a URL, --command, --shell or --destination")
     is_url = target is not None and "://" in target
-    for name, value, fits in (
-        ("method", method, is_url),
-        ("header", header, is_url),
-        ("cwd", cwd, target is None),
+    for name, value, fits, kind in (
+        ("method", method, is_url, "a URL"),
+        ("header", header, is_url, "a URL"),
+        ("cwd", cwd, command or shell, "--command or --shell"),
+        ("message-key", message_key, destination, "--destination"),
+        ("report", report, destination, "--destination"),
     ):
         if value and not fits:
-            kind = "--command or --shell" if name == "cwd" else "a URL"
             raise InvalidInput(name, f"works only with {kind}: leave it out")
+    if destination is not None:
+        more = {"key": message_key, "report": "required" if report else None}
+        return {"type": "publish", "destination": destination, **_given(more)}
     if target is None:
         argv = ["/bin/sh", "-c", shell] if command is None else _words(command)
         return {"type": "command", "argv": argv, **({} if cwd is None else {"cwd": cwd})}
     if not is_url:
         return target
     headers = dict(_header(one) for one in header or ())
-    given = {"method": method, "headers": headers or None}
-    return {
-        "type": "http",
-        "url": target,
-        **{name: value for name, value in given.items() if value is not None},
-    }
+    return {"type": "http", "url": target, **_given({"method": method, "headers": headers or None})}
 
 
 TargetFlags = Annotated[Target, FlagGroup(read_target)]
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _words(command: str) -> list[str]:

@@ -121,6 +121,7 @@ COMMANDS = {
     "queue": "List queues; pause, resume and limit them.",
     "task": "List the tasks that jobs can be submitted to.",
     "node": "List the nodes that plan and work.",
+    "broker": "Show whether the broker answers, and its messages.",
     "key": "Create, list and revoke API keys.",
     "why": "Explain why a job or a schedule is as it is.",
     "events": "Follow jobs, schedules, nodes and queues live.",

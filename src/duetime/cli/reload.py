@@ -15,6 +15,7 @@ from pathlib import Path
 
 from duetime.cli.files import Snapshot, changed_files, snapshot, source_folders
 from duetime.cli.format import say
+from duetime.cli.processes import EXTRA_GRACE, end, send, typed
 from duetime.config import Settings
 from duetime.model import duration
 from duetime.model.instant import SECOND
@@ -22,7 +23,6 @@ from duetime.model.instant import SECOND
 FLAG = "--reload"
 CHECK_INTERVAL = 0.5  # seconds
 GRACE = "2s"  # a restart should not wait long; jobs that need longer are given back and run again
-EXTRA_GRACE = 5 * SECOND
 MAX_NAMED = 3
 
 
@@ -80,25 +80,14 @@ class Reloader:
         return self._stopping.is_set()
 
     async def _end(self, child: asyncio.subprocess.Process) -> None:
-        """Let it stop in an orderly way; kill it if it takes much longer than its grace time."""
-        if child.returncode is None and not self._stopping.is_set():
-            child.terminate()
-        try:
-            await asyncio.wait_for(child.wait(), self._timeout)
-        except TimeoutError:
-            say("the node hangs: killed")
-            child.kill()
-            await child.wait()
+        if not self._stopping.is_set():
+            send(child, signal.SIGTERM)
+        await end(child, self._timeout)
 
     def _pass_on(self, number: signal.Signals) -> None:
         self._stopping.set()
-        if self._child is not None and self._child.returncode is None and not _typed(number):
-            self._child.send_signal(number)
-
-
-def _typed(number: signal.Signals) -> bool:
-    """Ctrl-C reaches every process in the terminal's foreground, the child too."""
-    return number is signal.SIGINT and sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+        if self._child is not None and not typed(number):
+            send(self._child, number)
 
 
 def _names(paths: list[str]) -> str:

@@ -23,15 +23,18 @@ from duetime.engine.submit.submission import JobRequest
 from duetime.engine.submit.validate import check_id, check_name, check_state
 from duetime.invokers.http.lazy import seal_for
 from duetime.model.command import COMMAND, CommandTarget
+from duetime.model.destination import check_destination
 from duetime.model.duration import Duration
 from duetime.model.edit_plan import ScheduleEdit
 from duetime.model.instant import to_datetime, to_micros
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.limit import QueueFilter
+from duetime.model.publish import PublishTarget
 from duetime.model.schedule import Schedule, ScheduleFilter
 from duetime.model.target import HTTP, HttpTarget, Seal
 from duetime.model.views import (
     Backfilled,
+    BrokerView,
     BulkResult,
     CreatedKey,
     DeadGroups,
@@ -277,8 +280,12 @@ class StoreBackend:
         return await self._app.nodes.tasks()
 
     async def nodes(self) -> list[NodeView]:
-        now = await self._app.store.time()
-        return [NodeView.of(row, now) for row in await self._app.nodes()]
+        return await self._app.nodes.views()
+
+    async def broker(self) -> BrokerView:
+        if self._settings.queue is not None:
+            self._app.use_queue(self._settings.queue)
+        return await self._app.read_broker()
 
     async def leases(self) -> list[LeaseView]:
         return [LeaseView.of(row) for row in await self._app.nodes.leases()]
@@ -298,9 +305,10 @@ class StoreBackend:
         expires_in: Duration | None = None,
         tenant: str | None = None,
         rate: str | None = None,
+        queues: Sequence[str] = (),
     ) -> CreatedKey:
         keys = self._app.for_tenant(tenant or self._app.tenant).keys
-        made = await keys.create(name, scopes, expires_in=expires_in, rate=rate)
+        made = await keys.create(name, scopes, expires_in=expires_in, rate=rate, queues=queues)
         return CreatedKey.with_text(made.key, made.text)
 
     async def revoke_key(self, prefix: str) -> None:
@@ -323,6 +331,10 @@ class StoreBackend:
             return check_name(target, "task"), None
         if target.get("type") == "command":
             return COMMAND, CommandTarget.from_json(target).to_spec()
+        if target.get("type") == "publish":
+            publish = PublishTarget.from_json(target)
+            check_destination(self._settings.destinations, publish.destination, self._app.tenant)
+            return publish.name, publish.to_spec()
         return HTTP, HttpTarget.received(target, before, self._seal).to_spec()
 
     def _seal(self) -> Seal | None:

@@ -26,12 +26,16 @@ NO_DIGEST = bytes(32)  # the digest of no key, to compare with when a key is unk
 
 
 class Scope(StrEnum):
-    """From least to most: each scope includes those before it."""
+    """From least to most: each scope includes those before it, except `work`, which stands alone."""
 
     READ = "read"
     SUBMIT = "submit"
     MANAGE = "manage"
     ADMIN = "admin"
+    WORK = "work"  # the worker protocol and nothing else
+
+
+LADDER = (Scope.READ, Scope.SUBMIT, Scope.MANAGE, Scope.ADMIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class ApiKey:
     revoked_at: Micros | None = None
     last_used_at: Micros | None = None  # to the minute
     rate: Rate | None = None
+    queues: tuple[str, ...] = ()  # that the scope `work` is limited to; empty: all
 
     def expired(self, now: Micros) -> bool:
         return self.expires_at is not None and self.expires_at <= now
@@ -72,6 +77,7 @@ class ApiKey:
                 "revoked_at": self.revoked_at,
                 "last_used_at": self.last_used_at,
                 "rate": None if self.rate is None else show_rate(self.rate),
+                "queues": self.queues,
             }
         )
 
@@ -80,10 +86,9 @@ class ApiKey:
         stored: dict[str, Any] = decode(value)
         scopes = frozenset(Scope(name) for name in stored.pop("scopes"))
         digest = bytes.fromhex(stored.pop("digest"))
-        rate = stored.pop("rate")
-        return cls(
-            prefix, scopes=scopes, digest=digest, rate=None if rate is None else parse_rate(rate), **stored
-        )
+        rate, queues = stored.pop("rate"), tuple(stored.pop("queues", ()))
+        limit = None if rate is None else parse_rate(rate)
+        return cls(prefix, scopes=scopes, digest=digest, rate=limit, queues=queues, **stored)
 
 
 def make_text(random_bytes: Callable[[int], bytes]) -> tuple[str, str]:
@@ -110,11 +115,11 @@ def read_prefix(text: str) -> str | None:
 
 def with_lesser(scopes: Iterable[str], field: str = "scopes") -> frozenset[Scope]:
     """The named scopes and all below them."""
-    ranks = list(Scope)
-    wanted = [_scope(name, field) for name in scopes]
+    wanted = frozenset(_scope(name, field) for name in scopes)
     if not wanted:
-        raise InvalidInput(field, f"must name at least one of {', '.join(ranks)}")
-    return frozenset(ranks[: max(map(ranks.index, wanted)) + 1])
+        raise InvalidInput(field, f"must name at least one of {', '.join(Scope)}")
+    lesser = (set(LADDER[: LADDER.index(scope)]) for scope in wanted & set(LADDER))
+    return wanted.union(*lesser)
 
 
 def listed(scopes: Iterable[Scope]) -> list[str]:

@@ -89,9 +89,9 @@ def fire_times_of(digits: str) -> tuple[Micros, Micros]:
     return low * 1_000, (high + 1) * 1_000
 
 
-def segment_of(schedule_id: UUID) -> int:
-    """The segment of this schedule. Planners share the work by segments."""
-    return schedule_id.int % SEGMENTS
+def segment_of(some_id: UUID) -> int:
+    """The segment of this schedule or job. Planners and dispatchers share the work by segments."""
+    return some_id.int % SEGMENTS
 
 
 def _uuid(fire_time: Micros, version: int, tail: bytes) -> UUID:

@@ -16,6 +16,7 @@ from duetime.model.duration import Duration
 from duetime.model.ids import fire_id
 from duetime.model.instant import SECOND, Micros, to_iso
 from duetime.model.job import Claimed
+from duetime.model.publish import PUBLISH, PublishTarget
 from duetime.model.target import HTTP, HttpTarget
 from duetime.model.when import When, to_json
 
@@ -360,17 +361,22 @@ def difference(before: ScheduleDraft, after: ScheduleDraft) -> Sequence[FieldCha
     ]
 
 
-KINDS: dict[str, type[HttpTarget] | type[CommandTarget]] = {HTTP: HttpTarget, COMMAND: CommandTarget}
+KINDS: dict[str, type[HttpTarget] | type[CommandTarget] | type[PublishTarget]] = {
+    HTTP: HttpTarget,
+    COMMAND: CommandTarget,
+    PUBLISH: PublishTarget,
+}
 
 
 def target(name: str, spec: bytes | None) -> dict[str, Any]:
-    if name not in KINDS:
+    kind = name.partition(":")[0]
+    if kind not in KINDS:
         return {"type": "task", "name": name}
     try:
-        return KINDS[name].from_spec(spec or b"{}").to_json()
+        return KINDS[kind].from_spec(spec or b"{}").to_json()
     except InvalidInput:
         # It was stored under older rules and is invalid now: it cannot run, and is not shown.
-        return {"type": name.removeprefix("@")}
+        return {"type": kind.removeprefix("@")}
 
 
 def policies(stored: bytes | None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from duetime.model.lease import Node
 from duetime.model.limit import Queue, TaskLimit, show_rate
 from duetime.model.permits import MIN_ASK_INTERVAL
 from duetime.model.profile import NodeProfile
+from duetime.model.publish import PUBLISH
 from duetime.model.settle import POISON
 from duetime.model.zone import UTC_ZONE, Zone
 
@@ -282,11 +283,19 @@ def _unserved(facts: JobFacts) -> Why | None:
             "task_unknown",
             f"waits: none of {serving} of queue {job.queue} knows {what}",
             None,
-            "start a worker with --allow-commands yes"
-            if job.target == COMMAND
-            else "start a worker that knows it",
+            _how_to_know(job.target),
         )
     return None
+
+
+def _how_to_know(target: str) -> str:
+    match target.partition(":"):
+        case command, "", "" if command == COMMAND:
+            return "start a worker with --allow-commands yes"
+        case publish, ":", destination if publish == PUBLISH:
+            return f"start a worker that has the destination {destination} in its settings"
+        case _:
+            return "start a worker that knows it"
 
 
 def _overlap(facts: JobFacts) -> Why | None:

@@ -8,6 +8,8 @@ export type AgentScheduleOut = { id: string; name: string; cronExpression: strin
 
 export type AgentSchedulePatchIn = { name?: string; cronExpression?: string; agentId?: string; agentUrl?: string; httpMethod?: string; headers?: { [key: string]: string }; payload?: unknown; retryPolicy?: RetryPolicyIn; enabled?: boolean; missed?: "latest" | "all" | "skip" };
 
+export type AliveIn = { id: string; attempt: number; checkpoint?: unknown; progress?: ProgressIn };
+
 export type ArgumentView = { name: string; type: string | null; required: boolean; default: unknown };
 
 export type AtIn = { at: string };
@@ -20,6 +22,8 @@ export type Backfilled = { added: number; existing: number; next_from: string | 
 
 export type BatchJobIn = { target: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; at?: string; delay?: string; expires?: string; jitter?: string; unique_key?: string };
 
+export type BrokerView = { address: string | null; up: boolean; remark: string | null; depth: Array<QueueMessages> };
+
 export type BulkFailure = { id: string; code: string; detail: string };
 
 export type BulkResult = { matched: number; at_least: boolean; done: number; failed: Array<BulkFailure>; next_cursor: string | null };
@@ -30,11 +34,21 @@ export type CalendarRange = { bucket: string; buckets: Array<CalendarBucket>; co
 
 export type Change = "created" | "replaced" | "paused" | "resumed" | "removed";
 
+export type ClaimIn = { max?: number; wait?: string };
+
+export type ClaimedJob = { id: string; attempt: number; task: string; payload: unknown; queue: string; priority: number; schedule: string | null; fire_time: string; due_at: string; failures: number; deadline: string | null; checkpoint: unknown; idempotency_key: string };
+
+export type ClaimedJobs = { jobs: Array<ClaimedJob> };
+
 export type ComingFire = { at: string; schedule_id: string; name: string; target: string };
 
 export type CompleteIn = { token: string; result?: unknown };
 
-export type CreatedKey = { prefix: string; name: string; scopes: Array<Scope>; tenant: string; created_at: string; expires_at: string | null; last_used_at: string | null; revoked_at: string | null; rate: string | null; key: string };
+export type CompletedIn = { id: string; attempt: number; result?: unknown };
+
+export type CompletionsIn = { jobs: Array<CompletedIn> };
+
+export type CreatedKey = { prefix: string; name: string; scopes: Array<Scope>; tenant: string; created_at: string; expires_at: string | null; last_used_at: string | null; revoked_at: string | null; rate: string | null; queues: Array<string>; key: string };
 
 export type CronIn = { cron: string; tz?: string };
 
@@ -52,7 +66,11 @@ export type ExecutionOut = { id: string; scheduleId: string; fireTime: string; s
 
 export type FailIn = { token: string; error: string; retry?: boolean };
 
+export type FailedIn = { id: string; attempt: number; error: WorkErrorIn; retry?: boolean; after?: string };
+
 export type FailingTarget = { target: string; failed: number; last_error: string; sample: string };
+
+export type FailuresIn = { jobs: Array<FailedIn> };
 
 export type FieldError = { field: string; message: string };
 
@@ -61,6 +79,8 @@ export type FireView = { at: string; local: string; note: string | null };
 export type HealthView = { status: string; version: string };
 
 export type HeartbeatIn = { token: string; progress?: ProgressIn; checkpoint?: unknown };
+
+export type HeartbeatReply = { stop: Array<StopNotice> };
 
 export type HttpTargetIn = { type: "http"; url: string; method?: string; headers?: { [key: string]: string }; secret_headers?: { [key: string]: string }; signing_secret?: unknown; body?: "json" | "raw"; timeout?: string; success?: Array<number | string>; async?: boolean };
 
@@ -76,7 +96,9 @@ export type JobSummary = { id: string; state: State; target: { type: string; [ke
 
 export type JobView = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null; payload: unknown; payload_bytes: number; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; expires: string | null; losses: number; checkpoint: unknown; progress: unknown; result: unknown; attempts: Array<AttemptView> };
 
-export type KeyView = { prefix: string; name: string; scopes: Array<Scope>; tenant: string; created_at: string; expires_at: string | null; last_used_at: string | null; revoked_at: string | null; rate: string | null };
+export type JoinIn = { name: string; tasks: Array<RemoteTaskIn>; queues?: Array<string>; concurrency?: number; lease?: string };
+
+export type KeyView = { prefix: string; name: string; scopes: Array<Scope>; tenant: string; created_at: string; expires_at: string | null; last_used_at: string | null; revoked_at: string | null; rate: string | null; queues: Array<string> };
 
 export type LeaseView = { name: string; holder: number | null; token: number; expires_at: string | null };
 
@@ -88,13 +110,13 @@ export type MissedIn = { policy?: "latest" | "all" | "skip"; within?: string; ma
 
 export type NewJobIn = { target: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; at?: string; delay?: string; expires?: string; jitter?: string; unique_key?: string; on_conflict?: "skip" | "replace" | "reschedule" };
 
-export type NewKeyIn = { name: string; scopes: Array<"read" | "submit" | "manage" | "admin">; expires_in?: string; tenant?: string; rate?: string };
+export type NewKeyIn = { name: string; scopes: Array<"read" | "submit" | "manage" | "admin" | "work">; expires_in?: string; tenant?: string; rate?: string; queues?: Array<string> };
 
 export type NewScheduleIn = { target: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; name: string; when: WhenIn; overlap?: "skip" | "allow" | "queue" | "cancel_previous"; missed?: MissedIn; jitter?: string; start_at?: string; end_at?: string; max_runs?: number; expires?: string; paused?: boolean };
 
 export type NextFire = { schedule_id: string; name: string; at: string };
 
-export type NodeView = { id: number; name: string; state: "alive" | "expired" | "dead" | "left"; roles: Array<string>; version: string; running: number; started_at: string; lease_until: string };
+export type NodeView = { id: number; name: string; state: "alive" | "expired" | "dead" | "left"; roles: Array<string>; version: string; running: number; started_at: string; lease_until: string; broker: string | null };
 
 export type Page_ComingFire_ = { items: Array<ComingFire>; next_cursor: string | null };
 
@@ -148,11 +170,25 @@ export type QueueDepths = { times: Array<string>; queues: Array<QueueDepth> };
 
 export type QueueLimitIn = { max_running?: number | null; rate?: string | null };
 
+export type QueueMessages = { queue: string; priority: number; messages: number };
+
 export type QueueView = { name: string; paused: boolean; pause_note: string | null; paused_at: string | null; max_running: number | null; rate: string | null; pending: number; due: number; running: number };
 
 export type RRuleIn = { rrule: string; tz?: string };
 
+export type ReadyView = { status: string; version: string; remark: string | null };
+
+export type RefusedReport = { id: string; attempt: number };
+
+export type ReleasedIn = { id: string; attempt: number; started?: boolean };
+
+export type ReleasesIn = { jobs: Array<ReleasedIn> };
+
+export type RemoteTaskIn = { name: string; timeout?: string; retry?: RetryIn };
+
 export type RemovedOut = { success: boolean; message: string };
+
+export type ReportReply = { refused: Array<RefusedReport> };
 
 export type RestoreIn = { version: number };
 
@@ -174,11 +210,15 @@ export type SchedulePreview = { words: string; fires: Array<string>; details: Ar
 
 export type ScheduleView = { id: string; name: string; version: number; when: { [key: string]: string }; description: string; target: { type: string; [key: string]: unknown }; payload: unknown; queue: string; priority: number; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; expires: string | null; owner: string | null; labels: { [key: string]: string }; overlap: "skip" | "allow" | "queue" | "cancel_previous"; missed: { [key: string]: unknown }; jitter: string; start_at: string | null; end_at: string | null; max_runs: number | null; paused: boolean; pause_note: string | null; runs: number; next_fire_time: string | null; last_fire_time: string | null; created_at: string; updated_at: string; drift: Array<Difference> | null };
 
-export type Scope = "read" | "submit" | "manage" | "admin";
+export type Scope = "read" | "submit" | "manage" | "admin" | "work";
 
 export type ServicesOut = { database: string; locks: string; redis: string };
 
 export type SigningSecrets = { origin: string; secrets: Array<string> };
+
+export type SnoozedIn = { id: string; attempt: number; after: string; reason?: string };
+
+export type SnoozesIn = { jobs: Array<SnoozedIn> };
 
 export type State = "pending" | "queued" | "running" | "succeeded" | "dead" | "cancelled" | "skipped";
 
@@ -186,13 +226,15 @@ export type Stats = { now: string; live: LiveCounts; series: Array<StatsPoint>; 
 
 export type StatsPoint = { at: string; succeeded: number; failed: number; retried: number; dead: number; cancelled: number; skipped: number; lateness_p50_ms: number | null; lateness_p99_ms: number | null; duration_p50_ms: number | null };
 
+export type StopNotice = { id: string; attempt: number; reason: "cancelled" | "timed_out" | "lost" };
+
 export type Submitted = { id: string; state: State; created: boolean; conflict: "skipped" | "replaced" | "rescheduled" | null; queue: string; priority: number; fire_time: string; due_at: string };
 
 export type SubmittedBatch = { ids: Array<string>; created: number };
 
 export type TargetError = { code: "target_not_allowed" | "target_unreachable" | "target_failed"; detail: string };
 
-export type TargetIn = TaskTargetIn | HttpTargetIn | { type: "command"; argv: Array<string>; cwd?: string };
+export type TargetIn = TaskTargetIn | HttpTargetIn | { type: "command"; argv: Array<string>; cwd?: string } | { type: "publish"; destination: string; key?: string; report?: "required" };
 
 export type TargetTestIn = { target: HttpTargetIn; payload?: unknown };
 
@@ -208,6 +250,12 @@ export type WhenIn = CronIn | EveryIn | AtIn | RRuleIn;
 
 export type WhyView = { code: string; why: string; since: string | null; remedy: string | null };
 
+export type WorkErrorIn = { type?: string; message: string; traceback?: string };
+
+export type WorkHeartbeatIn = { jobs: Array<AliveIn> };
+
+export type WorkerView = { worker: number; queues: Array<string>; tasks: Array<string>; lease_seconds: number; heartbeat_seconds: number };
+
 /** Default values of request fields, for forms. */
 export const DEFAULTS = {
   MissedIn: { policy: "latest" },
@@ -217,6 +265,7 @@ export const DEFAULTS = {
 
 /** Every route with its parameters, request body and successful response. */
 export interface Routes {
+  'GET /broker': { path: unknown; query: unknown; body: unknown; response: BrokerView; };
   'GET /calendar': { path: unknown; query: { from?: string | null; to?: string | null; bucket?: "1m" | "5m" | "10m" | "15m" | "30m" | "1h" | "2h" | "3h" | "4h" | "6h" | "8h" | "12h" | "1d"; tz?: string }; body: unknown; response: CalendarRange; };
   'GET /calendar/fires': { path: unknown; query: { limit?: number; cursor?: string | null; from?: string | null; to?: string | null }; body: unknown; response: Page_ComingFire_; };
   'GET /dead': { path: unknown; query: { target?: string | null; error?: string | null; payload?: string | null }; body: unknown; response: DeadGroups; };
@@ -268,4 +317,12 @@ export interface Routes {
   'GET /targets/signing-secrets': { path: unknown; query: { url: string }; body: unknown; response: SigningSecrets; };
   'POST /targets/test': { path: unknown; query: unknown; body: TargetTestIn; response: TargetTestResult; };
   'GET /tasks': { path: unknown; query: unknown; body: unknown; response: Page_TaskView_; };
+  'POST /workers': { path: unknown; query: unknown; body: JoinIn; response: WorkerView; };
+  'DELETE /workers/{worker}': { path: { worker: number }; query: unknown; body: unknown; response: unknown; };
+  'POST /workers/{worker}/claim': { path: { worker: number }; query: unknown; body: ClaimIn; response: ClaimedJobs; };
+  'POST /workers/{worker}/complete': { path: { worker: number }; query: unknown; body: CompletionsIn; response: ReportReply; };
+  'POST /workers/{worker}/fail': { path: { worker: number }; query: unknown; body: FailuresIn; response: ReportReply; };
+  'POST /workers/{worker}/heartbeat': { path: { worker: number }; query: unknown; body: WorkHeartbeatIn; response: HeartbeatReply; };
+  'POST /workers/{worker}/release': { path: { worker: number }; query: unknown; body: ReleasesIn; response: ReportReply; };
+  'POST /workers/{worker}/snooze': { path: { worker: number }; query: unknown; body: SnoozesIn; response: ReportReply; };
 }

@@ -9,7 +9,7 @@ interface TargetTextProps {
   wrap?: boolean;
 }
 
-/** The target of a job: the name of a task, or a URL. */
+/** The target of a job: a URL, the name of a task, the words of a command, or a destination. */
 export function TargetText({ target, wrap }: TargetTextProps) {
   if (target.type === 'http') {
     const method = <span className={classes.method}>{String(target['method'] ?? '')}</span>;
@@ -36,11 +36,10 @@ export function TargetText({ target, wrap }: TargetTextProps) {
       </span>
     );
   }
-  const argv = target['argv'];
-  const name = Array.isArray(argv) ? argv.join(' ') : String(target['name'] ?? target.type);
+  const name = nameOf(target);
   return (
     <span className={classes.root} data-wrap={wrap} title={name}>
-      <Icon name="code" size={14} />
+      <Icon name={target.type === 'publish' ? 'arrow' : 'code'} size={14} />
       <span className={`${classes.text} mono`}>{name}</span>
     </span>
   );
@@ -55,6 +54,13 @@ export function TargetLink({ target }: { target: TargetTextProps['target'] }) {
       {text}
     </Anchor>
   );
+}
+
+function nameOf(target: TargetTextProps['target']): string {
+  const { argv, destination, key } = target;
+  if (Array.isArray(argv)) return argv.join(' ');
+  if (destination) return [destination, key].filter(Boolean).join(' ');
+  return String(target['name'] ?? target.type);
 }
 
 const shortUrl = (url: string): string => url.replace(/^https?:\/\//, '');

@@ -6,11 +6,20 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from duetime.api.models.targets import WHOLE, Input, Name, PositiveDuration, RateText
+from duetime.api.models.targets import WHOLE, Input, Name, PositiveDuration, RateText, never
 from duetime.model.api_key import Scope
 from duetime.model.limit import MAX_RUNNING
 
 _NEW_KEY: dict[str, Any] = {"name": "billing", "scopes": ["submit"], "expires_in": "90d"}
+_RULES = never(
+    {
+        "required": ["scopes", "queues"],
+        "properties": {
+            "scopes": {"not": {"contains": {"const": Scope.WORK.value}}},
+            "queues": {"minItems": 1},
+        },
+    }
+)  # queues limit the scope work
 ScopeName = Annotated[str, WithJsonSchema({"type": "string", "enum": [scope.value for scope in Scope]})]
 
 
@@ -29,11 +38,15 @@ class QueueLimitIn(Input):
 
 
 class NewKeyIn(Input):
-    model_config = ConfigDict(title="NewKey", json_schema_extra={"examples": [_NEW_KEY]})
+    model_config = ConfigDict(title="NewKey", json_schema_extra={"examples": [_NEW_KEY], **_RULES})
     name: Name
     scopes: Annotated[
         list[ScopeName],
-        Field(min_length=1, max_length=4, description="Each scope includes those before it in this list."),
+        Field(
+            min_length=1,
+            max_length=len(Scope),
+            description="Each scope includes those before it in this list, except work, which stands alone.",
+        ),
     ]
     expires_in: PositiveDuration = ""
     tenant: Annotated[
@@ -44,3 +57,7 @@ class NewKeyIn(Input):
         ),
     ] = ""
     rate: RateText = ""
+    queues: Annotated[
+        list[Name],
+        Field(max_length=100, description="Limits the scope work to these queues; empty: all queues."),
+    ] = Field(default_factory=list)

@@ -27,6 +27,7 @@ from duetime.api.models.targets import (
     never,
 )
 from duetime.app.bulk import MAX_ITEMS
+from duetime.model.publish import PUBLISH
 from duetime.model.retry import MAX_ATTEMPTS
 from duetime.model.target import HTTP
 
@@ -158,7 +159,10 @@ class HeartbeatIn(TokenIn):
 Label = Annotated[
     str, Field(pattern="^[^:]+:", max_length=300, description="key:value", examples=["team:billing"])
 ]
-TargetName = Annotated[Name, Field(description=f"The name of a task, or {HTTP}.", examples=["report.build"])]
+TargetName = Annotated[
+    Name,
+    Field(description=f"The name of a task, {HTTP}, or {PUBLISH}:DESTINATION.", examples=["report.build"]),
+]
 ErrorText = Annotated[
     str, Field(min_length=1, max_length=500, description="Part of the error; case does not matter.")
 ]

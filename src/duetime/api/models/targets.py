@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from duetime.engine.submit.validate import MAX_KEY_LENGTH, MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 from duetime.model.command import MAX_WORDS
 from duetime.model.job import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from duetime.model.publish import MAX_KEY
 from duetime.model.target import MAX_CODES, METHODS
 from duetime.model.url import MAX_URL
 
@@ -128,8 +129,35 @@ COMMAND_TARGET = _closed(
     title="CommandTarget",
     description="A program that a node with --allow-commands starts, without a shell. For admin keys.",
 )
+PUBLISH_TARGET = _closed(
+    ["type", "destination"],
+    {
+        "type": {"const": "publish"},
+        "destination": {
+            "type": "string",
+            "format": "duetime-destination",
+            "minLength": 1,
+            "maxLength": 64,
+            "description": "A name from the setting `destinations`.",
+            "examples": ["orders"],
+        },
+        "key": {
+            "type": "string",
+            "format": "duetime-message-key",
+            "minLength": 1,
+            "maxLength": MAX_KEY,
+            "description": "The routing key, partition key or message group.",
+        },
+        "report": {
+            "const": "required",
+            "description": "The job ends with a report of the consumer, not with the broker's confirmation.",
+        },
+    },
+    title="PublishTarget",
+    description="A message for a broker: the payload as a CloudEvents 1.0 event.",
+)
 TARGET: dict[str, Any] = {
-    "oneOf": [TASK_TARGET, HTTP_TARGET, COMMAND_TARGET],
+    "oneOf": [TASK_TARGET, HTTP_TARGET, COMMAND_TARGET, PUBLISH_TARGET],
     "description": "What the job runs.",
     "title": "TargetIn",
 }

@@ -15,7 +15,16 @@ from duetime.api.paging import MAX_PAGE, ClosedQuery, PageQuery
 from duetime.api.routing import StrictRoute, answer, problems, with_body
 from duetime.app.services import Services
 from duetime.model.limit import Queue, QueueFilter
-from duetime.model.views import LeaseView, NodeView, Page, QueueDepths, QueueView, Stats, TaskView
+from duetime.model.views import (
+    BrokerView,
+    LeaseView,
+    NodeView,
+    Page,
+    QueueDepths,
+    QueueView,
+    Stats,
+    TaskView,
+)
 
 QueueName = Annotated[
     str,
@@ -113,8 +122,24 @@ async def limit(name: QueueName, context: Operator, body: Annotated[QueueLimitIn
     responses=problems(),
 )
 async def list_nodes(context: Reader) -> Response:
-    now = await context.view.now()
-    return answer(Page([NodeView.of(node, now) for node in await context.view.nodes()]))
+    """A tenant sees no brokers, and no remote workers of other tenants."""
+    nodes = context.view.nodes
+    return answer(Page(await (nodes.views() if context.is_operator else nodes.of_tenant())))
+
+
+@router.get(
+    "/broker",
+    tags=["nodes"],
+    response_model=BrokerView,
+    operation_id="read_broker",
+    summary="The broker, whether it answers, and the messages in it",
+    responses=problems(),
+)
+async def read_broker(context: Reader) -> Response:
+    """As this process sees it: its address is null if the process has no `--queue`. Only for the operator's
+    tenant."""
+    context.require_operator("all tenants share the broker")
+    return answer(await context.state.app.read_broker())
 
 
 @router.get(

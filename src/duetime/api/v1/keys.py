@@ -39,7 +39,7 @@ router = APIRouter(tags=["keys"], route_class=StrictRoute)
 async def create(body: Annotated[NewKeyIn, Body()], context: Admin) -> Response:
     # No Idempotency-Key: the service would have to store the answer, which contains the key.
     view, given = _view_for(context, body), body.model_fields_set
-    options = {name: getattr(body, name) for name in ("expires_in", "rate") if name in given}
+    options = {name: getattr(body, name) for name in ("expires_in", "rate", "queues") if name in given}
     made = await view.keys.create(body.name, body.scopes, **options)
     headers = {"Location": f"{PREFIX}/keys/{made.key.prefix}"}
     return answer(CreatedKey.with_text(made.key, made.text), 201, headers)

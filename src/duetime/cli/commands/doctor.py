@@ -23,6 +23,7 @@ from duetime.errors import ConfigError, DuetimeError, StoreUnavailable
 from duetime.model import duration
 from duetime.model.instant import SECOND, Micros, to_micros
 from duetime.model.job import State
+from duetime.model.lease import role_of
 from duetime.model.schedule import ScheduleFilter
 from duetime.model.target import key_ids
 from duetime.model.views import JobSummary, LeaseView, NodeView, QueueView
@@ -35,6 +36,7 @@ MAX_SKEW = 2 * SECOND
 MAX_LISTED = 1_000
 MAX_NAMED = 5
 SERVE = "start one with `duetime serve --app module:app`"
+DISPATCH = "jobs start about a second late: start one with `duetime serve --roles dispatcher --queue URL`"
 
 Level = Literal["ok", "warn"]
 
@@ -191,6 +193,8 @@ def _nodes(seen: Observation) -> Check:
         return Check("nodes", "warn", f"{plural(seen.schedules, 'schedule')} and no planner is alive", SERVE)
     if waiting and "worker" not in roles:
         return Check("nodes", "warn", f"{plural(waiting, 'job')} to run and no worker is alive", SERVE)
+    if "dispatcher" not in roles and any(node.broker for node in _alive(seen) if "worker" in node.roles):
+        return Check("nodes", "warn", "workers use a broker and no dispatcher is alive", DISPATCH)
     running = sum(node.running for node in _alive(seen))
     return Check(
         "nodes", "ok", f"{len(_alive(seen))} alive, running {plural(running, 'job')}; {waiting} to run"
@@ -211,14 +215,17 @@ def _expired(seen: Observation) -> Check:
 
 
 def _leases(seen: Observation) -> Check:
-    planners = [node for node in _alive(seen) if "planner" in node.roles]
-    holders = {node.id for node in planners}
-    held = [lease for lease in seen.leases if lease.holder in holders]
-    if planners and len(held) < len(seen.leases):
-        free = ", ".join(lease.name for lease in seen.leases if lease not in held)
-        remedy = "planners take free leases within seconds; if it stays, look at their logs"
-        return Check("leases", "warn", f"no planner holds {free}", remedy)
-    return Check("leases", "ok", f"{len(held)} held by {plural(len(planners), 'planner')}")
+    shares = []
+    for role in ("planner", "dispatcher"):
+        holders = {node.id for node in _alive(seen) if role in node.roles}
+        wanted = [lease for lease in seen.leases if role_of(lease.name) == role]
+        free = [lease.name for lease in wanted if lease.holder not in holders]
+        if holders and free:
+            remedy = f"{role}s take free leases within seconds; if it stays, look at their logs"
+            return Check("leases", "warn", f"no {role} holds {', '.join(free)}", remedy)
+        if holders or role == "planner":
+            shares.append(f"{len(wanted) - len(free)} held by {plural(len(holders), role)}")
+    return Check("leases", "ok", ", ".join(shares))
 
 
 def _schedules(seen: Observation) -> Check:

@@ -90,6 +90,7 @@ def _options(
     'duetime job submit invoice.send --payload \'{"customer": "c1"}\'',
     "duetime job submit https://agent.example.org/run --delay 15m --label team=finance",
     "duetime job submit --command 'backup --all' --cwd /srv/shop --timeout 10m --wait",
+    "duetime job submit --destination orders --payload '{\"order\": 7}' --delay 1h",
     "duetime job submit cleanup --at 2030-01-01T03:00:00+01:00 --unique-key cleanup-2030",
     "duetime job submit report.build --delay 1h --unique-key report --on-conflict reschedule",
 )

@@ -30,13 +30,14 @@ MAX_KEYS = 1_000_000
     "create",
     "duetime key create ops --scopes admin",
     "duetime key create billing --scopes submit --expires-in 90d --rate 50/1s",
+    "duetime key create mailer --scopes work --queues mail,billing",
 )
 def create(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its purpose; shown as the author of changes.")],
     scopes: Annotated[
         str,
-        value_option("--scopes", "NAMES", "read, submit, manage or admin; each includes those before it."),
+        value_option("--scopes", "NAMES", "read, submit, manage or admin, each with those before it; work."),
     ] = "submit",
     tenant: Annotated[str | None, value_option("--tenant", "NAME", "The tenant it belongs to.")] = None,
     expires_in: Annotated[
@@ -45,14 +46,19 @@ def create(
     rate: Annotated[
         str | None, value_option("--rate", "N/TIME", "Allow this many requests per time: 100/1s.")
     ] = None,
+    queues: Annotated[
+        str | None, value_option("--queues", "NAMES", "Limit the scope work to these queues.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Create a key and print it, alone, to stdout. It is shown only once: the store keeps a digest."""
-    wanted = [scope.strip() for scope in scopes.split(",") if scope.strip()]
+    wanted, served = _names(scopes), _names(queues or "")
 
     made = with_backend(
         context,
-        lambda backend: backend.create_key(name, wanted, tenant=tenant, expires_in=expires_in, rate=rate),
+        lambda backend: backend.create_key(
+            name, wanted, tenant=tenant, expires_in=expires_in, rate=rate, queues=served
+        ),
         creates=True,
     )
     if as_json:
@@ -62,6 +68,10 @@ def create(
     allowed = f"It may {', '.join(made.scopes)} for tenant {made.tenant} until {ends}"
     say(made.key)
     hint(f"keep it: it is not shown again. {allowed}: duetime key revoke {made.prefix}")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 @command(commands, "list", "duetime key list --json")

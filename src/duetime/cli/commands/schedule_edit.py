@@ -28,6 +28,7 @@ from duetime.cli.inputs import (
     CommandFlag,
     CronFlag,
     DeliveryFlag,
+    DestinationFlag,
     EveryFlag,
     ExpiresFlag,
     FolderFlag,
@@ -38,6 +39,7 @@ from duetime.cli.inputs import (
     LimitFlag,
     MaxAttemptsFlag,
     MaxRunsFlag,
+    MessageKeyFlag,
     MethodFlag,
     OnceFlag,
     OverlapFlag,
@@ -45,6 +47,7 @@ from duetime.cli.inputs import (
     PayloadFlag,
     PriorityFlag,
     QueueFlag,
+    ReportFlag,
     RetryDelayFlag,
     RruleFlag,
     ScheduleArgument,
@@ -84,6 +87,9 @@ def _changes(
     command: CommandFlag = None,
     shell: ShellFlag = None,
     cwd: FolderFlag = None,
+    destination: DestinationFlag = None,
+    message_key: MessageKeyFlag = None,
+    report: ReportFlag = False,
     payload: PayloadFlag = None,
     overlap: OverlapFlag = None,
     jitter: JitterFlag = None,
@@ -117,8 +123,9 @@ def _changes(
         check_overlap(overlap)
     if [cron, every, at, rrule, tz] != [None] * 5:
         changes["when"] = read_when(cron, every, at, rrule, tz)
-    if any((target, method, header, command, shell, cwd)):
-        changes["target"] = read_target(target, method, header, command, shell, cwd)
+    words = (target, method, header, command, shell, cwd, destination, message_key, report)
+    if any(words):
+        changes["target"] = read_target(*words)
     if payload is not None:
         changes["payload"] = read_payload(payload)
     if not changes:

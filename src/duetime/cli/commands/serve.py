@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,7 +23,9 @@ from duetime.cli.command import command, standalone
 from duetime.cli.files import key_ring
 from duetime.cli.format import say
 from duetime.cli.inputs import MigrateFlag, setting_flags
+from duetime.cli.processes import run_processes
 from duetime.cli.reload import run_reloading
+from duetime.config import ROLES as ALL_ROLES
 from duetime.config import TABLE, Settings
 from duetime.engine.node.loop import Signals, spare_the_collector
 from duetime.engine.node.node import Node
@@ -29,9 +33,11 @@ from duetime.errors import ConfigError
 from duetime.invoker import Policies
 from duetime.invokers.command import CommandHandler
 from duetime.invokers.http.lazy import LazyHttpHandler, is_installed, load
+from duetime.invokers.publish.handler import PublishHandler
 from duetime.model.command import COMMAND
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import Quotas
+from duetime.model.publish import PublishTarget
 from duetime.model.retry import Retry
 from duetime.model.target import HTTP
 
@@ -42,14 +48,16 @@ if TYPE_CHECKING:
 commands = standalone()
 
 THREAD_TIMEOUT = 0.1  # seconds for each thread to end on its own
-NODE_SETTINGS = ("queues", "concurrency", "lease", "lookahead", "grace", "retention", "max_load")
+NODE_SETTINGS = (
+    "queues", "concurrency", "lease", "lookahead", "grace", "retention", "max_load", "queue_depth",
+)  # fmt: skip
 ServeFlags = Annotated[
     Settings,
     setting_flags(
-        "app", "roles", "host", "port", "auth", "public_url", "tls_cert", "tls_key", "proxies", "rate_limit",
-        "max_connections", "max_pending", "max_pending_per_queue", "open_metrics", "allow", "allow_ports",
-        "plain_http", "per_host", "allow_commands", "retry_attempts", "retry_delay", *NODE_SETTINGS,
-        "log_level", "log_format",
+        "app", "roles", "queue", "host", "port", "auth", "public_url", "tls_cert", "tls_key", "proxies",
+        "rate_limit", "max_connections", "max_pending", "max_pending_per_queue", "open_metrics", "allow",
+        "allow_ports", "plain_http", "per_host", "allow_commands", "retry_attempts", "retry_delay",
+        *NODE_SETTINGS, "processes", "log_level", "log_format",
     ),
 ]  # fmt: skip
 AppArgument = Annotated[
@@ -59,8 +67,8 @@ AppArgument = Annotated[
 WorkerFlags = Annotated[
     Settings,
     setting_flags(
-        "port", "host", "auth", "open_metrics", "allow_commands", "queues", "concurrency", "lease", "grace",
-        "max_load", "log_level", "log_format",
+        "port", "host", "auth", "open_metrics", "allow_commands", "queue", "queues", "concurrency",
+        "processes", "lease", "grace", "max_load", "log_level", "log_format",
         app=AppArgument, roles="worker",
     ),
 ]  # fmt: skip
@@ -79,6 +87,8 @@ _logger = logging.getLogger("duetime")
     "duetime serve --port 9000",
     "duetime serve --host 0.0.0.0 --auth keys --tls-cert server.pem --tls-key server.key",
     "duetime serve --roles planner",
+    "duetime serve --app tasks:app --roles worker --queues billing,mail --concurrency 200 --processes 2",
+    "duetime serve --app tasks:app --queue amqp://broker.example.org --roles dispatcher,worker",
 )
 def serve(
     context: typer.Context,
@@ -115,8 +125,24 @@ def worker(
 def _start(settings: Settings, migrate: bool, reload: bool) -> None:
     if reload:
         run_reloading(settings)
+    elif settings.processes > 1:
+        _require_no_port(settings)
+        raise typer.Exit(run_processes(settings))
     else:
         run_node(settings, migrate)
+
+
+def _require_no_port(settings: Settings) -> None:
+    if "api" in settings.roles or _has_own_port(settings):
+        raise ConfigError(
+            "processes: several processes cannot answer on one port: start the API in a process of its own "
+            "(--roles api), these without it (--roles worker), and leave out --port"
+        )
+
+
+def _has_own_port(settings: Settings) -> bool:
+    """A port of another source than the flag may be meant for the API next to it."""
+    return settings.sources.get("port") == TABLE["port"].flag
 
 
 def run_node(settings: Settings, migrate: bool) -> None:
@@ -124,6 +150,10 @@ def run_node(settings: Settings, migrate: bool) -> None:
     for remark in settings.remarks:
         _logger.info("%s", remark)
     app = find_app(settings)
+    if settings.queue is not None:
+        app.use_queue(settings.queue)
+    if app.broker is not None and not settings.given("roles"):
+        settings = replace(settings, roles=ALL_ROLES)
     app.observe(node_id)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_run(app, settings, migrate))
@@ -180,8 +210,8 @@ async def _active_keys(app: App, settings: Settings) -> int:
 
 def _listen(settings: Settings) -> Listener | None:
     """Before anything else starts. None if this node has no API; with --port such a node answers health
-    checks and /metrics. A port of another source may be meant for the API next to it."""
-    if "api" not in settings.roles and settings.sources.get("port") != TABLE["port"].flag:
+    checks and /metrics."""
+    if "api" not in settings.roles and not _has_own_port(settings):
         return None
     try:
         from duetime.cli.listener import Listener
@@ -225,12 +255,15 @@ def _own_address(settings: Settings, listener: Listener | None) -> str | None:
 
 
 def _add_targets(app: App, settings: Settings, ring: KeyRing, report_url: str | None) -> None:
-    """Commands, if they are allowed. HTTP targets, if their packages are installed; those that finish later
-    report to `report_url`."""
+    """Commands, if they are allowed. Destinations of messages. HTTP targets, if their packages are installed.
+    Jobs that finish later are reported to `report_url`."""
     egress, per_host = settings.egress(), settings.per_host or 0
     policies = Policies(Retry(settings.retry_attempts, settings.retry_delay))
     if settings.allow_commands:
         app.use_target(COMMAND, lambda _: CommandHandler())
+    for destination in settings.destinations:
+        publisher = PublishHandler(destination, policies, ring, report_url)
+        app.use_target(PublishTarget(destination.name).name, partial(_same, publisher))
     if is_installed():
         app.use_target(
             HTTP,
@@ -238,6 +271,10 @@ def _add_targets(app: App, settings: Settings, ring: KeyRing, report_url: str | 
                 policies, lambda make: make(now, egress, ring, report_url, policies, per_host=per_host)
             ),
         )
+
+
+def _same(handler: PublishHandler, _: object) -> PublishHandler:
+    return handler
 
 
 def node_options(settings: Settings) -> dict[str, Any]:

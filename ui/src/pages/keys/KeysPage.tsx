@@ -54,8 +54,8 @@ export default function KeysPage() {
       {list.error !== null && <ProblemNote error={list.error} onRetry={() => void list.refetch()} />}
       {list.isSuccess && list.rows.length === 0 && (
         <EmptyState icon="key" title="No keys yet">
-          A key has a tenant and scopes: read, submit, manage, admin. The key itself is shown only once, when
-          you create it.
+          A key has a tenant and scopes: read, submit, manage, admin, work. The key itself is shown only once,
+          when you create it.
         </EmptyState>
       )}
       {list.rows.length > 0 && (
@@ -89,6 +89,9 @@ export default function KeysPage() {
                     </Table.Td>
                     <Table.Td>
                       <Text size="sm">{key.scopes.join(', ')}</Text>
+                      <Text size="xs" c="dimmed">
+                        {key.queues.join(', ')}
+                      </Text>
                     </Table.Td>
                     <Table.Td>
                       <StateBadge state={stateOf(key)} />

@@ -13,6 +13,7 @@ const SCOPES: ReadonlyArray<[Scope, string]> = [
   ['submit', 'Submit: submit jobs'],
   ['manage', 'Manage: create and edit schedules, cancel, retry, pause'],
   ['admin', 'Admin: everything, including keys'],
+  ['work', 'Work: claim and report jobs as a remote worker, nothing else'],
 ];
 
 export function NewKeyDialog({ onClose }: { onClose: () => void }) {
@@ -21,6 +22,7 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const [scopes, setScopes] = useState<string[]>(['read']);
   const [expiresIn, setExpiresIn] = useState('90d');
   const [rate, setRate] = useState('');
+  const [queues, setQueues] = useState('');
   const create = useMutation({
     mutationFn: () =>
       call('POST /keys', {
@@ -29,6 +31,9 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
           scopes: scopes as Scope[],
           ...(expiresIn.trim() && { expires_in: expiresIn.trim() }),
           ...(rate.trim() && { rate: rate.trim() }),
+          ...(scopes.includes('work') && {
+            queues: queues.split(',').flatMap((queue) => queue.trim() || []),
+          }),
         },
       }),
     onSuccess: () => void client.invalidateQueries({ queryKey: ['keys'] }),
@@ -70,6 +75,15 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
               ))}
             </Stack>
           </Checkbox.Group>
+          {scopes.includes('work') && (
+            <TextInput
+              label="Queues"
+              description="That it may work on, e.g. mail, billing; empty: all"
+              value={queues}
+              onChange={(event) => setQueues(event.currentTarget.value)}
+              error={errorAt('queues')}
+            />
+          )}
           <Group grow align="flex-start">
             <TextInput
               label="Expires after"

@@ -9,19 +9,26 @@ interface Row {
   until: string | null;
 }
 
-const SEGMENT = 'segment/';
+/** Leases that share a row for each holder: the beginning of their names, and what one of them is. */
+const SEGMENTS = { 'segment/': 'schedule segment', 'dispatch/': 'dispatch segment' };
 
-/** The holder of each lease. The segments of one holder share a row. */
+/** The holder of each lease. The segments of one kind and holder share a row. */
 export function LeaseTable({ leases, nameOf }: { leases: Lease[]; nameOf: (node: number | null) => string }) {
-  const rows = [...singles(leases), ...segments(leases)];
+  const kinds = Object.entries(SEGMENTS);
+  const rows = [
+    ...leases
+      .filter((lease) => !kinds.some(([prefix]) => lease.name.startsWith(prefix)))
+      .map((lease) => ({ lease: lease.name, holder: lease.holder, until: lease.expires_at })),
+    ...kinds.flatMap(([prefix, noun]) => segments(leases, prefix, noun)),
+  ];
   return (
     <Paper withBorder p="lg">
       <Title order={2} size="h5" mb={4}>
         Leases
       </Title>
       <Text size="sm" c="dimmed" mb="sm">
-        The leader does the maintenance. Schedules are divided into segments. When a lease expires, another
-        node takes it.
+        The leader does the maintenance. Planners share the schedules, dispatchers the jobs. When a lease
+        expires, another node takes it.
       </Text>
       <Table.ScrollContainer minWidth={280}>
         <Table aria-label="Leases" horizontalSpacing="xs">
@@ -34,7 +41,7 @@ export function LeaseTable({ leases, nameOf }: { leases: Lease[]; nameOf: (node:
           </Table.Thead>
           <Table.Tbody>
             {rows.map((row) => (
-              <Table.Tr key={row.lease}>
+              <Table.Tr key={`${row.lease} ${row.holder}`}>
                 <Table.Td>{row.lease}</Table.Td>
                 <Table.Td>{nameOf(row.holder)}</Table.Td>
                 <Table.Td>
@@ -49,19 +56,13 @@ export function LeaseTable({ leases, nameOf }: { leases: Lease[]; nameOf: (node:
   );
 }
 
-function singles(leases: Lease[]): Row[] {
-  return leases
-    .filter((lease) => !lease.name.startsWith(SEGMENT))
-    .map((lease) => ({ lease: lease.name, holder: lease.holder, until: lease.expires_at }));
-}
-
-function segments(leases: Lease[]): Row[] {
+function segments(leases: Lease[], prefix: string, noun: string): Row[] {
   const byHolder = Map.groupBy(
-    leases.filter((lease) => lease.name.startsWith(SEGMENT)),
+    leases.filter((lease) => lease.name.startsWith(prefix)),
     (lease) => lease.holder,
   );
   return [...byHolder].map(([holder, held]) => ({
-    lease: `${plural(held.length, 'segment')}: ${formatRanges(held.map((lease) => Number(lease.name.slice(SEGMENT.length))))}`,
+    lease: `${plural(held.length, noun)}: ${formatRanges(held.map((lease) => Number(lease.name.slice(prefix.length))))}`,
     holder,
     until: held.map((lease) => lease.expires_at).toSorted()[0] ?? null,
   }));

@@ -11,6 +11,7 @@ import { StateBadge } from '../../parts/StateBadge';
 import { aliveFirst } from '../../parts/aliveFirst';
 import { useNodes } from '../../parts/useNodes';
 import { Timestamp } from '../../time/Timestamp';
+import { BrokerNote } from './BrokerNote';
 import { LeaseTable } from './LeaseTable';
 
 export default function NodesPage() {
@@ -23,6 +24,7 @@ export default function NodesPage() {
   });
   const leader = leases.data?.items.find((lease) => lease.name === 'leader')?.holder ?? null;
   const failed = nodes.error ?? leases.error;
+  const withBroker = nodes.nodes?.some((node) => node.broker !== null) ?? false;
   return (
     <>
       <PageHeader title="Nodes" description="Processes that plan schedules and run jobs, and their leases" />
@@ -43,6 +45,7 @@ export default function NodesPage() {
                     <Table.Th>Node</Table.Th>
                     <Table.Th>State</Table.Th>
                     <Table.Th>Roles</Table.Th>
+                    {withBroker && <Table.Th>Broker</Table.Th>}
                     <Table.Th ta="right">Running</Table.Th>
                     <Table.Th>Started</Table.Th>
                     <Table.Th>Lease expires</Table.Th>
@@ -51,20 +54,32 @@ export default function NodesPage() {
                 </Table.Thead>
                 <Table.Tbody>
                   {aliveFirst(nodes.data.items).map((node) => (
-                    <NodeRow key={node.id} node={node} isLeader={node.id === leader} />
+                    <NodeRow
+                      key={node.id}
+                      node={node}
+                      isLeader={node.id === leader}
+                      withBroker={withBroker}
+                    />
                   ))}
                 </Table.Tbody>
               </Table>
             </Table.ScrollContainer>
           </Paper>
         )}
+        <BrokerNote />
         {leases.data && <LeaseTable leases={leases.data.items} nameOf={nodes.nameOf} />}
       </Stack>
     </>
   );
 }
 
-function NodeRow({ node, isLeader }: { node: Node; isLeader: boolean }) {
+interface NodeRowProps {
+  node: Node;
+  isLeader: boolean;
+  withBroker: boolean;
+}
+
+function NodeRow({ node, isLeader, withBroker }: NodeRowProps) {
   return (
     <Table.Tr>
       <Table.Td>
@@ -88,6 +103,11 @@ function NodeRow({ node, isLeader }: { node: Node; isLeader: boolean }) {
       <Table.Td>
         <Text size="sm">{node.roles.join(', ')}</Text>
       </Table.Td>
+      {withBroker && (
+        <Table.Td>
+          <Text size="sm">{node.broker ?? 'none'}</Text>
+        </Table.Td>
+      )}
       <Table.Td ta="right" className="tabular">
         {node.running}
       </Table.Td>
