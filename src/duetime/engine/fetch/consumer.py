@@ -66,7 +66,8 @@ class Consumer:
         try:
             return await self._turn()
         except QueueUnavailable:
-            self._deliveries = []  # the broker delivers them again
+            # What was received stays: the acknowledgement of earlier messages may be what failed. The broker
+            # would deliver it again only after a while, and the dispatcher waits for that.
             return RETRY_INTERVAL
 
     async def _turn(self) -> Micros:
