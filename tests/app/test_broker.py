@@ -15,6 +15,7 @@ from duetime.app.broker import NO_BROKER
 from duetime.app.health import Health
 from duetime.engine.fetch.sweeper import OVERDUE
 from duetime.engine.node.node import Node
+from duetime.errors import QueueUnavailable
 from duetime.model.events import BrokerBack, BrokerLost, Event, TicketsPushed, TicketsReceived
 from duetime.model.instant import SECOND, Micros
 from duetime.queue import MAX_TICKETS, Message, Received, Ticket
@@ -159,6 +160,41 @@ async def test_message_is_acknowledged_after_the_claim_while_the_next_is_receive
         await until(lambda: "acknowledge 1" in calls)
         await until(lambda: "receive" in calls[calls.index("acknowledge 1") :])
         confirmed.set()
+        await until(lambda: not any(broker.depth("default").values()))
+
+
+async def test_received_messages_survive_a_failed_acknowledgement_of_others(
+    broker: MemoryBroker, app: dt.App
+) -> None:
+    """A broker may deliver what was received and not acknowledged again only much later."""
+    next_received = asyncio.Event()
+    failures: list[Exception] = []
+
+    class OneFailure(MemoryQueue):
+        async def receive(self, queues: Sequence[str], limit: int, timeout: Micros) -> list[Received]:
+            received = await super().receive(queues, limit, timeout)
+            if received and next_is_due.is_set():
+                next_received.set()
+            return received
+
+        async def acknowledge(self, deliveries: Sequence[Received]) -> None:
+            await super().acknowledge(deliveries)
+            if not failures:
+                failures.append(QueueUnavailable("the acknowledgement was lost"))
+                await next_received.wait()
+                raise failures[0]
+
+        async def close(self) -> None:
+            """It delivers nothing again."""
+
+    app.use_queue(lambda: OneFailure(broker))
+    next_is_due = asyncio.Event()
+    async with connected(app, roles=["worker"]):
+        for number in range(2):
+            job = await app.submit("echo", value=number, delay="1h")
+            broker.put(Message("default", 5, (Ticket(job.id, 0),)))
+            await until(lambda: bool(failures))
+            next_is_due.set()
         await until(lambda: not any(broker.depth("default").values()))
 
 
