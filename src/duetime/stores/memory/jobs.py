@@ -38,6 +38,7 @@ class MemoryJobs:
         self._of_node: dict[NodeId, dict[UUID, Row]] = {}
         self._external: dict[UUID, Row] = {}  # they run, and no node has them
         self._permits = 0  # given so far
+        self._permit_space = PERMITS
 
     # -- looking
     def find(self, tenant: str, job_id: UUID) -> Row | None:
@@ -90,7 +91,7 @@ class MemoryJobs:
 
     def new_permit(self) -> UUID:
         self._permits += 1
-        return uuid5(PERMITS, str(self._permits))
+        return uuid5(self._permit_space, str(self._permits))
 
     # -- coming and going
     def add(self, draft: JobDraft, now: Micros, waits_for: str | None = None) -> UUID:
@@ -200,13 +201,55 @@ class MemoryJobs:
             if _finished_before(row, max(before, targets.get(row.draft.target, before)))
         ]
         for row in gone:
-            draft = row.draft
-            del self.past[draft.id]
-            self.attempts.pop(draft.id, None)
-            self.markers.pop(draft.id, None)
-            if draft.unique_key is not None:
-                _discard(self._with_key, (draft.tenant, draft.unique_key), draft.id)
+            self.forget(row)
         return len(gone)
+
+    def forget(self, row: Row) -> None:
+        """As if the job had never been."""
+        draft = row.draft
+        if draft.id in self.live:
+            row.announce = False
+            self.remove(row)
+        else:
+            del self.past[draft.id]
+        self.attempts.pop(draft.id, None)
+        self.markers.pop(draft.id, None)
+        if draft.unique_key is not None:
+            _discard(self._with_key, (draft.tenant, draft.unique_key), draft.id)
+
+    def restore(self, row: Row) -> None:
+        """A job as another store had it; `waits_for` is what it waits for."""
+        draft, waits_for, row.waits_for = row.draft, row.waits_for, None
+        self.limits.know(draft.queue, draft.tenant)
+        if draft.unique_key is not None:
+            same_key = {**self._with_key.get((draft.tenant, draft.unique_key), {}), draft.id: row}
+            oldest_first = sorted(same_key.items(), key=lambda item: item[1].created_at)
+            self._with_key[draft.tenant, draft.unique_key] = dict(oldest_first)
+        if row.state.final:
+            self.past[draft.id] = row
+            return
+        self.live[draft.id] = row
+        if draft.unique_key is not None:
+            self._by_key[draft.tenant, draft.unique_key] = draft.id
+        if draft.schedule_id is not None:
+            self._of_schedule.setdefault(draft.schedule_id, {})[draft.id] = row
+            if row.attempt:
+                self._started.setdefault(draft.schedule_id, {})[draft.id] = row
+        if row.state is State.RUNNING:
+            self._restore_running(row)
+        elif waits_for is None:
+            self.lanes.push(row)
+        else:
+            self.lanes.wait(row, waits_for)
+
+    def _restore_running(self, row: Row) -> None:
+        self.limits.begin(row)
+        if row.node is None:
+            self._external[row.draft.id] = row
+        else:
+            self._of_node.setdefault(row.node, {})[row.draft.id] = row
+        if row.permit is not None:  # permits given from now on differ from those of the other store
+            self._permit_space = uuid5(self._permit_space, str(row.permit))
 
     def _stop(self, row: Row) -> None:
         if row.state is not State.RUNNING:

@@ -9,6 +9,7 @@ from uuid import UUID
 from duetime.model.instant import SECOND, Micros
 from duetime.model.limit import UNLIMITED, Queue, TaskLimit
 from duetime.model.permits import KeyUse, QueueUse
+from duetime.model.stored import LimitKeyRow, QueueRow
 from duetime.stores.memory.row import Row
 
 
@@ -39,6 +40,33 @@ class Limits:
             permits[row.permit] -= 1
             if not permits[row.permit]:
                 del permits[row.permit]
+
+    def queue_rows(self) -> list[QueueRow]:
+        tenants: dict[str, list[str]] = {}
+        for queue, tenant in sorted(self.used_by):
+            tenants.setdefault(queue, []).append(tenant)
+        return [
+            QueueRow(queue, tuple(tenants.get(name, ())), self._queue_spent.get(name, 0))
+            for name, queue in self.queues.items()
+        ]
+
+    def restore_queue(self, row: QueueRow) -> None:
+        self.queues[row.queue.name] = row.queue
+        self.used_by |= {(row.queue.name, tenant) for tenant in row.tenants}
+        self._queue_spent[row.queue.name] = row.spent_until
+
+    def remove_queue(self, name: str) -> None:
+        del self.queues[name]
+        self.used_by = {(queue, tenant) for queue, tenant in self.used_by if queue != name}
+
+    def key_rows(self) -> list[LimitKeyRow]:
+        return [LimitKeyRow(name, use._replace(permits=0)) for name, use in self._rates.items()]
+
+    def restore_key(self, row: LimitKeyRow) -> None:
+        self._rates[row.name] = row.use
+
+    def remove_key(self, name: str) -> None:
+        del self._rates[name]
 
     def may_pass_on(self, row: Row) -> bool:
         """Whether the permit of a job that has ended goes to the next: the limit counts jobs, and is not

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from duetime.model.instant import Micros
 from duetime.model.lease import Lease, Node, NodeDraft, NodeId
@@ -32,10 +31,11 @@ class MemoryNodes:
         self._jobs = jobs
         self._members: dict[NodeId, _Member] = {}
         self._leases: dict[str, _Held] = {}
-        self._numbers = count(1)
+        self._newest = 0  # the highest number ever given
 
     def join(self, draft: NodeDraft, ttl: Micros, now: Micros) -> NodeId:
-        node = NodeId(next(self._numbers))
+        self._newest += 1
+        node = NodeId(self._newest)
         self._members[node] = _Member(draft, now, now + ttl)
         self._jobs.limits.by_target.update((limit.target, limit) for limit in draft.limits)
         return node
@@ -77,6 +77,19 @@ class MemoryNodes:
             for node, member in self._members.items()
             if not (living and member.dead)
         ]
+
+    def restore(self, node: Node) -> None:
+        self._members[node.id] = _Member(
+            NodeDraft(node.name, node.roles, node.version),
+            node.started_at,
+            node.lease_until,
+            node.dead,
+            node.has_left,
+        )
+        self._newest = max(self._newest, node.id)
+
+    def remove(self, node: NodeId) -> None:
+        del self._members[node]
 
     def of_dead_nodes(self) -> Iterator[Row]:
         for node, member in self._members.items():

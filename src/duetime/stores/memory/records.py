@@ -47,6 +47,16 @@ class MemoryRecords:
         )
         return nsmallest(limit, found, key=lambda record: (record.tenant, record.key))
 
+    def every(self, now: Micros) -> list[Record]:
+        return [record for record in self._rows.values() if not _expired(record, now)]
+
+    def restore(self, record: Record) -> None:
+        self._rows[record[:3]] = record
+        self._newest = max(self._newest, record.version)
+
+    def remove(self, kind: str, tenant: str, key: str) -> None:
+        del self._rows[kind, tenant, key]
+
     def forget(self, now: Micros) -> None:
         self._rows = {name: record for name, record in self._rows.items() if not _expired(record, now)}
 

@@ -3,12 +3,16 @@ copies."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from duetime.model.instant import Micros
-from duetime.model.job import Claimed, Job, JobDraft, State
+from duetime.model.job import Attempt, Claimed, Job, JobDraft, State
 from duetime.model.lease import NodeId
+from duetime.model.stored import JobRow
+
+_LIVED = JobRow._fields[len(JobDraft._fields) : JobRow._fields.index("begun")]
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +47,11 @@ class Row:
         return self.state is State.PENDING and self.attempt == 0
 
 
+def position_of(row: Row) -> tuple[Micros, UUID]:
+    """In lists of jobs."""
+    return row.draft.fire_time, row.draft.id
+
+
 def job_of(row: Row) -> Job:
     return Job(
         *row.draft,
@@ -62,6 +71,18 @@ def job_of(row: Row) -> Job:
         error=row.error,
         disposition=row.disposition,
     )
+
+
+def row_of(stored: JobRow) -> Row:
+    """A row as another store had it."""
+    copied = {name: getattr(stored, name) for name in Row.__slots__ if name in JobRow._fields}
+    return Row(draft=JobDraft._make(stored[: len(JobDraft._fields)]), **copied)
+
+
+def stored_of(row: Row, attempts: Iterable[Attempt], markers: Mapping[str, UUID]) -> JobRow:
+    lived = (getattr(row, name) for name in _LIVED)
+    live = (row.begun and not row.state.final, row.waits_for, row.permit)
+    return JobRow._make((*row.draft, *lived, *live, tuple(attempts), tuple(sorted(markers.items()))))
 
 
 def claimed_of(row: Row) -> Claimed:

@@ -11,10 +11,18 @@ from uuid import UUID
 from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
-from duetime.model.schedule import Change, Fire, Firing, Schedule, ScheduleFilter, ScheduleVersion, change_of
+from duetime.model.schedule import (
+    Change,
+    Firing,
+    Schedule,
+    ScheduleFilter,
+    ScheduleVersion,
+    change_of,
+    fired_job,
+)
+from duetime.model.search import selects_schedule
 from duetime.store import ScheduleState
 from duetime.stores.memory.jobs import MemoryJobs
-from duetime.stores.memory.listing import selects_schedule
 
 
 class MemorySchedules:
@@ -48,6 +56,27 @@ class MemorySchedules:
         )
         return list(islice(found, limit))
 
+    def every(self) -> list[Schedule]:
+        return list(self._by_id.values())
+
+    def restore(self, schedule: Schedule) -> None:
+        self._ids[schedule.draft.tenant, schedule.draft.name] = schedule.id
+        self._keep(schedule)
+
+    def remove(self, tenant: str, name: str) -> None:
+        del self._by_id[self._ids.pop((tenant, name))]
+
+    def every_version(self) -> list[ScheduleVersion]:
+        return [row for rows in self._versions.values() for row in rows]
+
+    def restore_version(self, row: ScheduleVersion) -> None:
+        rows = self._versions.setdefault((row.draft.tenant, row.draft.name), [])
+        rows.append(row)
+        rows.sort(key=lambda row: row.version)
+
+    def remove_version(self, tenant: str, name: str, version: int) -> None:
+        self._versions[tenant, name] = [row for row in self._versions[tenant, name] if row.version != version]
+
     def write(
         self,
         tenant: str,
@@ -64,7 +93,7 @@ class MemorySchedules:
             return None if state is None else self._create(state, author, now)
         if state is None:
             self._record(replace(old, version=old.version + 1), Change.REMOVED, author, now)
-            del self._by_id[self._ids.pop((tenant, name))]
+            self.remove(tenant, name)
             return self._withdrawn(old, now)
         new = replace(
             self._withdrawn(old, now),
@@ -119,7 +148,7 @@ class MemorySchedules:
         return [
             draft
             for fire in firing.fires
-            if (draft := self._store(_job(schedule, fire), fire.skip_reason, now)) is not None
+            if (draft := self._store(fired_job(schedule, fire), fire.skip_reason, now)) is not None
         ]
 
     def _store(self, draft: JobDraft, skip_reason: str | None, now: Micros) -> JobDraft | None:
@@ -180,28 +209,4 @@ def _advanced(schedule: Schedule, firing: Firing) -> Schedule:
         next_fire_time=firing.next_fire_time,
         last_fire_time=max(moments, default=None),
         runs=firing.runs,
-    )
-
-
-def _job(schedule: Schedule, fire: Fire) -> JobDraft:
-    draft = schedule.draft
-    return JobDraft(
-        id=fire.id,
-        tenant=draft.tenant,
-        schedule_id=schedule.id,
-        schedule=draft.name,
-        fire_time=fire.fire_time,
-        due_at=fire.due_at,
-        queue=draft.queue,
-        priority=draft.priority,
-        overlap=draft.overlap,
-        target=draft.target,
-        target_spec=draft.target_spec,
-        payload=draft.payload,
-        policies=draft.policies,
-        owner=draft.owner,
-        labels=draft.labels,
-        unique_key=None,
-        retry_of=None,
-        limit_key=draft.limit_key,
     )

@@ -4,7 +4,7 @@ afterwards."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
 from itertools import islice
@@ -21,7 +21,9 @@ from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueCounts, QueueFilter, with_lanes
 from duetime.model.permits import waiting_when_stored
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
+from duetime.model.search import selects
 from duetime.model.settle import Settlement
+from duetime.model.stored import RowKey, RowKind, StoredRow
 from duetime.model.unique import Admission, Rule
 from duetime.store import (
     AttemptUpdate,
@@ -43,14 +45,14 @@ from duetime.store import (
 )
 from duetime.stores.external import cancellation
 from duetime.stores.memory import checkpoints
+from duetime.stores.memory.bulk import MemoryRows
 from duetime.stores.memory.claim import MemoryClaim, due_jobs, next_due
 from duetime.stores.memory.event_log import MemoryEventLog
 from duetime.stores.memory.jobs import MemoryJobs
-from duetime.stores.memory.listing import position, selects
 from duetime.stores.memory.nodes import MemoryNodes
 from duetime.stores.memory.notifier import ALL_LANES, MemoryNotifier, cursor_hints
 from duetime.stores.memory.records import MemoryRecords
-from duetime.stores.memory.row import Row, claimed_of, job_of
+from duetime.stores.memory.row import Row, claimed_of, job_of, position_of
 from duetime.stores.memory.schedules import MemorySchedules
 from duetime.stores.memory.settle import MemorySettle
 from duetime.stores.memory.unique import admit
@@ -123,16 +125,12 @@ class MemoryStore:
         self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
     ) -> list[Job]:
         with self._lock:
-            found = (
-                row
-                for row in self._jobs.every()
-                if selects(wanted, row) and (before is None or position(row) < before)
-            )
-            return [job_of(row) for row in nlargest(limit, found, key=position)]
+            found = (row for row in self._select(wanted) if before is None or position_of(row) < before)
+            return [job_of(row) for row in nlargest(limit, found, key=position_of)]
 
     async def count_jobs(self, wanted: JobFilter, limit: int) -> int:
         with self._lock:
-            return sum(1 for _ in islice((row for row in self._jobs.every() if selects(wanted, row)), limit))
+            return sum(1 for _ in islice(self._select(wanted), limit))
 
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
         with self._lock:
@@ -386,6 +384,17 @@ class MemoryStore:
         with self._lock:
             return EventPage(self._events.page(after, limit), self._events.last)
 
+    # -- everything, for a copy
+    async def read_rows(self, kind: RowKind, after: RowKey | None, limit: int) -> list[StoredRow]:
+        with self._lock:
+            return self._rows().read(kind, after, limit)
+
+    async def write_rows(
+        self, kind: RowKind, rows: Sequence[StoredRow], after: RowKey | None, until: RowKey | None
+    ) -> None:
+        with self._lock:
+            self._rows().write(kind, rows, after, until)
+
     # -- upkeep and hints
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         with self._lock:
@@ -404,6 +413,12 @@ class MemoryStore:
         self._send(hints)
 
     # -- inside
+    def _select(self, wanted: JobFilter) -> Iterator[Row]:
+        return (row for row in self._jobs.every() if selects(wanted, row.draft, row))
+
+    def _rows(self) -> MemoryRows:
+        return MemoryRows(self._nodes, self._jobs, self._schedules, self._records, self._clock)
+
     def _send(self, hints: Sequence[Hint]) -> None:
         """These, and those about jobs that became final."""
         with self._lock:

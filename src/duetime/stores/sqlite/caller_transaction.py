@@ -14,7 +14,9 @@ from uuid import UUID
 from duetime.clock import wall_micros
 from duetime.errors import InvalidInput, StoreUnavailable
 from duetime.model.job import JobDraft
-from duetime.stores.sqlite import errors, jobs
+from duetime.stores.sql import jobs
+from duetime.stores.sql.session import run_now
+from duetime.stores.sqlite import errors
 from duetime.stores.sqlite.session import SqliteTransaction
 from duetime.stores.sqlite.task_connection import SqliteTaskConnection
 
@@ -105,8 +107,8 @@ def _add(raw: sqlite3.Connection, path: Path, drafts: Sequence[JobDraft]) -> lis
         _check_file(raw, path)
         _check_transaction(raw)
         transaction = SqliteTransaction(_PlainRows(raw), wall_micros())
-        transaction.change("begin_to_write")
-        ids = jobs.add(transaction, drafts)
+        run_now(transaction.change("begin_to_write"))
+        ids = run_now(jobs.add(transaction, drafts))
         transaction.count_change()  # noticed by all processes, this one included, when the caller commits
     except sqlite3.Error as problem:
         if errors.is_stale_snapshot(problem):

@@ -14,10 +14,11 @@ from duetime.model.hint import CancelHint, DoneHint, EventHint, Hint, JobHint, S
 from duetime.model.job import HIGHEST_PRIORITY
 from duetime.model.lease import NodeId
 from duetime.store import Unsubscribe
+from duetime.stores.sql.queues import lanes
+from duetime.stores.sql.rows import uuid_of
+from duetime.stores.sql.session import Row, run_now
 from duetime.stores.sqlite.connection import connect
-from duetime.stores.sqlite.queues import lanes
-from duetime.stores.sqlite.rows import uuid_of
-from duetime.stores.sqlite.session import Row, SqliteSession
+from duetime.stores.sqlite.session import SqliteSession
 from duetime.stores.sqlite.threads import call_on
 
 # A look costs a tenth of a millisecond: often while others write, less often when nothing has changed for a
@@ -62,7 +63,7 @@ class AwaitedJobs:
     def no_longer_live(self, session: SqliteSession) -> list[DoneHint]:
         with self._lock:
             awaited = [(job_id,) for job_id in self._ids]
-        return self.ended(session.all_many("no_longer_live", awaited))
+        return self.ended(run_now(session.all_many("no_longer_live", awaited)))
 
 
 class SqliteNotifier:
@@ -118,7 +119,7 @@ class ForeignChanges:
         self._awaited = notifier.awaited
         self._version: int | None = None  # so that the first look finds jobs that have ended already
         self._seen = self._count()
-        self._last_event = int(self._session.value("last_event"))
+        self._last_event = int(run_now(self._session.value("last_event")))
         self._lanes = self._known_lanes()
 
     def look(self) -> tuple[Hint, ...]:
@@ -134,7 +135,10 @@ class ForeignChanges:
         if count <= self._seen:
             return tuple(found)
         self._seen = count
-        cancels = [CancelHint(NodeId(node), uuid_of(job_id)) for node, job_id in self._session.all("cancels")]
+        cancels = [
+            CancelHint(NodeId(node), uuid_of(job_id))
+            for node, job_id in run_now(self._session.all("cancels"))
+        ]
         return (*self._new_lanes(), *LOOK_AT_EVERYTHING, *cancels, *found)
 
     def _new_lanes(self) -> list[Hint]:
@@ -143,16 +147,16 @@ class ForeignChanges:
         return [JobHint(queue, priority, 0, tenant) for queue, priority, tenant in self._lanes - known]
 
     def _known_lanes(self) -> set[Row]:
-        return {tuple(row) for row in lanes(self._session, "", MAX_QUEUES)}
+        return {tuple(row) for row in run_now(lanes(self._session, "", MAX_QUEUES))}
 
     def _events(self) -> list[Hint]:
-        last, self._last_event = self._last_event, int(self._session.value("last_event"))
+        last, self._last_event = self._last_event, int(run_now(self._session.value("last_event")))
         return [EventHint(self._last_event)] if self._last_event > last else []
 
     def _count(self) -> int:
         """Changes of other processes. Our own are counted before they can be seen, so this may be too low
         until our commit is done."""
-        return int(self._session.value("read_changes")) - self._own_changes()
+        return int(run_now(self._session.value("read_changes"))) - self._own_changes()
 
 
 class ChangePoller:

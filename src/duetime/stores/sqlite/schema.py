@@ -9,6 +9,7 @@ from pathlib import Path
 
 from duetime.errors import SchemaTooNew, StoreError
 from duetime.store import Migration
+from duetime.stores.sql.session import run_now
 from duetime.stores.sqlite import errors
 from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.session import SqliteSession
@@ -44,17 +45,17 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> Migration:
     for number in range(before + 1, NEWEST + 1):
         for statement in _split(MIGRATIONS[number]):
             connection.execute(statement)
-        SqliteSession(connection).change("write_version", (number,))
+        run_now(SqliteSession(connection).change("write_version", (number,)))
     connection.execute("COMMIT")
     return Migration(before, NEWEST)
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
     session = SqliteSession(connection)
-    tables = {name for (name,) in session.all("table_names")}
+    tables = {name for (name,) in run_now(session.all("table_names"))}
     if "schema_version" not in tables and tables & _TABLES:
         raise StoreError(f"{path} holds the tables of another program: give Duetime a file of its own")
-    version = int(session.value("read_version")) if "schema_version" in tables else 0
+    version = int(run_now(session.value("read_version"))) if "schema_version" in tables else 0
     if version > NEWEST:
         raise SchemaTooNew(
             f"{path} was written by a newer Duetime (schema {version}, this one knows {NEWEST}): "

@@ -19,7 +19,9 @@ from duetime.clock import monotonic_micros, wall_micros
 from duetime.errors import NotOpen, StoreError, StoreUnavailable
 from duetime.model.instant import SECOND, Micros
 from duetime.model.settle import Settlement
-from duetime.stores.sqlite import errors, settle
+from duetime.stores.sql import settle
+from duetime.stores.sql.session import run_now
+from duetime.stores.sqlite import errors
 from duetime.stores.sqlite.session import SqliteSession, SqliteTransaction
 from duetime.stores.sqlite.task_connection import SqliteTaskConnection, Statement
 from duetime.stores.sqlite.threads import ConnectionThread, ThreadRequest, deliver
@@ -159,7 +161,7 @@ class TaskTransactions:
         connection.set_progress_handler(None, 0)
         try:
             transaction = SqliteTransaction(connection, wall_micros())
-            if settle.write(transaction, [settlement])[0] != 1:
+            if run_now(settle.write(transaction, [settlement]))[0] != 1:
                 self._roll_back(opened, ENDED)
                 return False
             transaction.count_change()
@@ -220,7 +222,7 @@ class TaskTransactions:
     def _extend_leases(opened: OpenTransaction, connection: sqlite3.Connection) -> None:
         duration = monotonic_micros() - opened.since
         if duration > LONG:
-            SqliteSession(connection).change("extend_leases", (duration,))
+            run_now(SqliteSession(connection).change("extend_leases", (duration,)))
 
     def _let_others_write(self) -> None:
         """Where the system has byte locks, waiting writers are in the queue already; elsewhere they get a gap

@@ -4,13 +4,18 @@ sync to disk for all of them."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from uuid import UUID
 
 from duetime.clock import monotonic_micros, wall_micros
 from duetime.model.instant import SECOND, Micros
+from duetime.model.job import JobDraft
+from duetime.stores.sql import jobs
+from duetime.stores.sql.session import run_now
 from duetime.stores.sqlite import errors
-from duetime.stores.sqlite.jobs import Addition
 from duetime.stores.sqlite.session import SqliteTransaction
 from duetime.stores.sqlite.threads import ThreadRequest
 from duetime.stores.sqlite.write_lock import WriteLock
@@ -21,6 +26,23 @@ MAX_TRANSACTION = (
 MAX_DRAFTS_TOGETHER = 5_000  # of several callers in one batch
 
 Requests = list[ThreadRequest[SqliteTransaction]]
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """A call of add_jobs. Calls that wait at the same time are stored together, as if one caller had
+    submitted all their drafts."""
+
+    drafts: Sequence[JobDraft]
+
+    def __call__(self, transaction: SqliteTransaction) -> list[UUID]:
+        return run_now(jobs.add(transaction, self.drafts))
+
+    @staticmethod
+    def together(transaction: SqliteTransaction, additions: Sequence[Addition]) -> list[list[UUID]]:
+        drafts = [draft for addition in additions for draft in addition.drafts]
+        ids = iter(run_now(jobs.add(transaction, drafts)))
+        return [list(islice(ids, len(addition.drafts))) for addition in additions]
 
 
 class SqliteWriter:
@@ -120,8 +142,7 @@ def _perform_group(transaction: SqliteTransaction, group: Requests) -> None:
     if len(group) == 1:
         group[0].perform(transaction)
         return
-    answers = Addition.together(
-        transaction, [request.work for request in group if isinstance(request.work, Addition)]
-    )
+    additions = [request.work for request in group if isinstance(request.work, Addition)]
+    answers = Addition.together(transaction, additions)
     for request, answer in zip(group, answers, strict=True):
         request.answer = answer

@@ -11,6 +11,3 @@ SELECT nonce FROM once_markers WHERE job_id = ?1 AND key = ?2;
 -- name: take_marker
 -- Nothing, when the job no longer runs under this attempt number. Parameters: id, attempt, key, nonce.
 INSERT INTO once_markers (job_id, key, nonce) SELECT id, ?3, ?4 FROM jobs WHERE id = ?1 AND attempt = ?2 AND state = 'running';
-
--- name: is_running
-SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND attempt = ?2 AND state = 'running');

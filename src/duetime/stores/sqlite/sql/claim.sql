@@ -29,13 +29,22 @@ WHERE rowid IN (SELECT value FROM json_each(?3));
 
 -- name: restricted_candidates
 -- A promoted job was due long ago: the lower bounds of the lanes do not apply.
--- Parameters: lanes, targets, until, limit, whether to include jobs with a limit key.
+-- Parameters: lanes, targets, until, whether to include jobs with a limit key, limit.
 SELECT {j.candidate}
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_restricted
 WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
   AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]') AND j.due_at <= ?3
-  AND j.target IN (SELECT value FROM json_each(?2)) AND (?5 OR j.limit_key IS NULL)
-LIMIT ?4;
+  AND j.target IN (SELECT value FROM json_each(?2)) AND (?4 OR j.limit_key IS NULL)
+LIMIT ?5;
+
+-- name: any_restricted
+-- Parameters: lanes, targets, until.
+SELECT 1
+FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_restricted
+WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
+  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]') AND j.due_at <= ?3
+  AND j.target IN (SELECT value FROM json_each(?2))
+LIMIT 1;
 
 -- name: start
 -- Rows: id, node, now, permit. Jobs without a limit key have no permit.

@@ -32,10 +32,6 @@ INSERT OR REPLACE INTO limit_keys (name, spent_until, asks_at, served_at) VALUES
 -- Rows: id, the permit's name.
 UPDATE jobs SET waits_for = w.column2 FROM (VALUES /* rows */ (?, ?)) AS w WHERE jobs.id = w.column1;
 
--- name: ask_at
--- Parameters: id, due_at.
-UPDATE jobs SET due_at = ?2 WHERE id = ?1;
-
 -- name: ask_to_stop
 -- A job that is in the way of a later one. A retry that waits is due immediately, so that it can end. Parameters: id, now, reason.
 UPDATE jobs SET cancel_requested = 1, error = ?3, waits_for = NULL, due_at = CASE WHEN state = 'running' THEN due_at ELSE min(due_at, ?2) END
@@ -43,10 +39,9 @@ WHERE id = ?1 AND cancel_requested = 0
 RETURNING queue, priority, due_at, tenant, node;
 
 -- name: best_waiting
--- For each permit the best jobs that wait for it. Parameters: JSON list of names, how many of each.
-SELECT j.waits_for, j.id, j.queue, j.target, j.limit_key, j.overlap FROM json_each(?1) AS w CROSS JOIN jobs AS j
-WHERE j.rowid IN (SELECT rowid FROM jobs INDEXED BY jobs_waiting WHERE waits_for = w.value ORDER BY priority DESC, due_at LIMIT ?2)
-ORDER BY j.waits_for, j.priority DESC, j.due_at;
+-- The best jobs that wait for a permit. Parameters: its name, how many.
+SELECT waits_for, id, queue, target, limit_key, overlap FROM jobs INDEXED BY jobs_waiting WHERE waits_for = ?1
+ORDER BY priority DESC, due_at LIMIT ?2;
 
 -- name: promote
 -- Jobs that wait become claimable again, best first. Parameters: the permit's name, how many.

@@ -6,9 +6,6 @@ INSERT INTO nodes (name, roles, version, started_at, lease_until) VALUES (?1, ?2
 -- name: record_lock_file
 UPDATE nodes SET lock_file = ?2 WHERE id = ?1;
 
--- name: beat
-UPDATE nodes SET lease_until = ?2 WHERE id = ?1 AND dead = 0;
-
 -- name: extend_leases
 -- By the time in which no node could renew its lease.
 UPDATE nodes SET lease_until = lease_until + ?1 WHERE dead = 0;
@@ -18,10 +15,6 @@ SELECT id FROM jobs WHERE node = ?1 AND cancel_requested = 1;
 
 -- name: peers_of
 SELECT count(*) FROM nodes AS n WHERE n.dead = 0 AND n.id <> ?1 AND EXISTS (SELECT 1 FROM json_each(n.roles) WHERE value = 'worker');
-
--- name: declare_dead
--- Parameters: node, whether it left by itself.
-UPDATE nodes SET dead = 1, has_left = ?2 WHERE id = ?1 AND dead = 0;
 
 -- name: live_nodes
 SELECT id, lease_until, lock_file FROM nodes WHERE dead = 0 ORDER BY id;
@@ -42,17 +35,11 @@ SELECT id, attempt, {claimed}, limit_key, permit FROM jobs WHERE node = ?1 LIMIT
 -- name: jobs_past_deadline
 SELECT id, attempt, {claimed}, limit_key, permit FROM jobs INDEXED BY jobs_external WHERE node = 0 AND due_at <= ?1 ORDER BY due_at LIMIT ?2;
 
--- name: is_alive
-SELECT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND dead = 0 AND lease_until > ?2);
-
 -- name: take_leases
 -- Rows: name, holder, 1.
 INSERT INTO leases (name, holder, token) VALUES /* rows */ (?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = token + 1
 WHERE holder IS NULL OR NOT EXISTS (SELECT 1 FROM nodes AS n WHERE n.id = holder AND n.dead = 0);
-
--- name: held_leases
-SELECT name FROM leases WHERE holder = ?1;
 
 -- name: drop_leases
 -- Parameters: holder, JSON list of those it keeps.

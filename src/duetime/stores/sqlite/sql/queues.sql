@@ -13,7 +13,7 @@ INSERT INTO queue_tenants (tenant, queue) VALUES /* rows */ (?, ?) ON CONFLICT (
 SELECT name, paused, pause_note, paused_at, max_running, rate_count, rate_period FROM queues
 WHERE (NOT ?1 OR paused = 1 OR max_running IS NOT NULL OR rate_count IS NOT NULL)
   AND (?2 IS NULL OR EXISTS (SELECT 1 FROM queue_tenants WHERE tenant = ?2 AND queue = name)) AND (?3 IS NULL OR name = ?3) AND name > ?4
-ORDER BY name LIMIT coalesce(?5, -1);
+ORDER BY name LIMIT ?5;
 
 -- name: lanes
 -- Queue, priority and tenant of pending jobs that do not wait for a permit, found by one search of an index for each. Parameters: after which
@@ -68,6 +68,3 @@ SELECT q.name, q.paused, q.pause_note, q.paused_at, q.max_running, q.rate_count,
   CASE WHEN q.max_running IS NULL THEN 0 ELSE
     (SELECT count(*) FROM jobs AS j INDEXED BY jobs_node WHERE j.node IS NOT NULL AND j.queue = q.name) END
 FROM queues AS q INDEXED BY queues_restricted WHERE q.paused = 1 OR q.max_running IS NOT NULL OR q.rate_count IS NOT NULL;
-
--- name: spend_queue
-UPDATE queues SET spent_until = ?2 WHERE name = ?1;

@@ -5,6 +5,14 @@
 SELECT kind, tenant, key, value, version, expires_at FROM records
 WHERE kind = ?1 AND tenant = ?2 AND key = ?3 AND (expires_at IS NULL OR expires_at > ?4);
 
+-- name: lock_record
+-- Whether it has expired or not; a store with concurrent transactions locks the row.
+SELECT kind, tenant, key, value, version, expires_at FROM records WHERE kind = ?1 AND tenant = ?2 AND key = ?3;
+
+-- name: create_record
+-- There must be none. Parameters: as put_record.
+INSERT INTO records (kind, tenant, key, value, expires_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING version;
+
 -- name: put_record
 -- Replaces the row, and with it the version. Parameters: kind, tenant, key, value, expires_at.
 INSERT OR REPLACE INTO records (kind, tenant, key, value, expires_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING version;
@@ -20,23 +28,13 @@ WHERE kind = :kind AND (tenant, key) > (:after_tenant, :after_key) AND (expires_
 -- name: records_order
 ORDER BY tenant, key LIMIT :limit;
 
--- name: forget_records
-DELETE FROM records WHERE expires_at <= ?1;
+-- name: lock_events
+-- The last id; a store with concurrent transactions lets no other add events.
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0);
 
 -- name: add_events
--- Rows: when, event.
-INSERT INTO events (at, event) VALUES /* rows */ (?, ?);
-
--- name: list_events
-SELECT id, event FROM events WHERE id > ?1 ORDER BY id LIMIT ?2;
+-- Rows: id, when, event.
+INSERT INTO events (id, at, event) VALUES /* rows */ (?, ?, ?);
 
 -- name: last_event
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0);
-
--- name: trim_events
--- Up to this id.
-DELETE FROM events WHERE id <= ?1;
-
--- name: last_old_event
--- Ids and instants rise together. Parameter: instant.
-SELECT coalesce((SELECT id FROM events WHERE at < ?1 ORDER BY id DESC LIMIT 1), 0);

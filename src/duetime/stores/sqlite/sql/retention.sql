@@ -22,10 +22,6 @@ DELETE FROM history WHERE id IN (VALUES /* rows */ (?));
 -- name: prune_nodes
 DELETE FROM nodes WHERE dead = 1 AND lease_until < ?1 AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.node = nodes.id);
 
--- name: prune_versions
--- Of schedules that were removed.
-DELETE FROM schedule_versions WHERE at < ?1 AND NOT EXISTS (SELECT 1 FROM schedules AS s WHERE s.id = schedule_versions.id);
-
 -- name: raise_changes
 UPDATE changes SET count = count + 1;
 

@@ -10,7 +10,7 @@ SELECT
 -- name: ending
 -- Jobs that still run under these attempts. Rows: id, attempt.
 WITH ended (id, attempt) AS (VALUES /* rows */ (?, ?))
-SELECT j.id, j.target, j.limit_key, j.permit, j.schedule_id, j.queue, j.priority, j.tenant
+SELECT j.id, j.target, j.limit_key, j.permit, j.schedule_id, j.queue, j.priority, j.tenant, j.overlap, 0, j.attempt
 FROM ended AS e CROSS JOIN jobs AS j WHERE j.id = e.id AND j.attempt = e.attempt AND j.state = 'running';
 
 -- name: settle_final
@@ -46,9 +46,3 @@ WITH ended (id, attempt, ending, started_at, finished_at, error, result) AS (VAL
 SELECT j.id, j.attempt, j.node, e.ending, e.started_at, e.finished_at, e.error, e.result
 FROM ended AS e CROSS JOIN jobs AS j WHERE j.id = e.id AND j.attempt = e.attempt AND j.state = 'running'
 ON CONFLICT (job_id, attempt) DO NOTHING;
-
--- name: was_settled
--- Whether this very decision was written before and still holds. Parameters: id, attempt, state, due_at.
-SELECT EXISTS (SELECT 1 FROM history WHERE id = ?1 AND attempt = ?2 AND state = ?3)
-  OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND attempt = ?2 AND state = 'pending' AND ?3 = 'pending' AND due_at = ?4)
-  OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND attempt = ?2 AND node = 0 AND ?3 = 'running');

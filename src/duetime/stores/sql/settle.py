@@ -5,35 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from duetime.model.hint import JobHint
+from duetime.model.hint import DoneHint, JobHint
 from duetime.model.job import Ending, State
 from duetime.model.settle import Settlement
 from duetime.store import Successors
-from duetime.stores.sqlite import limits
-from duetime.stores.sqlite.queues import QueueLimits
-from duetime.stores.sqlite.session import Row, SqliteTransaction
+from duetime.stores.sql import limits
+from duetime.stores.sql.queues import queue_limits
+from duetime.stores.sql.rows import uuid_of
+from duetime.stores.sql.session import Row, SqlTransaction
 
 _PENDING, _RUNNING = State.PENDING, State.RUNNING
 
 
-def settle(
-    transaction: SqliteTransaction, settlements: Sequence[Settlement], successors: Successors | None
+async def settle(
+    transaction: SqlTransaction, settlements: Sequence[Settlement], successors: Successors | None
 ) -> tuple[list[UUID], list[Row]]:
     """Returns the ids that were refused, and rows of the successors for `claimed_of`."""
-    written, started = write(transaction, settlements, successors)
+    written, started = await write(transaction, settlements, successors)
     if written == len(settlements):
         return [], started
-    return [decision.id for decision in settlements if not _was_written(transaction, decision)], started
+    return [one.id for one in settlements if not await _was_written(transaction, one)], started
 
 
-def write(
-    transaction: SqliteTransaction, settlements: Sequence[Settlement], successors: Successors | None = None
+async def write(
+    transaction: SqlTransaction, settlements: Sequence[Settlement], successors: Successors | None = None
 ) -> tuple[int, list[Row]]:
     """Returns how many of these jobs still ran under that attempt number, and the successors; other jobs are
     left alone."""
-    [(waiting, limited)] = transaction.all("frees_permits")
-    ending = _ending(transaction, settlements) if waiting or limited else []
-    transaction.change_many(
+    [(waiting, limited)] = await transaction.all("frees_permits")
+    ending = await _ending(transaction, settlements) if waiting or limited or not transaction.serial else []
+    with_permits = any(job.permit is not None or job.overlap is not None for job in ending)
+    if with_permits and await transaction.lock_permits():
+        [(waiting, limited)] = await transaction.all("frees_permits")
+    await transaction.change_many(
         "record_attempt", [_attempt_row(decision) for decision in settlements if _is_recorded(decision)]
     )
     final = [
@@ -41,12 +45,15 @@ def write(
         for decision in settlements
         if decision.state is not _PENDING and decision.state is not _RUNNING
     ]
-    written = transaction.change_many("settle_final", final)
-    transaction.change_many("settle_delete", [row[:2] for row in final])
+    if not transaction.serial:
+        found = {(job.id, job.attempt) for job in ending}
+        final = [row for row in final if (bytes(row[0]), row[1]) in found]
+    written = await transaction.change_many("settle_final", final)
+    await transaction.change_many("settle_delete", [row[:2] for row in final])
     transaction.ended += final
     for decision in settlements:
         if decision.state is _PENDING:
-            written += _send_back(transaction, decision)
+            written += await _send_back(transaction, decision)
         elif decision.state is _RUNNING:
             parameters = (
                 decision.id.bytes,
@@ -55,31 +62,33 @@ def write(
                 decision.failures,
                 decision.losses,
             )
-            written += transaction.change("settle_external", parameters)
+            written += await transaction.change("settle_external", parameters)
     if not ending:
         return written, []
-    queues = QueueLimits(transaction, transaction.now)
+    gone = {bytes(row[0]) for row in final}
+    transaction.tell([DoneHint(uuid_of(job.id)) for job in ending if job.awaited and job.id in gone])
+    if not waiting and not limited:
+        return written, []
+    queues = await queue_limits(transaction, transaction.now)
     limited_queues = {name for name, use in queues.in_use.items() if use.queue.max_running is not None}
     transaction.tell(
         [
             JobHint(queue, priority, transaction.now, tenant)
-            for queue, priority, tenant in {job[5:] for job in ending if job.queue in limited_queues}
+            for queue, priority, tenant in {job[5:8] for job in ending if job.queue in limited_queues}
         ]
     )
     passed = limits.PassOn(transaction, successors, queues.paused | queues.in_use.keys()) if waiting else None
-    return written, passed.run(ending, {bytes(row[0]) for row in final}) if passed else []
+    return written, await passed.run(ending, gone) if passed else []
 
 
-def _ending(transaction: SqliteTransaction, settlements: Sequence[Settlement]) -> list[limits.StoppedJob]:
-    stopped = [
-        (decision.id.bytes, decision.attempt) for decision in settlements if decision.state is not _RUNNING
-    ]
-    return [
-        limits.StoppedJob._make(row) for row in transaction.all_many("ending", list(dict.fromkeys(stopped)))
-    ]
+async def _ending(transaction: SqlTransaction, settlements: Sequence[Settlement]) -> list[limits.StoppedJob]:
+    """Those that still run under these attempt numbers."""
+    stopped = dict.fromkeys((one.id.bytes, one.attempt) for one in settlements if one.state is not _RUNNING)
+    rows = await transaction.all_many("ending", list(stopped))
+    return [job for job in map(limits.StoppedJob._make, rows) if (job.id, job.attempt) in stopped]
 
 
-def _send_back(transaction: SqliteTransaction, decision: Settlement) -> int:
+async def _send_back(transaction: SqlTransaction, decision: Settlement) -> int:
     parameters = (
         decision.id.bytes,
         decision.attempt,
@@ -88,15 +97,15 @@ def _send_back(transaction: SqliteTransaction, decision: Settlement) -> int:
         decision.losses,
         decision.error,
     )
-    moved = transaction.all("settle_pending", parameters)
+    moved = await transaction.all("settle_pending", parameters)
     transaction.tell([JobHint(*row) for row in moved])
     return len(moved)
 
 
-def _was_written(transaction: SqliteTransaction, decision: Settlement) -> bool:
+async def _was_written(transaction: SqlTransaction, decision: Settlement) -> bool:
     """The same decision again, after its reply was lost."""
     return bool(
-        transaction.value(
+        await transaction.value(
             "was_settled", (decision.id.bytes, decision.attempt, str(decision.state), decision.due_at)
         )
     )

@@ -14,8 +14,8 @@ from duetime.model.lease import NodeId
 from duetime.model.limit import UNLIMITED, TaskLimit
 from duetime.model.permits import Candidate, KeyUse, QueueUse, Usage, promotable, schedule_permit
 from duetime.store import Successors
-from duetime.stores.sqlite.rows import rate_of, text_of, uuid_of
-from duetime.stores.sqlite.session import Row, SqliteSession, SqliteTransaction
+from duetime.stores.sql.rows import rate_of, uuid_of
+from duetime.stores.sql.session import Row, SqlSession, SqlTransaction
 
 MAX_SWEPT = 500  # names of permits that one sweep looks at
 
@@ -31,6 +31,9 @@ class StoppedJob(NamedTuple):
     queue: str
     priority: int
     tenant: str
+    overlap: str | None
+    awaited: int
+    attempt: int
 
 
 class WaitingJob(NamedTuple):
@@ -43,13 +46,13 @@ class WaitingJob(NamedTuple):
     overlap: str | None
 
 
-def set_limits(transaction: SqliteTransaction, limits: Iterable[TaskLimit]) -> None:
+async def set_limits(transaction: SqlTransaction, limits: Iterable[TaskLimit]) -> None:
     rows = [(limit.target, limit.max_running, *(limit.rate or (None, None))) for limit in limits]
-    transaction.change_many("set_limits", rows)
+    await transaction.change_many("set_limits", rows)
 
 
-def usage(
-    transaction: SqliteTransaction, candidates: Sequence[Candidate], queues: Mapping[str, QueueUse]
+async def usage(
+    transaction: SqlTransaction, candidates: Sequence[Candidate], queues: Mapping[str, QueueUse]
 ) -> Usage:
     """What is in use among the names that the candidates need."""
     limited = [job for job in candidates if job.limit_key is not None]
@@ -58,36 +61,38 @@ def usage(
         for job in candidates
         if job.overlap is not None and job.schedule_id is not None
     ]
-    started = _started(transaction, {schedule_id for _, schedule_id in alone})
+    started = await _started(transaction, {schedule_id for _, schedule_id in alone})
     return Usage(
         transaction.now,
-        _limits(transaction, {job.target for job in limited}),
-        _key_uses(transaction, {str(job.limit_key) for job in limited}),
+        await _limits(transaction, {job.target for job in limited}),
+        await _key_uses(transaction, {str(job.limit_key) for job in limited}),
         {job_id: rival for job_id, schedule_id in alone for rival in started[schedule_id] if rival != job_id},
         queues,
     )
 
 
-def start(transaction: SqliteTransaction, node: NodeId, permits: Mapping[bytes, bytes | None]) -> list[Row]:
+async def start(
+    transaction: SqlTransaction, node: NodeId, permits: Mapping[bytes, bytes | None]
+) -> list[Row]:
     """Jobs by id, each with its permit, become running. Returns rows for `claimed_of`, in the same order."""
     rows = [(bytearray(job_id), node, transaction.now, permit) for job_id, permit in permits.items()]
-    started = {row[0]: row for row in transaction.all_many("start", rows)}
+    started = {row[0]: row for row in await transaction.all_many("start", rows)}
     return [started[job_id] for job_id in permits]
 
 
-def promote(transaction: SqliteTransaction, name: str, count: int = 1) -> list[JobHint]:
+async def promote(transaction: SqlTransaction, name: str, count: int = 1) -> list[JobHint]:
     """The best jobs that wait for this permit become claimable again. Returns hints for them."""
-    return [JobHint(*row) for row in transaction.all("promote", (name, count))]
+    return [JobHint(*row) for row in await transaction.all("promote", (name, count))]
 
 
-def let_next_ask(
-    transaction: SqliteTransaction, limit_key: str | None, schedule_id: bytes | None = None
+async def let_next_ask(
+    transaction: SqlTransaction, limit_key: str | None, schedule_id: bytes | None = None
 ) -> None:
     """A pending job is gone or was rescheduled: if it held a permit or was the one to ask for it, another job
     asks now."""
     names = [limit_key, None if schedule_id is None else schedule_permit(uuid_of(schedule_id))]
     for name in names:
-        transaction.tell(promote(transaction, name) if name is not None else [])
+        transaction.tell(await promote(transaction, name) if name is not None else [])
 
 
 class PermitSweep:
@@ -97,20 +102,20 @@ class PermitSweep:
     def __init__(self) -> None:
         self._after = ""
 
-    def run(self, transaction: SqliteTransaction) -> int:
+    async def run(self, transaction: SqlTransaction) -> int:
         """Looks at the next names. Returns how many jobs became claimable."""
-        targets: dict[str, str] = dict(transaction.all("waited_for", (self._after, MAX_SWEPT)))
+        targets: dict[str, str] = dict(await transaction.all("waited_for", (self._after, MAX_SWEPT)))
         self._after = max(targets) if len(targets) == MAX_SWEPT else ""
         schedules = {name: UUID(name[1:]) for name in targets if name.startswith("/")}
-        started = _started(transaction, schedules.values())
-        limits = _limits(transaction, set(targets.values()))
-        uses = _key_uses(transaction, targets.keys() - schedules.keys())
+        started = await _started(transaction, schedules.values())
+        limits = await _limits(transaction, set(targets.values()))
+        uses = await _key_uses(transaction, targets.keys() - schedules.keys())
         free = {name: int(schedule_id not in started) for name, schedule_id in schedules.items()}
         free |= {
             name: promotable(limits.get(targets[name], UNLIMITED), use, transaction.now)
             for name, use in uses.items()
         }
-        return sum(len(promote(transaction, name, count)) for name, count in free.items() if count)
+        return sum([len(await promote(transaction, name, count)) for name, count in free.items() if count])
 
 
 class PassOn:
@@ -119,7 +124,7 @@ class PassOn:
 
     def __init__(
         self,
-        transaction: SqliteTransaction,
+        transaction: SqlTransaction,
         successors: Successors | None,
         restricted_queues: Collection[str],
     ) -> None:
@@ -127,51 +132,52 @@ class PassOn:
         self._successors = successors
         self._queues = frozenset(successors.queues if successors else ()) - frozenset(restricted_queues)
         self._targets = frozenset(successors.targets if successors else ())
-        self._room = (
-            successors.room
-            if successors and transaction.value("is_alive", (successors.node, transaction.now))
-            else 0
-        )
+        self._room = 0
         self._limits: dict[str, TaskLimit] = {}
         self._start: dict[bytes, bytes | None] = {}
         self._promote: list[Row] = []
 
-    def run(self, ended: Sequence[StoppedJob], final: Collection[bytes]) -> list[Row]:
+    async def run(self, ended: Sequence[StoppedJob], final: Collection[bytes]) -> list[Row]:
         """Returns rows of the jobs that start, for `claimed_of`."""
-        self._pass_limits([job for job in ended if job.permit is not None])
-        self._pass_schedules(
+        node = self._successors.node if self._successors else None
+        if self._successors and await self._transaction.value("is_alive", (node, self._transaction.now)):
+            self._room = self._successors.room
+        await self._pass_limits([job for job in ended if job.permit is not None])
+        await self._pass_schedules(
             {job.schedule_id for job in ended if job.schedule_id is not None and job.id in final}
         )
         self._transaction.tell(
-            [JobHint(*row) for row in self._transaction.all_many("promote_jobs", self._promote)]
+            [JobHint(*row) for row in await self._transaction.all_many("promote_jobs", self._promote)]
         )
         return (
-            start(self._transaction, self._successors.node, self._start)
+            await start(self._transaction, self._successors.node, self._start)
             if self._successors and self._start
             else []
         )
 
-    def _pass_limits(self, ended: Sequence[StoppedJob]) -> None:
+    async def _pass_limits(self, ended: Sequence[StoppedJob]) -> None:
         self._limits = (
-            _limits(self._transaction, {*self._targets, *(job.target for job in ended)}) if ended else {}
+            await _limits(self._transaction, {*self._targets, *(job.target for job in ended)})
+            if ended
+            else {}
         )
         by_key: defaultdict[str, dict[bytes, list[StoppedJob]]] = defaultdict(dict)
         for job in ended:
             if self._limits.get(job.target, UNLIMITED).max_running is not None:
                 by_key[str(job.limit_key)].setdefault(job.permit or b"", []).append(job)
-        uses = _key_uses(self._transaction, by_key)
+        uses = await _key_uses(self._transaction, by_key)
         wanted = [
             len(permits) + sum(map(self._wanted, chain(*permits.values()))) for permits in by_key.values()
         ]
-        for key, waiting in self._waiting(by_key, max(wanted, default=0)).items():
-            self._pass_key(key, by_key[key], uses[key].permits, waiting)
+        for key, waiting in (await self._waiting(by_key, max(wanted, default=0))).items():
+            await self._pass_key(key, by_key[key], uses[key].permits, waiting)
 
-    def _pass_key(
+    async def _pass_key(
         self, key: str, permits: Mapping[bytes, list[StoppedJob]], in_use: int, waiting: deque[WaitingJob]
     ) -> None:
         for permit, jobs in permits.items():
             limit = self._limits[jobs[0].target].max_running or 0
-            shared = in_use >= limit and self._transaction.value("is_permit_in_use", (key, permit))
+            shared = in_use >= limit and await self._transaction.value("is_permit_in_use", (key, permit))
             if not waiting or in_use >= limit + bool(shared):
                 continue  # no job waits, or the limit was lowered
             count = 0
@@ -184,14 +190,14 @@ class PassOn:
             elif waiting and not shared:
                 self._promote.append((waiting.popleft().id,))
 
-    def _pass_schedules(self, schedules: Collection[bytes]) -> None:
-        started = _started(self._transaction, map(uuid_of, schedules))
+    async def _pass_schedules(self, schedules: Collection[bytes]) -> None:
+        started = await _started(self._transaction, map(uuid_of, schedules))
         names = [
             schedule_permit(schedule_id)
             for schedule_id in map(uuid_of, schedules)
             if schedule_id not in started
         ]
-        for [job] in self._waiting(names, 1).values():
+        for [job] in (await self._waiting(names, 1)).values():
             if job.limit_key is None and self._may_start(job):
                 self._start[job.id] = None
             else:
@@ -200,12 +206,10 @@ class PassOn:
     def _wanted(self, job: StoppedJob) -> int:
         return self._successors.wanted.get(uuid_of(job.id), 1) if self._successors else 0
 
-    def _waiting(self, names: Collection[str], count: int) -> dict[str, deque[WaitingJob]]:
+    async def _waiting(self, names: Collection[str], count: int) -> dict[str, deque[WaitingJob]]:
         """By permit: the best jobs that wait for it."""
         found: defaultdict[str, deque[WaitingJob]] = defaultdict(deque)
-        for name, *job in (
-            self._transaction.all("best_waiting", (text_of(list(names)), count)) if names else ()
-        ):
+        for name, *job in await self._transaction.all_each("best_waiting", [(name, count) for name in names]):
             found[name].append(WaitingJob._make(job))
         return found
 
@@ -217,22 +221,24 @@ class PassOn:
         return room > 0 and not rated and job.queue in self._queues and job.target in self._targets
 
 
-def _limits(session: SqliteSession, targets: Collection[str]) -> dict[str, TaskLimit]:
-    rows = session.all("limits_of", (text_of(list(targets)),)) if targets else []
+async def _limits(session: SqlSession, targets: Collection[str]) -> dict[str, TaskLimit]:
+    rows = await session.all("limits_of", (session.listed(targets),)) if targets else []
     return {
         target: TaskLimit(target, max_running, rate_of(count, period))
         for target, max_running, count, period in rows
     }
 
 
-def _key_uses(session: SqliteSession, names: Iterable[str]) -> dict[str, KeyUse]:
-    return {name: KeyUse(*use) for name, *use in session.all_many("key_use", [(name,) for name in names])}
+async def _key_uses(session: SqlSession, names: Iterable[str]) -> dict[str, KeyUse]:
+    return {
+        name: KeyUse(*use) for name, *use in await session.all_many("key_use", [(name,) for name in names])
+    }
 
 
-def _started(session: SqliteSession, schedules: Iterable[UUID]) -> defaultdict[UUID, list[UUID]]:
+async def _started(session: SqlSession, schedules: Iterable[UUID]) -> defaultdict[UUID, list[UUID]]:
     """By schedule: its jobs that have started and not finished."""
     found: defaultdict[UUID, list[UUID]] = defaultdict(list)
-    for schedule_id, job_id in session.all_many(
+    for schedule_id, job_id in await session.all_many(
         "started_of_schedules", [(schedule_id.bytes,) for schedule_id in schedules]
     ):
         found[uuid_of(schedule_id)].append(uuid_of(job_id))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from duetime.model.instant import SECOND, Micros
-from duetime.stores.sqlite import event_log
-from duetime.stores.sqlite.session import Row, SqliteSession, SqliteTransaction
+from duetime.stores.sql import event_log
+from duetime.stores.sql.session import Row, SqlSession, SqlTransaction
 
 BATCH = 5_000
 WINDOW = 50_000  # past jobs looked at together, for those of certain targets
 MAX_LATENESS = 7_200 * SECOND  # a job may be recorded this long after its end, and is found all the same
 
-Position = tuple[Micros, int]  # an end and a row: where a search of the past goes on
+Position = tuple[Micros, Any]  # an end and a row: where a search of the past goes on
 
 
 class TargetRetention:
@@ -26,39 +27,41 @@ class TargetRetention:
         """Where to begin, if there is anything to do."""
         if not instants:
             return None
-        return min(self._deleted_before.get(target, MAX_LATENESS) for target in instants) - MAX_LATENESS, 0
+        return min(
+            self._deleted_before.get(target, MAX_LATENESS) for target in instants
+        ) - MAX_LATENESS - 1, 0
 
     def done(self, instants: Mapping[str, Micros]) -> None:
         self._deleted_before |= instants
 
 
-def prune_others(transaction: SqliteTransaction, before: Micros) -> None:
+async def prune_others(transaction: SqlTransaction, before: Micros) -> None:
     """Everything but jobs."""
-    transaction.change("prune_nodes", (before,))
-    transaction.change("prune_versions", (before,))
-    transaction.change("forget_limit_keys", (transaction.now,))
-    transaction.change("forget_records", (transaction.now,))
-    event_log.forget_old(transaction)
+    await transaction.change("prune_nodes", (before,))
+    await transaction.change("prune_versions", (before,))
+    await transaction.change("forget_limit_keys", (transaction.now,))
+    await transaction.change("forget_records", (transaction.now,))
+    await event_log.forget_old(transaction)
 
 
-def prune_jobs(transaction: SqliteTransaction, before: Micros) -> int:
+async def prune_jobs(transaction: SqlTransaction, before: Micros) -> int:
     """Returns how many jobs were deleted; fewer than a batch means that none is left."""
-    return forget(transaction, transaction.all("finished_before", (before, BATCH)))
+    return await forget(transaction, await transaction.all("finished_before", (before, BATCH)))
 
 
-def of_targets(
-    session: SqliteSession, instants: Mapping[str, Micros], start: Position
+async def of_targets(
+    session: SqlSession, instants: Mapping[str, Micros], start: Position
 ) -> tuple[list[Row], Position | None]:
     """Ids of jobs of these targets that ended before the instants of their own, from `start` on; and where to
     go on, if anywhere."""
-    window = session.all("past_window", (*start, max(instants.values()), WINDOW))
+    window = await session.all("past_window", (*start, max(instants.values()), WINDOW))
     chosen: list[Row] = [
         (job_id,) for _, job_id, target, finished_at in window if finished_at < instants.get(target, 0)
     ]
     return chosen, (window[-1][3], window[-1][0]) if len(window) == WINDOW else None
 
 
-def forget(transaction: SqliteTransaction, ids: list[Row]) -> int:
+async def forget(transaction: SqlTransaction, ids: list[Row]) -> int:
     for statement in ("forget_attempts", "forget_markers"):
-        transaction.change_many(statement, ids)
-    return transaction.change_many("forget_jobs", ids)
+        await transaction.change_many(statement, ids)
+    return await transaction.change_many("forget_jobs", ids)

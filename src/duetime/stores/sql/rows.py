@@ -16,7 +16,7 @@ from duetime.model.limit import Rate
 from duetime.model.permits import Candidate
 from duetime.model.schedule import Change, Missed, Schedule, ScheduleDraft, ScheduleVersion
 from duetime.model.when import When
-from duetime.stores.sqlite.session import Row
+from duetime.stores.sql.session import Row
 
 _DEFINITION = 19  # columns of a schedule's definition
 _new, _set, _unknown, _int = object.__new__, object.__setattr__, SafeUUID.unknown, int.from_bytes
@@ -60,7 +60,7 @@ def claimed_of(row: Row) -> Claimed:
 
 
 def candidate_of(row: Row) -> Candidate:
-    return Candidate._make((uuid_of(row[0]), *row[1:8], _maybe_uuid(row[8]), *row[9:]))
+    return Candidate._make((uuid_of(row[0]), *row[1:8], maybe_uuid(row[8]), *row[9:]))
 
 
 def plain_candidate_of(row: Row) -> Candidate:
@@ -68,12 +68,12 @@ def plain_candidate_of(row: Row) -> Candidate:
     _, job_id, attempt, target, _, due_at, queue, priority, fire_time, _, _, _, schedule_id, *rest = row
     lane, tenant = (queue, priority, due_at), rest[5]
     return Candidate(
-        uuid_of(job_id), *lane, fire_time, attempt - 1, target, None, _maybe_uuid(schedule_id), None, tenant
+        uuid_of(job_id), *lane, fire_time, attempt - 1, target, None, maybe_uuid(schedule_id), None, tenant
     )
 
 
 def job_of(row: Row) -> Job:
-    draft = (uuid_of(row[0]), row[1], _maybe_uuid(row[2]), *row[3:16], _maybe_uuid(row[16]), row[17])
+    draft = (uuid_of(row[0]), row[1], maybe_uuid(row[2]), *row[3:16], maybe_uuid(row[16]), row[17])
     # Node 0 stands for an external worker.
     progress: Row = (State(row[18]), *row[19:22], row[22] or None, row[23] == 1, *row[24:])
     return Job(*draft, *progress)
@@ -164,5 +164,5 @@ def _missed(text: str) -> Missed:
     return Missed.from_json(codec.decode(text))
 
 
-def _maybe_uuid(data: bytes | None) -> UUID | None:
+def maybe_uuid(data: bytes | None) -> UUID | None:
     return None if data is None else uuid_of(data)

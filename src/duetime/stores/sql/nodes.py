@@ -1,0 +1,98 @@
+"""Nodes, the leases they hold and the jobs they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from duetime.model.instant import SECOND, Micros
+from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.store import OfDeadNodes, OfNode, PastDeadline
+from duetime.stores.sql.limits import set_limits
+from duetime.stores.sql.rows import lease_of, node_of, text_of, uuid_of
+from duetime.stores.sql.session import Row, SqlSession, SqlTransaction
+
+LONG_WAIT = SECOND // 10
+
+
+class OwnerLocks(Protocol):
+    """Locks that a node holds while its process lives."""
+
+    def take(self, node: NodeId, /) -> int | None:
+        """Returns the place of the lock, stored with the node."""
+        ...
+
+    def is_free(self, node: NodeId, place: int | None, /) -> bool: ...
+
+
+async def join(transaction: SqlTransaction, draft: NodeDraft, ttl: Micros, locks: OwnerLocks) -> NodeId:
+    now = transaction.now
+    node = NodeId(
+        await transaction.value("join", (draft.name, text_of(draft.roles), draft.version, now, now + ttl))
+    )
+    # Before others can see the row: a node without its lock would look dead.
+    place = None if draft.remote else locks.take(node)
+    if place is not None:
+        await transaction.change("record_lock_file", (node, place))
+    await set_limits(transaction, draft.limits)
+    return node
+
+
+async def beat(transaction: SqlTransaction, node: NodeId, ttl: Micros) -> Beat:
+    alive = await transaction.change("beat", (node, transaction.now + ttl)) == 1
+    cancels = tuple(uuid_of(row[0]) for row in await transaction.all("cancels_of", (node,)))
+    return Beat(alive, cancels, await transaction.value("peers_of", (node,)))
+
+
+async def leave(transaction: SqlTransaction, node: NodeId) -> None:
+    await transaction.change("declare_dead", (node, 1))
+    await transaction.change("drop_leases", (node, transaction.listed(())))
+
+
+async def suspects(
+    session: SqlSession, me: NodeId, locks: OwnerLocks, now: Micros | None = None
+) -> list[NodeId]:
+    """Nodes that look dead. Only reads, because it is asked twice a second and the result is nearly always
+    empty."""
+    now = await session.time() if now is None else now
+    rows = [row for row in await session.all("live_nodes") if row[0] != me]
+    return [
+        NodeId(node) for node, lease_until, inode in rows if lease_until <= now or locks.is_free(node, inode)
+    ]
+
+
+async def expire(transaction: SqlTransaction, me: NodeId, locks: OwnerLocks) -> list[NodeId]:
+    # If this node waited for the write lock, so did nodes that wanted to renew their leases: this time only
+    # those whose process is gone.
+    now = transaction.now if transaction.waited < LONG_WAIT else 0
+    gone = await suspects(transaction, me, locks, now)
+    return [node for node in gone if await transaction.change("declare_dead", (node, 0)) == 1]
+
+
+async def known(session: SqlSession, living: bool) -> list[Node]:
+    return [node_of(row) for row in await session.all("nodes", (living,))]
+
+
+async def running_jobs(
+    session: SqlSession, selection: OfNode | OfDeadNodes | PastDeadline, limit: int
+) -> list[Row]:
+    match selection:
+        case OfNode(node):
+            return await session.all("jobs_of_node", (node, limit))
+        case OfDeadNodes():
+            return await session.all("jobs_of_dead_nodes", (limit,))
+        case PastDeadline():
+            return await session.all("jobs_past_deadline", (await session.time(), limit))
+
+
+async def hold_leases(transaction: SqlTransaction, node: NodeId, names: Sequence[str]) -> list[str]:
+    await transaction.change("drop_leases", (node, transaction.listed(names)))
+    if not await transaction.value("is_alive", (node, 0)):
+        return []
+    await transaction.change_many("take_leases", [(name, node, 1) for name in names])
+    held = {name for (name,) in await transaction.all("held_leases", (node,))}
+    return [name for name in names if name in held]
+
+
+async def leases(session: SqlSession) -> list[Lease]:
+    return [lease_of(row) for row in await session.all("leases")]
