@@ -1,7 +1,8 @@
-"""The address of the server: a URL, without the options that are not for the driver."""
+"""The address of the store: a URL that names one server, or a primary and its standbys."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -36,36 +37,72 @@ DRIVER_OPTIONS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+# Of several servers the store needs the one that accepts writes. What the store asks for, in this order.
+SESSIONS = {
+    "any": ("any",),
+    "primary": ("primary",),
+    "standby": ("standby",),
+    "prefer-standby": ("standby", "any"),
+    "read-write": ("read-write",),
+    "read-only": ("read-only",),
+}
+
+
+@dataclass(slots=True)
 class PostgresAddress:
-    dsn: str  # has the password: never show it
+    dsns: tuple[str, ...]  # of each server; they have the password: never show them
+    sessions: tuple[str | None, ...]  # what the server must be, the best first
     place: str  # may be shown
     pooled: bool  # a pooler assigns another server session to each transaction
 
     def __repr__(self) -> str:
         return f"PostgresAddress({self.place!r}, pooled={self.pooled})"
 
+    def prefer(self, dsn: str) -> None:
+        """This server accepted a session: from now on it is tried first."""
+        self.dsns = (dsn, *(other for other in self.dsns if other != dsn))
+
 
 def parse(url: str) -> PostgresAddress:
     try:
         parts = urlsplit(url)
-        port = parts.port or 5432
+        login, at, hosts = parts.netloc.rpartition("@")
+        netlocs = [f"{login}{at}{host}" for host in hosts.split(",")]
+        servers = [urlsplit(f"//{netloc}") for netloc in netlocs]
+        places = [f"{server.hostname or 'localhost'}:{server.port or 5432}" for server in servers]
     except ValueError:
         # The parser's own message may quote the part that holds the password.
         raise ConfigError(
             "the PostgreSQL URL cannot be read: percent-encode special characters in user name and password"
         ) from None
-    options = parse_qsl(parts.query, keep_blank_values=True)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    _refuse_unknown(options)
+    pooled = _pooled(options.pop("pooler", None))
+    several = "," in hosts or "," in options.get("host", "")
+    sessions = _sessions(options.pop("target_session_attrs", "read-write" if several else None))
+    query = urlencode(options)
+    dsns = tuple(urlunsplit(parts._replace(netloc=netloc, query=query)) for netloc in netlocs)
+    return PostgresAddress(dsns, sessions, f"{','.join(places)}{parts.path}", pooled)
+
+
+def _refuse_unknown(options: Iterable[str]) -> None:
     known = DRIVER_OPTIONS | {"pooler"}
-    for name, _ in options:
+    for name in options:
         if name not in known:
             raise ConfigError(
                 f"the PostgreSQL URL has an unknown option {name!r}: use pooler=transaction or one of "
                 f"{', '.join(sorted(known))}"
             )
-    pooled = _pooled(dict(options).get("pooler"))
-    dsn = urlunsplit(parts._replace(query=urlencode([option for option in options if option[0] != "pooler"])))
-    return PostgresAddress(dsn, f"{parts.hostname or 'localhost'}:{port}{parts.path}", pooled)
+
+
+def _sessions(value: str | None) -> tuple[str | None, ...]:
+    if value is None:
+        return (None,)  # as the driver does: any, or PGTARGETSESSIONATTRS
+    if value not in SESSIONS:
+        raise ConfigError(
+            f"the PostgreSQL URL has target_session_attrs={value!r}: use one of {', '.join(SESSIONS)}"
+        )
+    return SESSIONS[value]
 
 
 def _pooled(value: str | None) -> bool:

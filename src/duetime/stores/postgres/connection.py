@@ -6,7 +6,6 @@ reader cannot delay a claim, and no reset costs a round trip."""
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ from duetime.clock import monotonic_micros, noise, pause
 from duetime.errors import NotOpen, StoreUnavailable
 from duetime.model.instant import Micros
 from duetime.stores.postgres.address import PostgresAddress
+from duetime.stores.postgres.connect import connect
 from duetime.stores.postgres.deadline import Deadline
 from duetime.stores.postgres.errors import DRIVER_ERRORS, ErrorClass, classify, translate
 
@@ -26,18 +26,9 @@ Work = Callable[
 ]  # on the driver's connection; True: an earlier try failed, and its reply may be lost
 
 CALL_TIMEOUT = 5.0  # seconds: a server that answers nothing is noticed after this
-CONNECT_TIMEOUT = 3.0
 MAX_CONFLICTS = 5
-UNACKNOWLEDGED_TIMEOUT = 4_000  # milliseconds without an acknowledgement: the peer is gone
 MAX_READ = 64 * 1024  # bytes
 EPOCH_2000 = 946_684_800_000_000  # the server counts microseconds from 2000, the model from 1970
-SESSION_TIMEOUTS = {
-    "idle_in_transaction_session_timeout": "10000",
-    "tcp_user_timeout": str(UNACKNOWLEDGED_TIMEOUT),
-    "tcp_keepalives_idle": "5",
-    "tcp_keepalives_interval": "2",
-    "tcp_keepalives_count": "3",
-}
 LOST_SESSION = frozenset({ErrorClass.RECONNECT, ErrorClass.UNAVAILABLE, ErrorClass.ACCESS_DENIED})
 
 
@@ -204,21 +195,14 @@ class PostgresConnection:
     async def _connect(self) -> Any:
         pooled = self._address.pooled
         settings = {
-            **SESSION_TIMEOUTS,
             **self._settings,
             "application_name": f"duetime {self._name}",
             "timezone": "UTC",
         }
-        connection = await asyncpg.connect(
-            self._address.dsn,
-            timeout=CONNECT_TIMEOUT,
-            statement_cache_size=0 if pooled else 200,
-            max_cached_statement_lifetime=0,
-            # A pooler refuses settings it does not know: there each transaction sets them.
-            server_settings={} if pooled else settings,
+        connection = await connect(
+            self._address, settings, cached_statements=200, max_cached_statement_lifetime=0
         )
         try:
-            detect_dead_peer(connection)
             limit_read_size(connection)
             await (
                 self._transact(connection, _use_microseconds)
@@ -271,17 +255,3 @@ def limit_read_size(connection: Any) -> None:
     transport = getattr(connection, "_transport", None)
     if transport is not None and hasattr(transport, "max_size"):
         transport.max_size = MAX_READ
-
-
-def detect_dead_peer(connection: Any) -> None:
-    """The kernel gives up on a peer that no longer acknowledges. Not every platform or socket can do this."""
-    transport = getattr(connection, "_transport", None)
-    tcp = transport.get_extra_info("socket") if transport is not None else None
-    if (
-        tcp is None
-        or tcp.family not in {socket.AF_INET, socket.AF_INET6}
-        or not hasattr(socket, "TCP_USER_TIMEOUT")
-    ):
-        return
-    tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_TIMEOUT)
-    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -17,6 +17,7 @@ SQL = load("duetime.stores.postgres", "sql")
 _STEADY = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_bitmapscan": "off"}
 _LOOPS = {**_STEADY, "enable_hashjoin": "off", "enable_mergejoin": "off"}
 _HASHES = {**_STEADY, "enable_nestloop": "off", "enable_mergejoin": "off"}
+BULK_TIMEOUT = 60.0  # seconds: rows may be large
 DONE_MESSAGE = "duetime done "  # the beginning of the message of the function `announce_done`
 
 
@@ -36,6 +37,7 @@ class PostgresConnections:
             address, "event", {}
         )  # by itself: writers of events wait for one another
         self.read = PostgresConnection(address, "read", {})
+        self.bulk = PostgresConnection(address, "bulk", _LOOPS, timeout=BULK_TIMEOUT)
         self._all = [
             self.submit,
             self.claim,
@@ -45,6 +47,7 @@ class PostgresConnections:
             self.plan,
             self.event,
             self.read,
+            self.bulk,
         ]
         self._done: list[UUID] = []
 

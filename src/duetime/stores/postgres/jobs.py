@@ -15,13 +15,14 @@ from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Job, JobDraft, JobFilter
 from duetime.model.lease import NodeId
 from duetime.model.permits import waiting_when_stored
+from duetime.stores.hint_text import encode
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.batching import Batch, Batcher, Replies, Subject, by_statement
 from duetime.stores.postgres.connection import CALL_TIMEOUT, Work
 from duetime.stores.postgres.connections import SQL, PostgresConnections
 from duetime.stores.postgres.copy_encoder import COLUMNS, encode_in_chunks
 from duetime.stores.postgres.external import ExternalJobs
-from duetime.stores.postgres.notifier import Notifier, encode
+from duetime.stores.postgres.notifier import Notifier
 from duetime.stores.postgres.queues import PostgresQueues
 from duetime.stores.postgres.rows import attempt_of, job_of
 

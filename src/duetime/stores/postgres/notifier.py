@@ -9,14 +9,13 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
-from uuid import UUID
 
 from duetime.clock import monotonic_micros, noise, pause
 from duetime.errors import DuetimeError
-from duetime.model.hint import CancelHint, DoneHint, EventHint, Hint, JobHint, ScheduleHint
+from duetime.model.hint import EventHint, Hint, JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.lease import NodeId
 from duetime.store import Unsubscribe
+from duetime.stores.hint_text import decode, encode, instant_of, subject_of
 from duetime.stores.postgres.connections import SQL, PostgresConnections
 
 CHANNEL = "duetime"
@@ -50,14 +49,14 @@ class Notifier:
         if now - self._last_sent < MIN_INTERVAL:
             return None
         self._last_sent = now
-        pending, _ = self._pending.get(_key(hint), (None, 0)) if self._pending else (None, 0)
+        pending, _ = self._pending.get(subject_of(hint), (None, 0)) if self._pending else (None, 0)
         return pending if isinstance(pending, JobHint) and pending.due_at < hint.due_at else hint
 
     def sent(self, hint: Hint) -> None:
         """A statement has sent this hint along."""
-        pending, _ = self._pending.get(_key(hint), (None, 0)) if self._pending else (None, 0)
-        if pending is not None and _instant(hint) <= _instant(pending):
-            del self._pending[_key(hint)]
+        pending, _ = self._pending.get(subject_of(hint), (None, 0)) if self._pending else (None, 0)
+        if pending is not None and instant_of(hint) <= instant_of(pending):
+            del self._pending[subject_of(hint)]
         self._deliver_here([hint])
 
     def notify(self, hints: Iterable[Hint], *, also_late: bool = False) -> None:
@@ -74,8 +73,8 @@ class Notifier:
 
     def notify_job(self, hint: JobHint) -> None:
         """The same for one job; a pending hint about an earlier job of the lane covers it."""
-        pending = self._pending.get(_key(hint))
-        if self._pooled or pending is None or hint.due_at < max(_instant(pending[0]), pending[1]):
+        pending = self._pending.get(subject_of(hint))
+        if self._pooled or pending is None or hint.due_at < max(instant_of(pending[0]), pending[1]):
             self.notify([hint])
 
     def _deliver_here(self, hints: Iterable[Hint]) -> None:
@@ -84,10 +83,10 @@ class Notifier:
             self._deliver(hints)
 
     def _collect(self, hint: Hint, also_late: bool) -> None:
-        key, instant = _key(hint), hint.due_at if isinstance(hint, JobHint) and not also_late else 0
+        key, instant = subject_of(hint), hint.due_at if isinstance(hint, JobHint) and not also_late else 0
         if key in self._pending:
             known, sooner = self._pending[key]
-            hint, instant = min((known, hint), key=_instant), min(sooner, instant)
+            hint, instant = min((known, hint), key=instant_of), min(sooner, instant)
         self._pending[key] = (hint, instant)
 
     async def _send(self) -> None:
@@ -176,65 +175,3 @@ class Notifier:
 
 def hint_of(row: Any) -> JobHint:
     return JobHint(row["queue"], row["priority"], row["due_at"], row["tenant"])
-
-
-def encode(hint: Hint) -> str:
-    """Short, whatever it is about. Names come last because they may contain anything."""
-    match hint:
-        case JobHint(queue, priority, due_at, tenant):
-            return f"j {priority} {due_at} {len(tenant)} {tenant}{queue}"
-        case ScheduleHint(instant):
-            return f"s {instant}"
-        case CancelHint(node, job_id):
-            return f"c {node} {job_id}"
-        case DoneHint(job_id):
-            return f"d {job_id}"
-        case EventHint(last):
-            return f"e {last}"
-
-
-def decode(payload: str) -> Hint | None:
-    """None for a payload that this version does not know."""
-    try:
-        match payload.split(" ", 4):
-            case ["j", priority, due_at, length, names]:
-                return JobHint(names[int(length) :], int(priority), int(due_at), names[: int(length)])
-            case ["s", instant]:
-                return ScheduleHint(int(instant))
-            case ["c", node, job_id]:
-                return CancelHint(NodeId(int(node)), UUID(job_id))
-            case ["d", job_id]:
-                return DoneHint(UUID(job_id))
-            case ["e", last]:
-                return EventHint(int(last))
-    except ValueError:
-        pass
-    return None
-
-
-def _key(hint: Hint) -> tuple[object, ...]:
-    if isinstance(hint, JobHint):  # by far the most
-        return ("j", hint.queue, hint.priority, hint.tenant)
-    match hint:
-        case ScheduleHint():
-            return ("s",)
-        case CancelHint(node, job_id):
-            return ("c", node, job_id)
-        case DoneHint(job_id):
-            return ("d", job_id)
-        case EventHint():
-            return ("e",)
-
-
-def _instant(hint: Hint) -> Micros:
-    """Of two hints with the same key the one about the earlier instant covers the other; of two about events,
-    the one with the later id."""
-    match hint:
-        case JobHint(due_at=due_at):
-            return due_at
-        case ScheduleHint(instant):
-            return instant
-        case CancelHint() | DoneHint():
-            return 0
-        case EventHint(last):
-            return -last

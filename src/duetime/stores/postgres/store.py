@@ -13,6 +13,7 @@ from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
+from duetime.model.stored import RowKey, RowKind, StoredRow
 from duetime.model.unique import Admission, Rule
 from duetime.store import (
     AttemptUpdate,
@@ -27,6 +28,7 @@ from duetime.store import (
     OfNode,
     OnceReply,
     PastDeadline,
+    Position,
     Record,
     ScheduleState,
     Settled,
@@ -36,6 +38,7 @@ from duetime.store import (
 )
 from duetime.stores.postgres import retention, schema
 from duetime.stores.postgres.address import PostgresAddress, parse
+from duetime.stores.postgres.bulk import PostgresRows
 from duetime.stores.postgres.caller_transaction import caller_transaction
 from duetime.stores.postgres.checkpoints import PostgresCheckpoints
 from duetime.stores.postgres.claim import PostgresClaims
@@ -57,7 +60,12 @@ class PostgresStore:
     def __init__(self, address: PostgresAddress, *, is_clone: bool = False) -> None:
         direct = not address.pooled
         self.capabilities = Capabilities(
-            durable=True, shared=True, hints=direct, owner_gone=direct, transactions=True
+            durable=True,
+            shared=True,
+            hints=direct,
+            owner_gone=direct,
+            transactions=True,
+            replicas=True,
         )
         self._address = address
         self._is_clone = is_clone
@@ -75,6 +83,7 @@ class PostgresStore:
         self._nodes = PostgresNodes(self._connections)
         self._checkpoints = PostgresCheckpoints(self._connections)
         self._sessions = TaskSessions(address, self._notifier)
+        self._rows = PostgresRows(self._connections)
         self._home: Micros | None = None
 
     @classmethod
@@ -107,6 +116,10 @@ class PostgresStore:
     async def time(self) -> Micros:
         now: Micros = await self._connections.read.value(SQL["time"])
         return now
+
+    async def position(self) -> Position:
+        row = await self._connections.read.row(SQL["position"])
+        return Position(self._home, int(row["log"]), row["at"] or 0)
 
     # -- jobs and queues
     async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
@@ -255,6 +268,15 @@ class PostgresStore:
 
     async def list_events(self, after: int, limit: int) -> EventPage:
         return await self._events.page(after, limit)
+
+    # -- everything, for a copy
+    async def read_rows(self, kind: RowKind, after: RowKey | None, limit: int) -> list[StoredRow]:
+        return await self._rows.read(kind, after, limit)
+
+    async def write_rows(
+        self, kind: RowKind, rows: Sequence[StoredRow], after: RowKey | None, until: RowKey | None
+    ) -> None:
+        await self._rows.write(kind, rows, after, until)
 
     # -- retention and hints
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:

@@ -16,12 +16,8 @@ from duetime.model.instant import Micros
 from duetime.model.settle import Settlement
 from duetime.stores.postgres.address import PostgresAddress
 from duetime.stores.postgres.claim import hints_of
-from duetime.stores.postgres.connection import (
-    CALL_TIMEOUT,
-    CONNECT_TIMEOUT,
-    SESSION_TIMEOUTS,
-    detect_dead_peer,
-)
+from duetime.stores.postgres.connect import connect
+from duetime.stores.postgres.connection import CALL_TIMEOUT
 from duetime.stores.postgres.connections import SQL
 from duetime.stores.postgres.errors import DRIVER_ERRORS, classify, translate
 from duetime.stores.postgres.notifier import Notifier
@@ -128,17 +124,9 @@ class TaskSessions:
         return PostgresTaskTransaction(self, session, block)
 
     async def _connect(self) -> Any:
-        pooled = self.address.pooled
-        session = await asyncpg.connect(
-            self.address.dsn,
-            timeout=CONNECT_TIMEOUT,
-            statement_cache_size=0 if pooled else 100,
-            server_settings={}
-            if pooled
-            else {**SESSION_TIMEOUTS, **TASK_TIMEOUTS, "application_name": "duetime task"},
-        )
-        detect_dead_peer(session)
-        return session
+        settings = {**TASK_TIMEOUTS, "application_name": "duetime task"}
+        # During a failover an address may lead to a standby. Such a session would be kept and lent again.
+        return await connect(self.address, settings, cached_statements=100, sessions=("read-write",))
 
 
 class PostgresTaskTransaction:

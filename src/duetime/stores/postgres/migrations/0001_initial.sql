@@ -155,6 +155,8 @@ CREATE TABLE duetime.schedule_versions (
     change text NOT NULL,
     PRIMARY KEY (tenant, name, version)
 );
+-- Copied versions do not have these.
+ALTER TABLE duetime.schedule_versions ALTER segment DROP NOT NULL, ALTER runs DROP NOT NULL, ALTER created_at DROP NOT NULL, ALTER updated_at DROP NOT NULL;
 CREATE INDEX schedule_versions_at ON duetime.schedule_versions (at);
 
 CREATE TABLE duetime.queues (
@@ -200,7 +202,7 @@ CREATE TABLE duetime.nodes (
     lease_until timestamptz NOT NULL,
     dead boolean NOT NULL DEFAULT false,
     has_left boolean NOT NULL DEFAULT false, -- it ended in an orderly way
-    holds_lock boolean NOT NULL -- its session has an advisory lock, which is free when the process is gone
+    holds_lock boolean NOT NULL DEFAULT false -- its session has an advisory lock, which is free when the process is gone
 ) WITH (fillfactor = 10);
 
 CREATE TABLE duetime.leases (
@@ -503,25 +505,25 @@ BEGIN
     FROM json_to_recordset(drafts::json) AS x(id uuid, tenant text, unique_key text);
 END $$;
 
--- Creates the partitions of `parent` for today and so many days ahead. A day that has rows in the default partition is left there.
-CREATE FUNCTION duetime.add_days(parent text, days integer) RETURNS void LANGUAGE plpgsql AS $$
+-- Creates the partition of `parent` for this day. A day that has rows in the default partition is left there.
+CREATE FUNCTION duetime.add_day(parent text, opening timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    midnight timestamptz := date_trunc('day', clock_timestamp(), 'UTC');
-    opening timestamptz;
-    partition text;
+    partition text := parent || '_' || to_char(opening AT TIME ZONE 'UTC', 'YYYYMMDD');
     taken boolean;
 BEGIN
-    FOR day IN 0..days LOOP
-        opening := midnight + day * interval '24 hours';
-        partition := parent || '_' || to_char(opening AT TIME ZONE 'UTC', 'YYYYMMDD');
-        CONTINUE WHEN to_regclass('duetime.' || partition) IS NOT NULL;
-        EXECUTE format('SELECT EXISTS (SELECT FROM duetime.%I WHERE finished_at >= $1 AND finished_at < $2)', parent || '_other')
-            INTO taken USING opening, opening + interval '24 hours';
-        CONTINUE WHEN taken;
+    IF to_regclass('duetime.' || partition) IS NOT NULL THEN RETURN; END IF;
+    EXECUTE format('SELECT EXISTS (SELECT FROM duetime.%I WHERE finished_at >= $1 AND finished_at < $2)', parent || '_other')
+        INTO taken USING opening, opening + interval '24 hours';
+    IF NOT taken THEN
         EXECUTE format('CREATE TABLE duetime.%I PARTITION OF duetime.%I FOR VALUES FROM (%L) TO (%L)',
             partition, parent, opening, opening + interval '24 hours');
-    END LOOP;
+    END IF;
 END $$;
+
+-- Adds today and the days that follow.
+CREATE FUNCTION duetime.add_days(parent text, days integer) RETURNS void LANGUAGE sql AS $$
+    SELECT duetime.add_day(parent, date_trunc('day', clock_timestamp(), 'UTC') + day * interval '24 hours') FROM generate_series(0, days) AS day
+$$;
 
 -- Drops the partitions of `parent` for days that end before `horizon`. Returns about how many rows they had.
 CREATE FUNCTION duetime.drop_days(parent text, horizon timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
