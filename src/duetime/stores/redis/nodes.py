@@ -1,0 +1,82 @@
+"""Nodes and the leases they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+
+from duetime.model import codec
+from duetime.model.instant import Micros
+from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.stores.redis.connection import RedisConnection
+from duetime.stores.redis.rows import limit_row, uuid_of
+
+_ROW = Struct(">Bqq")  # state, started_at, end of the lease of a dead node; `lua/rows.lua` describes it
+_ALIVE, _DEAD, _LEFT = 0, 1, 2
+
+
+class RedisNodes:
+    def __init__(self, connection: RedisConnection) -> None:
+        self._connection = connection
+
+    async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
+        limits = [part for limit in draft.limits for part in (limit.target, limit_row(limit))]
+        rest = _rest(draft)
+        return NodeId(await self._connection.run("join", ttl, int("worker" in draft.roles), rest, *limits))
+
+    async def beat(self, node: NodeId, ttl: Micros) -> Beat:
+        alive, peers, cancels = await self._connection.run("beat", node, ttl)
+        return Beat(alive == 1, tuple(map(uuid_of, cancels)), peers)
+
+    async def leave(self, node: NodeId) -> None:
+        await self._connection.run("end_nodes", "left", node)
+
+    async def all(self, living: bool) -> list[Node]:
+        rows = await self._connection.run("nodes", int(living))
+        return sorted((_node_of(*row) for row in rows), key=lambda node: node.id)
+
+    async def expire(self, me: NodeId) -> list[NodeId]:
+        return [NodeId(int(node)) for node in await self._connection.run("end_nodes", "expired", me)]
+
+    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
+        return [name.decode() for name in await self._connection.run("hold_leases", node, *names)]
+
+    async def leases(self) -> list[Lease]:
+        rows = await self._connection.run("leases")
+        return sorted((_lease_of(*row) for row in rows), key=lambda lease: lease.name)
+
+
+def _node_of(node: bytes, row: bytes, lease_until: bytes | None, running: bytes | None) -> Node:
+    state, started_at, _ = _ROW.unpack_from(row)
+    name, roles, version = codec.unpack(row[_ROW.size :])
+    return Node(
+        NodeId(int(node)),
+        name,
+        tuple(roles),
+        version,
+        started_at,
+        _lease_until(row, lease_until),
+        state != _ALIVE,
+        state == _LEFT,
+        int(running or 0),
+    )
+
+
+def node_row(node: Node) -> bytes:
+    state = _ALIVE if not node.dead else _LEFT if node.has_left else _DEAD
+    return _ROW.pack(state, node.started_at, node.lease_until if node.dead else 0) + _rest(node)
+
+
+def _rest(node: Node | NodeDraft) -> bytes:
+    """The part of a row that only Python reads."""
+    return codec.pack((node.name, node.roles, node.version))
+
+
+def _lease_of(name: bytes, lease: bytes, row: bytes | None, lease_until: bytes | None) -> Lease:
+    token, _, holder = lease.decode().partition(":")
+    expires_at = None if row is None else _lease_until(row, lease_until)
+    return Lease(name.decode(), NodeId(int(holder)) if holder else None, int(token), expires_at)
+
+
+def _lease_until(row: bytes, of_living: bytes | None) -> Micros:
+    return _ROW.unpack_from(row)[2] if of_living is None else int(float(of_living))
