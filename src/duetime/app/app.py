@@ -27,6 +27,8 @@ from duetime.invoker import Handler
 from duetime.invokers.resources import ResourceBox
 from duetime.invokers.task import TaskHandler
 from duetime.invokers.threads import Threads
+from duetime.lease import LeaseTable
+from duetime.leases import leases_for
 from duetime.model import duration
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
@@ -64,12 +66,17 @@ class App(AsyncApp):
         observers: Sequence[Observer] = (),
         quotas: Quotas = DEFAULT_QUOTAS,
         queue: str | Callable[[], TicketQueue] | None = None,
+        read_store: str | Store | None = None,
+        leases: str | None = None,
     ) -> None:
         """`queue`: the broker through which due jobs reach the workers, as a URL or a function that makes a
-        connection. Without it, workers ask the store."""
+        connection. Without it, workers ask the store. `read_store`: a read replica of the store, for lists
+        and statistics. `leases`: the URL of etcd, if it and not the store should hold the leases of
+        planners."""
         self.use_queue(queue)
+        self._leases_url = leases
         self.sync = SyncApp(self._twin)
-        super().__init__(store, tenant, Observers(observers), quotas)
+        super().__init__(store, tenant, Observers(observers), quotas, read_store)
         self._threads: Threads | None = None
         self._broker_reader: BrokerReader | None = None
         self._node_here: Node | None = None
@@ -104,6 +111,7 @@ class App(AsyncApp):
         """Keep the tasks and work on another store; only before the app is opened."""
         super().use_store(store)
         self.sync.close()  # it opens itself again, on this store
+        self.context.shared.leases.table = self._lease_table()
         self._views: dict[str, Services] = {self._tenant: self}
 
     def use_queue(self, queue: str | Callable[[], TicketQueue] | None) -> None:
@@ -114,6 +122,13 @@ class App(AsyncApp):
             self._open_queue, self._broker = partial(queues.queue_for, queue), hide_password(queue)
         else:
             self._open_queue, self._broker = queue, "a queue of the program"
+
+    def use_leases(self, url: str | None) -> None:
+        """Hold leases there; None: in the store. Only before the app is opened."""
+        if self._opened:
+            raise Conflict("the app is already open: choose where its leases are held before that")
+        self._leases_url = url
+        self.context.shared.leases.table = self._lease_table()
 
     @property
     def broker(self) -> str | None:
@@ -213,7 +228,11 @@ class App(AsyncApp):
             heartbeat,
             self.context.shared.waiter.settled,
             self._open_queue,
+            self.context.shared.leases.table,
         )
+
+    def _lease_table(self) -> LeaseTable | None:
+        return None if self._leases_url is None else leases_for(self._leases_url, self._clock)
 
     def _handler(self, task: AnyTask, resources: ResourceBox) -> TaskHandler:
         own, inner = self.hooks.chain, () if task.group is self else task.group.hooks.chain
@@ -237,8 +256,9 @@ class App(AsyncApp):
 
     def _twin(self) -> AsyncApp:
         """A client on the same store and tasks, for another event loop."""
-        twin = AsyncApp(self.store.clone(), self._tenant, self._given, self._quotas)
+        twin = AsyncApp(self.store.clone(), self._tenant, self._given, self._quotas, self._read_store)
         twin.tasks = twin.context.shared.tasks = self.tasks
+        twin.context.shared.leases.table = self._lease_table()
         return twin
 
 

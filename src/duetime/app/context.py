@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from duetime.app.event_feed import EventFeed
+from duetime.app.leases import LeaseReader
+from duetime.app.read_store import ReadStore
 from duetime.app.remote_work import RemoteWork
 from duetime.app.reports import ReportWriter
 from duetime.app.stats import StatsReader
@@ -20,6 +22,7 @@ from duetime.engine.submit.validate import check_name
 from duetime.errors import NotOpen, TaskNotFound
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
+from duetime.model.views import ReadStoreView
 from duetime.observer import Observers
 from duetime.observers.metrics import ProcessTelemetry
 from duetime.observers.observed_store import ObservedStore
@@ -38,8 +41,11 @@ class Shared:
         observers: Observers,
         tasks: Mapping[str, Task[..., Any]],
         is_open: Callable[[], bool],
+        read_store: ReadStore | None = None,
     ) -> None:
         self.store = store
+        self.read_store = read_store
+        self.reads = store if read_store is None else cast(Store, read_store)
         self.clock = clock
         self.observers = observers
         self.tasks = tasks
@@ -47,17 +53,30 @@ class Shared:
         self.commands = Commands(cast(Store, ObservedStore(store, observers)), clock, ids)
         self.waiter = JobWaiter(store, clock)
         self.event_feed = EventFeed(store, clock)
-        self.stats = StatsReader(store, clock)
+        self.leases = LeaseReader(store, clock)
+        self.stats = StatsReader(self.reads, clock, self.leases.read_if_available)
         self.task_defaults = TaskDefaultsCache(store, clock)
         self.reports = ReportWriter(store, clock, observers)
         self.remote_work = RemoteWork(store, clock, self.reports, observers)
         self.telemetry: ProcessTelemetry | None = None  # counts what this process does, if it is asked to
+
+    async def open(self) -> None:
+        await self.store.open()
+        if self.read_store is not None:
+            await self.read_store.open()
+
+    async def read_state(self) -> ReadStoreView | None:
+        """Of the read replica, if there is one."""
+        return None if self.read_store is None else await self.read_store.state()
 
     async def close(self) -> None:
         self.waiter.close()
         self.remote_work.close()
         await self.event_feed.close()
         self.stats.close()
+        await self.leases.close()
+        if self.read_store is not None:
+            await self.read_store.close()
         await self.store.close()
 
 
@@ -87,6 +106,12 @@ class AppContext:
     def store(self) -> Store:
         self.require_open()
         return self.shared.store
+
+    @property
+    def reads(self) -> Store:
+        """For lists and statistics: a read replica if there is one, which may be behind."""
+        self.require_open()
+        return self.shared.reads
 
     @property
     def commands(self) -> Commands:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import cast
 
 from duetime import stores
 from duetime.app.context import AppContext, Shared
 from duetime.app.discovery import groups_in, import_all
+from duetime.app.read_store import ReadStore
 from duetime.app.services import Services
+from duetime.app.store_copy import refuse_unfinished
 from duetime.engine.node.timer import NodeClock
 from duetime.engine.submit.validate import check_name
 from duetime.errors import ConfigError, Conflict
@@ -18,7 +21,7 @@ from duetime.model.limit import Quotas
 from duetime.observer import Observer, Observers
 from duetime.observers.log import EventLogger
 from duetime.observers.metrics import ProcessTelemetry
-from duetime.store import Migration, Store
+from duetime.store import Migration, ReplicatedStore, Store
 from duetime.task import AnyTask, Tasks
 
 FLUSH_TIMEOUT = 2.0  # seconds for writing the last counts and events before the store is closed
@@ -44,7 +47,14 @@ class AsyncApp(Tasks, Services):
 
     _is_app = True
 
-    def __init__(self, store: str | Store, tenant: str, observers: Observers, quotas: Quotas) -> None:
+    def __init__(
+        self,
+        store: str | Store,
+        tenant: str,
+        observers: Observers,
+        quotas: Quotas,
+        read_store: str | Store | None = None,
+    ) -> None:
         Tasks.__init__(self)
         self._given = observers
         self._observers = Observers([EventLogger(), self._count, observers])
@@ -54,16 +64,30 @@ class AsyncApp(Tasks, Services):
         self._opened = 0
         self._lock = LoopLock()
         self._quotas = quotas
+        self._read_store = read_store
         self.use_store(store)
 
     def use_store(self, store: str | Store) -> None:
         """Keep the tasks and work on another store; only before the app is opened."""
         if self._opened:
             raise Conflict("the app is already open: choose its store before that")
-        made = stores.from_url(store) if isinstance(store, str) else _checked(store)
-        shared = Shared(made, self._clock, self._ids, self._observers, self.tasks, lambda: self._opened > 0)
+        made = _store_of(store, "store")
+        shared = Shared(
+            made,
+            self._clock,
+            self._ids,
+            self._observers,
+            self.tasks,
+            lambda: self._opened > 0,
+            None if self._read_store is None else self._replica_of(made, self._read_store),
+        )
         shared.commands.quota.quotas = self._quotas
         Services.__init__(self, AppContext(shared, self._tenant, self._ids, shared.commands))
+
+    def use_read_store(self, read_store: str | Store | None) -> None:
+        """Read lists and statistics from this replica of the store; only before the app is opened."""
+        self._read_store = read_store
+        self.use_store(self.store)
 
     @property
     def quotas(self) -> Quotas:
@@ -126,10 +150,11 @@ class AsyncApp(Tasks, Services):
     async def _connect(self) -> None:
         shared = self.context.shared
         try:
-            await shared.store.open()
+            await shared.open()
+            await refuse_unfinished(shared.store)
             await self._clock.follow(shared.store.time)
         except BaseException:
-            await shared.store.close()
+            await shared.close()
             raise
         if shared.telemetry is not None:
             shared.telemetry.open()
@@ -142,6 +167,18 @@ class AsyncApp(Tasks, Services):
                     await shared.telemetry.close()
         await shared.close()
 
+    def _replica_of(self, store: Store, read_store: str | Store) -> ReadStore:
+        replica = _store_of(read_store, "read_store")
+        if not (store.capabilities.replicas and replica.capabilities.replicas):
+            raise ConfigError("read_store: only stores in PostgreSQL have read replicas: leave it out")
+        # As a clone it keeps no connection for writing.
+        return ReadStore(
+            cast(ReplicatedStore, store),
+            cast(ReplicatedStore, replica.clone()),
+            self._clock,
+            self._observers,
+        )
+
     def _keep(self, task: AnyTask) -> None:
         super()._keep(task)
         task.belong_to(self)
@@ -152,7 +189,9 @@ class AsyncApp(Tasks, Services):
             telemetry(event)
 
 
-def _checked(store: Store) -> Store:
+def _store_of(store: str | Store, name: str) -> Store:
+    if isinstance(store, str):
+        return stores.from_url(store)
     if not hasattr(store, "capabilities"):
-        raise ConfigError(f"store: {store!r} is neither a URL nor a store: {stores.KNOWN}")
+        raise ConfigError(f"{name}: {store!r} is neither a URL nor a store: {stores.KNOWN}")
     return store

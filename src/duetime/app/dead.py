@@ -27,7 +27,7 @@ class DeadLetters:
         deadline = self.context.clock.monotonic() + READ_TIMEOUT
         groups: dict[tuple[str, str], DeadGroup] = {}
         read, before = 0, None
-        while page := await self.context.store.list_jobs(wanted, PAGE, before):
+        while page := await self.context.reads.list_jobs(wanted, PAGE, before):
             for job in page:
                 key = (error_group(job.error or ""), job.target)
                 groups[key] = _with(groups.get(key), key, job)

@@ -6,6 +6,7 @@ import asyncio
 
 from duetime.app.app import App
 from duetime.app.broker import NO_BROKER
+from duetime.app.leases import NO_LEASES
 from duetime.app.stats import TtlCache
 from duetime.errors import DuetimeError, SchemaMissing, SchemaTooNew
 from duetime.model.instant import SECOND
@@ -20,10 +21,15 @@ class Health:
         self._app = app
         self._schema = TtlCache(app.clock, SCHEMA_CHECK_INTERVAL)
 
-    def remark(self) -> str | None:
+    async def remark(self) -> str | None:
         """What it works without; None if nothing is missing."""
-        node = self._app.node
-        return NO_BROKER if node is not None and node.broker_up is False else None
+        node, replica = self._app.node, await self._app.context.shared.read_state()
+        missing = [
+            NO_BROKER if node is not None and node.broker_up is False else None,
+            NO_LEASES if node is not None and not node.leases_up else None,
+            None if replica is None else replica.remark,
+        ]
+        return "; ".join(filter(None, missing)) or None
 
     async def trouble(self) -> str | None:
         """What keeps it from working; None if nothing does."""

@@ -89,14 +89,14 @@ class AppJobs:
         wanted = JobFilter(self._context.tenant, states=states, queue=queue, schedule=schedule)
         return [
             JobHandle(self._api, job.id, job)
-            for job in await self._context.store.list_jobs(wanted, check_count(limit, "limit"))
+            for job in await self._context.reads.list_jobs(wanted, check_count(limit, "limit"))
         ]
 
     async def page(self, query: JobQuery, limit: int, before: tuple[Micros, UUID] | None = None) -> JobPage:
         """Newest fire time first; `before` is the `next` of the previous page. A page may be short without
         being the last."""
         return await page_of(
-            self._context.store, self._context.tenant, query, check_count(limit, "limit"), before
+            self._context.reads, self._context.tenant, query, check_count(limit, "limit"), before
         )
 
     async def get(self, job_id: UUID | str) -> JobHandle:

@@ -44,7 +44,8 @@ class AppNodes:
         ]
 
     async def leases(self) -> list[Lease]:
-        return await self.context.store.leases()
+        self.context.require_open()
+        return await self.context.shared.leases.read()
 
     async def tasks(self) -> list[TaskView]:
         """The tasks of this process and of the living nodes, by name."""
@@ -91,8 +92,10 @@ class AppQueues:
         return await self.context.store.queues(wanted=QueueFilter(after=after, limit=limit))
 
     async def counted(self, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:
-        """The same with the counts of their live jobs."""
-        return await self.context.store.queues(counted=True, wanted=wanted)
+        """The same with the counts of their live jobs. One queue by name is read from the store itself: its
+        caller may just have changed it."""
+        store = self.context.reads if wanted.name is None else self.context.store
+        return await store.queues(counted=True, wanted=wanted)
 
     async def depth(self, since: Duration = "1h", step: Duration = "1m") -> QueueDepths:
         """How many jobs the queues of all tenants had during `since`, in steps of this length. The leader

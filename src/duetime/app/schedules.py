@@ -163,7 +163,7 @@ class AppSchedules:
         declaration, and changes it otherwise. `author` is recorded in its versions.
         """
         new = NewSchedule(name, task, when, **options)
-        return await self._declare(new, await self._draft(new), None, _checked(on_conflict), author)
+        return await self._declare(new, await self.draft(new), None, _checked(on_conflict), author)
 
     async def declare_set(
         self,
@@ -176,7 +176,7 @@ class AppSchedules:
         """Declare all schedules of a program under the name of a set, and remove those that were declared in
         this set before and no longer are. All are checked before the first is stored."""
         wanted, policy = list(schedules), _checked(on_conflict)
-        drafts = [await self._draft(new) for new in wanted]
+        drafts = [await self.draft(new) for new in wanted]
         names = {draft.name for draft in drafts}
         if len(names) < len(drafts):
             raise InvalidInput("schedules", "two schedules of the set have the same name: rename one")
@@ -192,12 +192,12 @@ class AppSchedules:
         return views
 
     async def create(
-        self, new: NewSchedule, *, replace: bool = False, author: str | None = None
+        self, new: NewSchedule, *, replace: bool = False, author: str | None = None, paused: bool = False
     ) -> ScheduleView:
         """Create a schedule that no program declares."""
-        return await self.view(await self._put(new, await self._draft(new), replace, author))
+        return await self.view(await self._put(new, await self.draft(new), replace, author, paused))
 
-    async def _draft(self, new: NewSchedule) -> ScheduleDraft:
+    async def draft(self, new: NewSchedule) -> ScheduleDraft:
         context, options = self._context, new.options
         task_name, known = context.resolve(new.task)
         if known is not None:
@@ -243,10 +243,19 @@ class AppSchedules:
             return await commands.put_schedule(draft, True, author=author)
 
     async def _put(
-        self, new: NewSchedule, draft: ScheduleDraft, replace: bool, author: str | None
+        self,
+        new: NewSchedule,
+        draft: ScheduleDraft,
+        replace: bool,
+        author: str | None,
+        paused: bool = False,
     ) -> Schedule:
         return await self._context.commands.put_schedule(
-            draft, replace, declared=lambda draft: declared(draft, new.options), author=author
+            draft,
+            replace,
+            declared=lambda draft: declared(draft, new.options),
+            author=author,
+            paused=paused,
         )
 
     async def _names_in(self, group: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -111,7 +112,8 @@ class Services:
 
         Each process writes its counts every ten seconds; a killed process loses those since the last time."""
         shared, span = self.context.shared, check_times(since, step)
-        return await shared.stats.read(self.tenant, *span, await self.now(), shared.telemetry)
+        found = await shared.stats.read(self.tenant, *span, await self.now(), shared.telemetry)
+        return replace(found, read_store=await shared.read_state())
 
     async def events(
         self, types: Iterable[str] = KINDS, after: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from duetime.model.duration import Duration
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import MINUTE, SECOND, Micros, minute_key, minute_of, to_datetime
 from duetime.model.job import JobFilter, State
-from duetime.model.lease import LEADER, NodeId
+from duetime.model.lease import LEADER, Lease, NodeId
 from duetime.model.schedule import Schedule, ScheduleFilter
 from duetime.model.views import (
     FailingTarget,
@@ -146,9 +146,10 @@ EVERY_SEGMENT = tuple(range(SEGMENTS))
 class StatsReader:
     """Answers are cached for a second, so that many readers cost as little as one."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, leases: Callable[[], Awaitable[Sequence[Lease]]]) -> None:
         self._store = store
         self._clock = clock
+        self._leases = leases
         self.close()
 
     def close(self) -> None:
@@ -244,7 +245,7 @@ class StatsReader:
         return await self._store.list_schedules(ScheduleFilter(tenant, paused=False), MAX_SCHEDULES)
 
     async def _leader(self) -> NodeId | None:
-        return next((lease.holder for lease in await self._store.leases() if lease.name == LEADER), None)
+        return next((lease.holder for lease in await self._leases() if lease.name == LEADER), None)
 
 
 def _point(at: Micros, cell: AttemptCounts) -> StatsPoint:
