@@ -109,10 +109,12 @@ def find_app(settings: Settings) -> App:
     if settings.sources.get("server") == "--server":
         raise ConfigError("server: this command works on the store itself: use --store instead of --server")
     if settings.app is None:
-        return App(settings.store)
+        return App(settings.store, leases=settings.leases)
     app = load_app(settings.app)
     if settings.given("store"):
         app.use_store(settings.store)
+    if settings.leases is not None:
+        app.use_leases(settings.leases)
     return app
 
 

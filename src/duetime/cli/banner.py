@@ -19,6 +19,7 @@ def banner(app: App, settings: Settings, address: str | None = None, keys: int =
         [
             f"duetime {VERSION} is running",
             f"  store   {f'that of {settings.app}' if own else hide_password(settings.store)}",
+            *([] if settings.read_store is None else [f"  reads   {hide_password(settings.read_store)}"]),
             *([] if app.broker is None else [f"  broker  {app.broker}"]),
             f"  roles   {', '.join(role for role in settings.roles if role != 'api' or address is not None)}",
             *(_work(app, settings) if "worker" in settings.roles else ()),

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from duetime.clock import wall_micros
 from duetime.model.instant import Micros, to_datetime
-from duetime.model.views import to_json
+from duetime.model.views import Difference, to_json
 
 _UNITS = (
     (timedelta(days=1), "d"),
@@ -98,13 +98,24 @@ def _datetime(moment: Moment) -> datetime:
 # -- records ---------------------------------------------------------------------------------------
 def target_text(target: dict[str, Any]) -> str:
     """A task's name, the words of a command, a destination and its key, or the method and URL of an HTTP
-    target."""
+    target; of a shadow, the same of what would run."""
+    if target.get("type") == "shadow" and "target" in target:
+        return f"shadow of {target_text(target['target'])}"
     return str(
         target.get("name")
         or " ".join(filter(None, (target.get("destination"), target.get("key"))))
         or shlex.join(target.get("argv", ()))
         or f"{target.get('method', '')} {target.get('url', target.get('type', '-'))}".strip()
     )
+
+
+def difference_text(change: Difference) -> str:
+    """As "priority: 5 -> 9"."""
+    before, after = (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in (change.before, change.after)
+    )
+    return f"{change.field}: {before} -> {after}"
 
 
 def record_fields(record: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -23,6 +23,17 @@ def load_app(reference: str) -> App:
     return _named(module, module_name, attribute) if colon else _only(module, module_name)
 
 
+def load_object(reference: str) -> Any:
+    """The object that "module:name" names."""
+    module_name, _, attribute = reference.partition(":")
+    found: Any = _import(module_name)
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            raise ConfigError(f"{reference}: {module_name} has no {attribute!r}: write module:name")
+        found = getattr(found, name)
+    return found
+
+
 def _named(module: ModuleType, module_name: str, attribute: str) -> App:
     found: Any = module
     for name in attribute.split("."):

@@ -117,6 +117,10 @@ COMMANDS = {
     "worker": "Run jobs only.",
     "job": "Submit, list, show, cancel and retry jobs.",
     "schedule": "Add, list, edit, pause and preview schedules.",
+    "apply": "Make the schedules equal to those in files.",
+    "export": "Write the schedules as a file for `apply`.",
+    "import": "Write the schedules of another system as a file for `apply`.",
+    "shadow": "Compare shadow schedules with what another system ran.",
     "dead": "List dead letters; retry or discard them.",
     "queue": "List queues; pause, resume and limit them.",
     "task": "List the tasks that jobs can be submitted to.",
@@ -129,9 +133,10 @@ COMMANDS = {
     "simulate": "Preview the load of all schedules on a virtual clock.",
     "doctor": "Check the store, the nodes and what is overdue.",
     "migrate": "Create or upgrade the schema of the store.",
+    "copy": "Copy everything into another store, or compare two.",
     "demo": "Add sample schedules to the local service.",
 }
-SHARED = {"worker": "serve"}
+SHARED = {"worker": "serve", "import": "importing"}
 EPILOG = """Settings come from flags, DUETIME_* variables, .env and duetime.toml, in this order.
 
 \b

@@ -30,7 +30,8 @@ from duetime.model.instant import to_datetime, to_micros
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.limit import QueueFilter
 from duetime.model.publish import PublishTarget
-from duetime.model.schedule import Schedule, ScheduleFilter
+from duetime.model.schedule import Schedule, ScheduleDraft, ScheduleFilter
+from duetime.model.shadow import SHADOW, ShadowTarget
 from duetime.model.target import HTTP, HttpTarget, Seal
 from duetime.model.views import (
     Backfilled,
@@ -130,7 +131,7 @@ class StoreBackend:
             error_group=error_group,
             undisposed=True,
         )
-        return [JobSummary.of(row) for row in await self._app.store.list_jobs(wanted, limit)]
+        return [JobSummary.of(row) for row in await self._app.context.reads.list_jobs(wanted, limit)]
 
     async def dead_groups(self) -> DeadGroups:
         return await self._app.dead.groups()
@@ -151,19 +152,41 @@ class StoreBackend:
 
     # -- schedules ---------------------------------------------------------------------------------
     async def schedule(
-        self, name: str, target: Target, when: When, *, replace: bool = False, payload: Any, **options: Any
+        self,
+        name: str,
+        target: Target,
+        when: When,
+        *,
+        replace: bool = False,
+        paused: bool = False,
+        payload: Any,
+        **options: Any,
     ) -> ScheduleView:
-        app, (task, spec) = self._app, self._target(target)
-        given = {**_given(options), "payload": payload}
+        schedules, (task, spec) = self._app.schedules, self._target(target)
+        given, by = {**_given(options), "payload": payload}, self._author
         if spec is None:
             new = NewSchedule(name, task, when, **given)
-            return await app.schedules.create(new, replace=replace, author=self._author)
-        draft = schedule_draft(
-            app.context.ids, app.tenant, name, task, when, NO_DEFAULTS, await app.now(), given
-        )
-        return await self._schedule(
-            await app.schedules.put(changed(draft, target_spec=spec), replace=replace, author=self._author)
-        )
+            return await schedules.create(new, replace=replace, author=by, paused=paused)
+        draft = await self._draft(name, task, spec, when, given)
+        return await self._schedule(await schedules.put(draft, replace=replace, author=by, paused=paused))
+
+    async def plan_new_schedule(
+        self,
+        name: str,
+        target: Target,
+        when: When,
+        *,
+        paused: bool = False,
+        payload: Any,
+        horizon: Duration | None = None,
+        count: int | None = None,
+        **options: Any,
+    ) -> PlanView:
+        task, spec = self._target(target)
+        draft = await self._draft(name, task, spec, when, {**_given(options), "payload": payload})
+        known = await self._app.schedules.declared(draft)
+        edit = ScheduleEdit(draft if known is None else known.draft, True if paused else None)
+        return PlanView.of(await self._app.previews.plan(known, edit, horizon or HORIZON), count)
 
     async def edit_schedule(
         self, reference: str, changes: Mapping[str, Any], *, version: int | None = None
@@ -198,8 +221,8 @@ class StoreBackend:
     async def trigger(self, reference: str) -> JobView:
         return await self.get_job((await self._app.trigger(await self._name(reference))).id)
 
-    async def remove(self, reference: str) -> None:
-        await self._app.schedules.remove_version(reference, author=self._author)
+    async def remove(self, reference: str, *, version: int | None = None) -> None:
+        await self._app.schedules.remove_version(reference, expect_version=version, author=self._author)
 
     async def why_schedule(self, reference: str) -> WhyView:
         return WhyView.of(await self._app.why.schedule(reference))
@@ -335,11 +358,27 @@ class StoreBackend:
             publish = PublishTarget.from_json(target)
             check_destination(self._settings.destinations, publish.destination, self._app.tenant)
             return publish.name, publish.to_spec()
+        if target.get("type") == "shadow":
+            shadow = ShadowTarget.from_json(target)
+            if shadow.target["type"] == "task":
+                check_name(shadow.target["name"], "target.target.name")
+            return SHADOW, shadow.to_spec()
         return HTTP, HttpTarget.received(target, before, self._seal).to_spec()
 
     def _seal(self) -> Seal | None:
         """With the keys of the nodes on this store."""
         return seal_for(key_ring(self._settings, self._app.store), self._app.tenant)
+
+    async def _draft(
+        self, name: str, task: str, spec: bytes | None, when: When, options: Any
+    ) -> ScheduleDraft:
+        app = self._app
+        if spec is None:
+            return await app.schedules.draft(NewSchedule(name, task, when, **options))
+        draft = schedule_draft(
+            app.context.ids, app.tenant, name, task, when, NO_DEFAULTS, await app.now(), options
+        )
+        return changed(draft, target_spec=spec)
 
     async def _edit(self, known: Schedule, changes: Mapping[str, Any]) -> ScheduleEdit:
         target, draft = changes.get("target"), known.draft

@@ -63,6 +63,9 @@ def _pydantic_model() -> Any:
 _encoder = msgspec.json.Encoder(decimal_format="string", enc_hook=_encode_other)
 _asdict = msgspec.structs.asdict
 decode = msgspec.json.Decoder().decode
+# MessagePack, for rows of stores: smaller, and bytes stay bytes
+pack = msgspec.msgpack.Encoder().encode
+unpack = msgspec.msgpack.Decoder().decode
 encode = _encoder.encode
 
 

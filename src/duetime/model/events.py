@@ -141,6 +141,27 @@ class BrokerBack:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadStoreChanged:
+    """Lists and statistics are no longer read from the read replica, for the reason given; or, with None,
+    again."""
+
+    remark: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesLost:
+    """The service that holds the leases does not answer. This node stops using its leases before they
+    end."""
+
+    problem: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesBack:
+    """It answers again."""
+
+
+@dataclass(frozen=True, slots=True)
 class TicketsPushed:
     """A dispatcher gave tickets to the broker."""
 
@@ -198,6 +219,9 @@ Event = (
     | TurnRecovered
     | BrokerLost
     | BrokerBack
+    | ReadStoreChanged
+    | LeasesLost
+    | LeasesBack
     | TicketsPushed
     | TicketsReceived
     | MessagesDropped

@@ -15,8 +15,9 @@ from duetime.model.command import COMMAND, CommandTarget
 from duetime.model.duration import Duration
 from duetime.model.ids import fire_id
 from duetime.model.instant import SECOND, Micros, to_iso
-from duetime.model.job import Claimed
+from duetime.model.job import Claimed, JobDraft
 from duetime.model.publish import PUBLISH, PublishTarget
+from duetime.model.shadow import SHADOW, ShadowTarget
 from duetime.model.target import HTTP, HttpTarget
 from duetime.model.when import When, to_json
 
@@ -257,6 +258,31 @@ def plan_fires(schedule: Schedule, now: Micros, horizon: Micros) -> Firing:
     return Firing(schedule.id, schedule.version, schedule.next_fire_time, following, runs, fires)
 
 
+def fired_job(schedule: Schedule, fire: Fire) -> JobDraft:
+    """The job that this fire becomes."""
+    draft = schedule.draft
+    return JobDraft(
+        id=fire.id,
+        tenant=draft.tenant,
+        schedule_id=schedule.id,
+        schedule=draft.name,
+        fire_time=fire.fire_time,
+        due_at=fire.due_at,
+        queue=draft.queue,
+        priority=draft.priority,
+        overlap=draft.overlap,
+        target=draft.target,
+        target_spec=draft.target_spec,
+        payload=draft.payload,
+        policies=draft.policies,
+        owner=draft.owner,
+        labels=draft.labels,
+        unique_key=None,
+        retry_of=None,
+        limit_key=draft.limit_key,
+    )
+
+
 def missed_at_start(schedule: Schedule, job: Claimed, now: Micros, free_at: Micros) -> str | None:
     """Why a job that was planned as a fire of this schedule does not start now; None if it starts. From
     `free_at` on no earlier job of the schedule was in its way."""
@@ -361,10 +387,11 @@ def difference(before: ScheduleDraft, after: ScheduleDraft) -> Sequence[FieldCha
     ]
 
 
-KINDS: dict[str, type[HttpTarget] | type[CommandTarget] | type[PublishTarget]] = {
+KINDS: dict[str, type[HttpTarget] | type[CommandTarget] | type[PublishTarget] | type[ShadowTarget]] = {
     HTTP: HttpTarget,
     COMMAND: CommandTarget,
     PUBLISH: PublishTarget,
+    SHADOW: ShadowTarget,
 }
 
 

@@ -1,16 +1,64 @@
-"""What a search finds in a job: its labels, the fields of its payload, and errors of the same cause."""
+"""Which jobs and schedules a filter selects, for stores that have no query language; what a search finds in a
+job: its labels, the fields of its payload, and errors of the same cause."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Protocol
 
 from duetime.model.codec import decode
-from duetime.model.job import error_line
+from duetime.model.job import Job, JobDraft, JobFilter, State, error_line
+from duetime.model.schedule import Schedule, ScheduleFilter
 
 # PostgreSQL has the same expressions, in the function `error_group`.
 _VARIABLE_PART = re.compile("""'[^']*'|"[^"]*"|[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*""")
 _LAST_PLACE = re.compile('.*File "(?:[^"]*/)?([^"/]*)", line [0-9]+, in ([^\n]+)', re.DOTALL)
+
+
+class JobOutcome(Protocol):
+    @property
+    def state(self) -> State: ...
+    @property
+    def node(self) -> int | None: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def disposition(self) -> str | None: ...
+
+
+def selects(wanted: JobFilter, draft: JobDraft | Job, outcome: JobOutcome) -> bool:
+    """A job has both: what it was submitted with, and what became of it."""
+    return (
+        draft.tenant == wanted.tenant
+        and (wanted.states is None or outcome.state in wanted.states)
+        and (wanted.queue is None or draft.queue == wanted.queue)
+        and (wanted.owner is None or draft.owner == wanted.owner)
+        and (wanted.schedule is None or draft.schedule == wanted.schedule)
+        and (wanted.target is None or draft.target == wanted.target)
+        and (wanted.node is None or outcome.node == wanted.node)
+        and (wanted.due_after is None or draft.due_at >= wanted.due_after)
+        and (wanted.due_before is None or draft.due_at < wanted.due_before)
+        and (wanted.fire_after is None or draft.fire_time >= wanted.fire_after)
+        and (wanted.fire_before is None or draft.fire_time < wanted.fire_before)
+        and (not wanted.undisposed or (outcome.state is State.DEAD and outcome.disposition is None))
+        and (wanted.label is None or has_label(draft.labels, *wanted.label))
+        and (wanted.error is None or wanted.error.casefold() in (outcome.error or "").casefold())
+        and (wanted.error_group is None or wanted.error_group == error_group(outcome.error or ""))
+        and (wanted.payload is None or has_field(draft.payload, *wanted.payload))
+    )
+
+
+def selects_schedule(wanted: ScheduleFilter, schedule: Schedule) -> bool:
+    draft = schedule.draft
+    return (
+        draft.tenant == wanted.tenant
+        and (wanted.text is None or wanted.text.casefold() in draft.name.casefold())
+        and (wanted.paused is None or schedule.paused is wanted.paused)
+        and (wanted.owner is None or draft.owner == wanted.owner)
+        and (wanted.target is None or draft.target == wanted.target)
+        and (wanted.queue is None or draft.queue == wanted.queue)
+        and (wanted.label is None or has_label(draft.labels, *wanted.label))
+    )
 
 
 def error_group(error: str) -> str:

@@ -19,7 +19,7 @@ from duetime.cli.program import REFUSED, settings_of
 from duetime.clock import wall_micros
 from duetime.config import Settings, hide_password
 from duetime.config_compat import HOST, KNOWN
-from duetime.errors import ConfigError, DuetimeError, StoreUnavailable
+from duetime.errors import ConfigError, DuetimeError, LeasesUnavailable, StoreUnavailable
 from duetime.model import duration
 from duetime.model.instant import SECOND, Micros, to_micros
 from duetime.model.job import State
@@ -55,7 +55,7 @@ class Observation:
 
     skew: Micros  # this machine's wall clock minus the store's
     nodes: list[NodeView]
-    leases: list[LeaseView]
+    leases: list[LeaseView] | str  # or why they cannot be read
     queues: list[QueueView]
     schedules: int
     overdue_schedules: list[str]
@@ -107,7 +107,7 @@ async def observe(backend: Backend) -> Observation:
     return Observation(
         skew=skew,
         nodes=await backend.nodes(),
-        leases=await backend.leases(),
+        leases=await _read_leases(backend),
         queues=await backend.queues(),
         schedules=len(schedules),
         overdue_schedules=[
@@ -116,6 +116,13 @@ async def observe(backend: Backend) -> Observation:
         overdue_jobs=await backend.jobs(state=State.PENDING, due_before=late, limit=MAX_LISTED),
         dead_letters=len(await backend.dead_letters(limit=MAX_LISTED)),
     )
+
+
+async def _read_leases(backend: Backend) -> list[LeaseView] | str:
+    try:
+        return await backend.leases()
+    except LeasesUnavailable as problem:
+        return problem.message
 
 
 async def _secrets(settings: Settings) -> Check:
@@ -215,6 +222,8 @@ def _expired(seen: Observation) -> Check:
 
 
 def _leases(seen: Observation) -> Check:
+    if isinstance(seen.leases, str):
+        return Check("leases", "warn", seen.leases, "check --leases, the network, and that etcd runs")
     shares = []
     for role in ("planner", "dispatcher"):
         holders = {node.id for node in _alive(seen) if role in node.roles}

@@ -3,7 +3,6 @@ history, and past fires."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import FlagGroup, command, standalone
 from duetime.cli.completion import complete_task
 from duetime.cli.format import (
+    difference_text,
     local,
     moment_text,
     plural,
@@ -65,7 +65,7 @@ from duetime.cli.inputs import (
 from duetime.cli.program import value_option
 from duetime.cli.selection import ProgressLine
 from duetime.engine.submit.validate import check_overlap
-from duetime.model.views import Backfilled, Difference, PlanView, VersionView
+from duetime.model.views import Backfilled, PlanView, VersionView
 
 commands = standalone()
 
@@ -168,7 +168,7 @@ def plan(
 def _show_plan(found: PlanView) -> None:
     fires, counts = found.fires, found.counts
     for change in found.diff:
-        say(_difference(change))
+        say(difference_text(change))
     if not found.diff:
         say("nothing would change")
     if found.words.before != found.words.after:
@@ -191,14 +191,6 @@ def _notes(found: PlanView) -> Iterator[str]:
     yield from found.warnings
     if not found.complete:
         yield "there are too many fires to compare all of them; use a shorter --horizon"
-
-
-def _difference(change: Difference) -> str:
-    before, after = (
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for value in (change.before, change.after)
-    )
-    return f"{change.field}: {before} -> {after}"
 
 
 @command(
@@ -230,7 +222,7 @@ def _version_row(one: VersionView) -> tuple[str, ...]:
         moment_text(one.at),
         one.author or "-",
         one.change,
-        "; ".join(map(_difference, one.diff)) or "-",
+        "; ".join(map(difference_text, one.diff)) or "-",
     )
 
 

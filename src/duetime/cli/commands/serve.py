@@ -34,11 +34,13 @@ from duetime.invoker import Policies
 from duetime.invokers.command import CommandHandler
 from duetime.invokers.http.lazy import LazyHttpHandler, is_installed, load
 from duetime.invokers.publish.handler import PublishHandler
+from duetime.invokers.shadow import ShadowHandler
 from duetime.model.command import COMMAND
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import Quotas
 from duetime.model.publish import PublishTarget
 from duetime.model.retry import Retry
+from duetime.model.shadow import SHADOW
 from duetime.model.target import HTTP
 
 if TYPE_CHECKING:
@@ -54,9 +56,10 @@ NODE_SETTINGS = (
 ServeFlags = Annotated[
     Settings,
     setting_flags(
-        "app", "roles", "queue", "host", "port", "auth", "public_url", "tls_cert", "tls_key", "proxies",
-        "rate_limit", "max_connections", "max_pending", "max_pending_per_queue", "open_metrics", "allow",
-        "allow_ports", "plain_http", "per_host", "allow_commands", "retry_attempts", "retry_delay",
+        "app", "roles", "read_store", "queue", "leases", "host", "port", "auth", "public_url", "tls_cert",
+        "tls_key",
+        "proxies", "rate_limit", "max_connections", "max_pending", "max_pending_per_queue", "open_metrics",
+        "allow", "allow_ports", "plain_http", "per_host", "allow_commands", "retry_attempts", "retry_delay",
         *NODE_SETTINGS, "processes", "log_level", "log_format",
     ),
 ]  # fmt: skip
@@ -89,6 +92,7 @@ _logger = logging.getLogger("duetime")
     "duetime serve --roles planner",
     "duetime serve --app tasks:app --roles worker --queues billing,mail --concurrency 200 --processes 2",
     "duetime serve --app tasks:app --queue amqp://broker.example.org --roles dispatcher,worker",
+    "duetime serve --roles planner --leases etcd://one.example.org:2379,two.example.org:2379",
 )
 def serve(
     context: typer.Context,
@@ -150,6 +154,8 @@ def run_node(settings: Settings, migrate: bool) -> None:
     for remark in settings.remarks:
         _logger.info("%s", remark)
     app = find_app(settings)
+    if settings.read_store is not None:
+        app.use_read_store(settings.read_store)
     if settings.queue is not None:
         app.use_queue(settings.queue)
     if app.broker is not None and not settings.given("roles"):
@@ -255,10 +261,11 @@ def _own_address(settings: Settings, listener: Listener | None) -> str | None:
 
 
 def _add_targets(app: App, settings: Settings, ring: KeyRing, report_url: str | None) -> None:
-    """Commands, if they are allowed. Destinations of messages. HTTP targets, if their packages are installed.
-    Jobs that finish later are reported to `report_url`."""
+    """Shadows. Commands, if they are allowed. Destinations of messages. HTTP targets, if their packages are
+    installed. Jobs that finish later are reported to `report_url`."""
     egress, per_host = settings.egress(), settings.per_host or 0
     policies = Policies(Retry(settings.retry_attempts, settings.retry_delay))
+    app.use_target(SHADOW, lambda _: ShadowHandler())
     if settings.allow_commands:
         app.use_target(COMMAND, lambda _: CommandHandler())
     for destination in settings.destinations:

@@ -34,7 +34,11 @@ def _show_stats(found: Stats) -> None:
     live = found.live
     waiting = f"{live.pending:,} waiting, {live.due:,} of them due"
     say(f"now      {waiting}; {live.running:,} running; {plural(live.dead, 'dead letter')}")
-    say(f"leader   {'none' if found.leader is None else f'node {found.leader}'}\n")
+    say(f"leader   {'none' if found.leader is None else f'node {found.leader}'}")
+    if found.read_store is not None:
+        replica = found.read_store
+        say(f"read     {replica.remark or f'from the read replica, {_time(replica.lag_ms)} behind'}")
+    say()
     columns = (
         "FROM",
         "SUCCEEDED",

@@ -275,6 +275,18 @@ class NextFire:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadStoreView:
+    """The read replica as the process that answers sees it."""
+
+    lag_ms: float | None = field(
+        default=None, metadata=about("How far it is behind the store; null: it does not answer.")
+    )
+    remark: str | None = field(
+        default=None, metadata=about("Why it is not used now; null: lists and statistics come from it.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     now: datetime
     live: LiveCounts
@@ -283,3 +295,6 @@ class Stats:
     late: list[JobSummary] = field(default_factory=list, metadata=about("Due and not started, oldest first."))
     next: list[NextFire] = field(default_factory=list)
     leader: int | None = None
+    read_store: ReadStoreView | None = field(
+        default=None, metadata=about("null: the service has no read replica.")
+    )

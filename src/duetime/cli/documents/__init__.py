@@ -1,0 +1,1 @@
+"""Schedules in files: reading, planning, applying and writing them."""

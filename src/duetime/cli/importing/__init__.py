@@ -1,0 +1,1 @@
+"""Schedules of other systems as files for `duetime apply`."""
