@@ -205,7 +205,13 @@ class Settings:
         "sqlite:///duetime.db",
         _text,
         "URL",
-        "Where schedules and jobs are stored: sqlite:///FILE or postgresql://...",
+        "Where schedules and jobs are stored: sqlite:///FILE, postgresql://..., mysql://... or redis://...",
+    )
+    read_store: str | None = _setting(
+        None,
+        _text,
+        "URL",
+        "A read replica of the store, for lists and statistics. The default is none.",
     )
     queue: str | None = _setting(
         None,
@@ -216,6 +222,12 @@ class Settings:
     )
     queue_depth: int = _setting(
         5_000, _depth, "N", "The maximum number of jobs of one queue, priority and tenant in the broker."
+    )
+    leases: str | None = _setting(
+        None,
+        _text,
+        "URL",
+        "Where planners hold their leases: etcd://HOST:2379,... or etcds://.... The default is the store.",
     )
     app: str | None = _setting(
         None, _app, "MODULE:APP", "The program's App, whose tasks run. Its store is used unless one is given."

@@ -19,21 +19,26 @@ DuetimeError
 │   ├── VersionNotFound
 │   └── WorkerNotFound
 ├── Conflict
+│   ├── CopyDiffers
+│   ├── CopyRefused
 │   ├── DuplicateTask
 │   ├── Fenced
 │   ├── JobFinished
 │   ├── ScheduleExists
 │   └── VersionConflict
 ├── StoreError
+│   ├── CopyUnfinished
 │   ├── StoreUnavailable
 │   ├── StoreFull
 │   ├── SchemaMissing
 │   └── SchemaTooNew
 ├── QueueUnavailable
+├── LeasesUnavailable
 ├── QuotaExceeded
 ├── NotOpen
 ├── WaitTimeout (TimeoutError)
 ├── JobFailed
+├── InvalidDocument
 ├── ServiceError
 │   ├── AccessDenied
 │   ├── RateLimited
@@ -140,6 +145,14 @@ class Conflict(DuetimeError, code="conflict"):
     """The current state does not allow it."""
 
 
+class CopyDiffers(Conflict, code="copy_differs"):
+    """Two stores do not hold the same rows."""
+
+
+class CopyRefused(Conflict, code="copy_refused"):
+    """A store has nodes that are alive, or holds something else than a part of this copy."""
+
+
 class DuplicateTask(Conflict, code="task_duplicate"):
     """Two functions have the same task name."""
 
@@ -169,6 +182,10 @@ class StoreError(DuetimeError, code="store_error"):
     """The store failed."""
 
 
+class CopyUnfinished(StoreError, code="copy_unfinished"):
+    """The store is the target of a copy that is not finished."""
+
+
 class StoreUnavailable(StoreError, code="store_unavailable"):
     """The store cannot be reached now. The call is safe to repeat."""
 
@@ -187,6 +204,10 @@ class SchemaTooNew(StoreError, code="schema_too_new"):
 
 class QueueUnavailable(DuetimeError, code="queue_unavailable"):
     """The broker cannot be reached now. Workers claim from the store meanwhile."""
+
+
+class LeasesUnavailable(DuetimeError, code="leases_unavailable"):
+    """The service that holds the leases cannot be reached now. Schedules are planned without leases."""
 
 
 class QuotaExceeded(DuetimeError, code="quota_exceeded"):
@@ -211,6 +232,14 @@ class JobFailed(DuetimeError, code="job_failed"):
         self.job_id = job_id
         self.state = state
         self.error = error
+
+
+class InvalidDocument(DuetimeError, code="document_invalid"):
+    """A file of schedules, or what it asks for, is wrong. Each of `problems` names file, line and fix."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 class ServiceError(DuetimeError, code="service_error"):

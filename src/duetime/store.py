@@ -25,6 +25,8 @@ from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
+from duetime.model.stored import Record as Record  # noqa: PLC0414  # stores and callers know it as ours
+from duetime.model.stored import RowKey, RowKind, StoredRow
 from duetime.model.unique import Admission, Rule
 from duetime.queue import Ticket
 
@@ -43,6 +45,7 @@ class Capabilities:
     owner_gone: bool  # `expire_nodes` notices a dead process before its lease ends
     transactions: bool = False  # `within` and `begin_transaction` work
     embedded: bool = False  # opening it creates it, and upgrades an older one
+    replicas: bool = False  # it is a ReplicatedStore: lists and statistics may come from a read replica
 
 
 class Lane(NamedTuple):
@@ -158,21 +161,17 @@ class ScheduleState:
     pause_note: str | None = None
 
 
-class Record(NamedTuple):
-    """A small document: an API key, a remembered request, a secret. `kind` and `key` name it within its
-    tenant."""
-
-    kind: str
-    tenant: str
-    key: str
-    value: bytes
-    version: int
-    expires_at: Micros | None
-
-
 class EventPage(NamedTuple):
     events: list[tuple[int, bytes]]
     last_id: int  # of the newest event ever written, 0 if there is none
+
+
+class Position(NamedTuple):
+    """How far a server is: what it has written, or on a replica what it has taken over."""
+
+    home: Micros | None  # tells the database from others; a replica has that of its store
+    log: int  # a place in the server's log; it only increases
+    at: Micros  # the store's clock; on a replica that of the last commit it has, 0 if there was none
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,8 +471,34 @@ class EventStore(Protocol):
         ...
 
 
+class RowStore(Protocol):
+    """Everything in the store, for a copy into another store: rows of one kind in the order of their keys
+    (`model.stored.row_key`)."""
+
+    async def read_rows(self, kind: RowKind, after: RowKey | None, limit: int) -> list[StoredRow]:
+        """The rows after this key, or the first. Expired records are left out."""
+        ...
+
+    async def write_rows(
+        self, kind: RowKind, rows: Sequence[StoredRow], after: RowKey | None, until: RowKey | None
+    ) -> None:
+        """Replace all rows with keys after `after`, up to and including `until`, by these, which keep their
+        ids, versions and instants. None: without this bound. Ids of nodes and versions of records that the
+        store gives later are higher than these. Sends no hints. Raises Conflict, and changes nothing, when a
+        row outside of the range has a name that must be unique, such as the unique key of a live job."""
+        ...
+
+
 class Store(
-    JobStore, WorkStore, TransactionStore, ScheduleStore, NodeStore, RecordStore, EventStore, Protocol
+    JobStore,
+    WorkStore,
+    TransactionStore,
+    ScheduleStore,
+    NodeStore,
+    RecordStore,
+    EventStore,
+    RowStore,
+    Protocol,
 ):
     capabilities: Capabilities
 
@@ -510,3 +535,9 @@ class Store(
     async def hint(self, hints: Sequence[Hint]) -> None:
         """Send to every listener, in this process and, where hints are a capability, in others."""
         ...
+
+
+class ReplicatedStore(Store, Protocol):
+    """Where `replicas` is a capability."""
+
+    async def position(self) -> Position: ...

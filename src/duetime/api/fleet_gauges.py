@@ -11,6 +11,7 @@ from duetime.errors import DuetimeError
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import Lease, Node
 from duetime.model.limit import Queue
+from duetime.model.views import ReadStoreView
 
 CACHE_TIME = 5 * SECOND
 STORE_TIMEOUT = 5.0  # seconds, when nothing is cached; a scrape waits 10 by default
@@ -24,6 +25,7 @@ class FleetState:
     nodes: list[Node]
     leases: list[Lease]
     now: Micros
+    read_store: ReadStoreView | None  # of the read replica, if there is one
 
 
 class FleetGauges:
@@ -47,7 +49,11 @@ class FleetGauges:
         return self._last
 
     async def _read_store(self) -> FleetState:
-        store = self._app.store
+        reads, shared = self._app.context.reads, self._app.context.shared
         return FleetState(
-            await store.queues(counted=True), await store.nodes(), await store.leases(), await self._app.now()
+            await reads.queues(counted=True),
+            await reads.nodes(),
+            await shared.leases.read_if_available(),
+            await self._app.now(),
+            await shared.read_state(),
         )

@@ -52,7 +52,7 @@ async def ready(request: Request) -> Response:
     if trouble is not None:
         raise ApiProblem(503, "not_ready", trouble, None, {"Retry-After": RETRY_AFTER})
     state = state_of(request)
-    return answer(ReadyView("ready", VERSION, state.health.remark()))
+    return answer(ReadyView("ready", VERSION, await state.health.remark()))
 
 
 async def _trouble(state: ServiceState) -> str | None:

@@ -83,6 +83,10 @@ def _add_fleet(page: MetricsPage, fleet: FleetState, node: Node | None) -> None:
     held = [lease.holder for lease in fleet.leases if lease.holder is not None]
     page.add("duetime_leases", len(held), "held")
     page.add("duetime_leases", len(fleet.leases) - len(held), "free")
+    if fleet.read_store is not None:
+        page.add("duetime_read_store_used", int(fleet.read_store.remark is None))
+        if fleet.read_store.lag_ms is not None:
+            page.add("duetime_read_store_lag_seconds", fleet.read_store.lag_ms / 1_000)
     if node is not None:
         page.add("duetime_node_leases", held.count(node.id) if node.id is not None else 0)
 

@@ -21,7 +21,10 @@ BEARER = {
 }
 EXAMPLES = {"date-time": "2030-01-01T09:00:00Z", "uuid": "01935c2e-7b3a-7000-8000-000000000000"}
 REFERENCE = "#/components/schemas/{model}"
-SHARED = ("TaskTargetIn", "HttpTargetIn", "TargetIn", "CronIn", "EveryIn", "AtIn", "RRuleIn", "WhenIn")
+SHARED = (
+    "TaskTargetIn", "HttpTargetIn", "CommandTarget", "PublishTarget", "TargetIn",
+    "CronIn", "EveryIn", "AtIn", "RRuleIn", "WhenIn",
+)  # fmt: skip
 
 
 async def described(service: FastAPI) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from duetime.errors import (
     Conflict,
     DuetimeError,
     InvalidInput,
+    LeasesUnavailable,
     NotFound,
     NotOpen,
     PayloadTooLarge,
@@ -37,6 +38,7 @@ STATUSES: tuple[tuple[type[DuetimeError], int], ...] = (
     (VersionConflict, 412),
     (Conflict, 409),
     (StoreError, 503),
+    (LeasesUnavailable, 503),
     (NotOpen, 503),
 )
 TITLES = {
@@ -171,8 +173,11 @@ def problem_of(error: Exception) -> ApiProblem:
     if status != 503:
         headers = {"Retry-After": RETRY_AFTER} if status == 429 else None
         return ApiProblem(status, error.code, _visible(error.message), field, headers)
+    retry_after = {"Retry-After": RETRY_AFTER}
+    if isinstance(error, LeasesUnavailable):
+        return ApiProblem(503, error.code, error.message, None, retry_after)
     # The message of a store may contain internal addresses and names.
-    detail, retry_after = "the store is not available: repeat the request", {"Retry-After": RETRY_AFTER}
+    detail = "the store is not available: repeat the request"
     return ApiProblem(503, StoreUnavailable.code, detail, field, retry_after)
 
 

@@ -40,6 +40,7 @@ from duetime.model.instant import Micros
 from duetime.model.publish import PublishTarget
 from duetime.model.retry import Retry
 from duetime.model.schedule import KINDS, Missed, Schedule, ScheduleDraft
+from duetime.model.shadow import SHADOW, ShadowTarget
 from duetime.model.target import HTTP, SIGNING, HttpTarget
 from duetime.model.when import from_json
 
@@ -281,6 +282,7 @@ def read_target(
 ) -> tuple[str, bytes | None]:
     """The name and the spec that a job stores; `before` is the spec that an edit replaces. `checked`: a URL
     that may not be called is refused here, and not when the job runs."""
+    _refuse_null(value, "target")
     match value.get("type"):
         case "task":
             return _task(value), None
@@ -293,8 +295,10 @@ def read_target(
             return COMMAND, _command(context, value)
         case "publish":
             return _publish(context, value)
+        case "shadow":
+            return SHADOW, _shadow(value)
         case _:
-            raise InvalidInput("target.type", 'must be "task", "http", "command" or "publish"')
+            raise InvalidInput("target.type", 'must be "task", "http", "command", "publish" or "shadow"')
 
 
 def _command(context: RequestContext, value: dict[str, Any]) -> bytes:
@@ -326,12 +330,32 @@ def _task(value: dict[str, Any]) -> str:
 
 
 def _http(context: RequestContext, value: dict[str, Any], before: bytes | None) -> HttpTarget:
-    for name, member in value.items():
-        if member is None and name != SIGNING:
-            raise InvalidInput(f"target.{name}", "is null: set a value, or leave it out")
-    if isinstance(value.get("success"), list):
-        value = {**value, "success": [whole(code) for code in value["success"]]}
+    value = _whole_codes(value)
     return HttpTarget.received(value, before, lambda: seal_for(context.state.ring, context.caller.tenant))
+
+
+def _shadow(value: dict[str, Any]) -> bytes:
+    target = value.get("target")
+    if isinstance(target, dict):
+        _refuse_null(target, "target.target")
+        if target.get("type") == "task":
+            check_name(target.get("name"), "target.target.name")
+        value = {**value, "target": _whole_codes(target)}
+    return ShadowTarget.from_json(value).to_spec()
+
+
+def _refuse_null(target: dict[str, Any], field: str) -> None:
+    """Only a signing secret can be null: an edit removes it."""
+    for name, member in target.items():
+        if member is None and name != SIGNING:
+            raise InvalidInput(f"{field}.{name}", "is null: set a value, or leave it out")
+
+
+def _whole_codes(value: dict[str, Any]) -> dict[str, Any]:
+    """JSON does not tell 204.0 from 204."""
+    if not isinstance(value.get("success"), list):
+        return value
+    return {**value, "success": [whole(code) for code in value["success"]]}
 
 
 # -- schedules ---------------------------------------------------------------------------------------------

@@ -14,12 +14,15 @@ from duetime.model.events import (
     JobsClaimed,
     JobsRecovered,
     JobsSubmitted,
+    LeasesBack,
+    LeasesLost,
     LoopBlocked,
     MessagesDropped,
     NodeFenced,
     NodeJoined,
     NodeLeft,
     NodesExpired,
+    ReadStoreChanged,
     SettlementsRefused,
     TurnFailed,
     TurnRecovered,
@@ -39,6 +42,7 @@ DROPPED = (
     "writes to its queues"
 )
 WITHOUT_BROKER = "workers claim jobs from the store until it does"
+WITHOUT_LEASES = "this node stops using its leases before they end, and plans without them then"
 
 
 class EventLogger:
@@ -122,12 +126,6 @@ def _log_trouble(event: Event) -> None:
                 len(job_ids),
                 ", ".join(map(str, job_ids[:5])),
             )
-        case BrokerLost(part, problem):
-            _logger.warning("%s: the broker does not answer: %s; %s", part, problem, WITHOUT_BROKER)
-        case BrokerBack(part):
-            _logger.warning("%s: the broker answers again", part)
-        case MessagesDropped(count):
-            _logger.warning(DROPPED, count)
         case LoopBlocked(silent, target, job_id, stack):
             what = "a callback" if target is None else f"task {target!r} (job {job_id})"
             _logger.error(
@@ -137,6 +135,25 @@ def _log_trouble(event: Event) -> None:
                 stack,
                 extra={"target": target, "job_id": None if job_id is None else str(job_id)},
             )
+        case _:
+            _log_service(event)
+
+
+def _log_service(event: Event) -> None:
+    """Services beside the store: the node works on without them."""
+    match event:
+        case BrokerLost(part, problem):
+            _logger.warning("%s: the broker does not answer: %s; %s", part, problem, WITHOUT_BROKER)
+        case BrokerBack(part):
+            _logger.warning("%s: the broker answers again", part)
+        case ReadStoreChanged(remark):
+            _logger.warning("%s", remark or "lists and statistics come from the read replica again")
+        case LeasesLost(problem):
+            _logger.warning("leases: %s; %s", problem, WITHOUT_LEASES)
+        case LeasesBack():
+            _logger.warning("leases: etcd answers again")
+        case MessagesDropped(count):
+            _logger.warning(DROPPED, count)
         case _:
             pass
 

@@ -134,6 +134,12 @@ METRICS = {
         Metric(
             "duetime_loop_failures", "counter", "Rounds of a loop that failed and were repeated.", ("part",)
         ),
+        Metric(
+            "duetime_read_store_used",
+            "gauge",
+            "Whether lists and statistics come from the read replica; only with a read replica.",
+        ),
+        Metric("duetime_read_store_lag_seconds", "gauge", "How far the read replica is behind the store."),
         Metric("duetime_broker_up", "gauge", "Whether the broker answers this process; only with a broker."),
         Metric(
             "duetime_broker_messages",

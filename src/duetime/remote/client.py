@@ -85,6 +85,7 @@ class ServiceCalls:
     preview_when = CallMethod(planning.preview_when)
     preview_schedule = CallMethod(planning.preview_schedule)
     plan_schedule = CallMethod(planning.plan_schedule)
+    plan_new_schedule = CallMethod(planning.plan_new_schedule)
     schedule_versions = CallMethod(planning.schedule_versions)
     restore_schedule = CallMethod(planning.restore_schedule)
     backfill = CallMethod(planning.backfill)

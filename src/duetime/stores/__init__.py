@@ -9,7 +9,10 @@ from duetime.errors import ConfigError, UnknownStore
 from duetime.store import Store
 
 DEFAULT_URL = "sqlite:///duetime.db"
-KNOWN = 'use "memory://", "sqlite:///file.db" or "postgresql://user@host/database"'
+KNOWN = (
+    'use "memory://", "sqlite:///file.db", "postgresql://user@host/database", "mysql://user@host/database" '
+    'or "redis://host:6379/0"'
+)
 
 
 def from_url(url: str) -> Store:
@@ -26,6 +29,10 @@ def from_url(url: str) -> Store:
             return SqliteStore.from_url(url)
         case "postgresql" | "postgres":
             return _postgres(url)
+        case "redis" | "rediss":
+            return _redis(url)
+        case "mysql" | "mariadb":
+            return _mysql(url)
         case _:
             raise UnknownStore(f"no store speaks {scheme or url!r}: {KNOWN}")
 
@@ -38,3 +45,21 @@ def _postgres(url: str) -> Store:
             f"PostgreSQL needs the package {missing.name}: pip install 'duetime[postgres]'"
         ) from None
     return PostgresStore.from_url(url)
+
+
+def _redis(url: str) -> Store:
+    try:
+        from duetime.stores.redis import RedisStore
+    except ModuleNotFoundError as missing:
+        raise ConfigError(f"Redis needs the package {missing.name}: pip install 'duetime[redis]'") from None
+    return RedisStore.from_url(url)
+
+
+def _mysql(url: str) -> Store:
+    try:
+        from duetime.stores.mysql import MySqlStore
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            f"MariaDB and MySQL need the package {missing.name}: pip install 'duetime[mysql]'"
+        ) from None
+    return MySqlStore.from_url(url)

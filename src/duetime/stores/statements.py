@@ -11,13 +11,19 @@ from collections.abc import Mapping
 from importlib.resources import files
 
 _HEAD = re.compile(r"^-- (name|columns): *(\S+) *$", re.MULTILINE)
+TABLES = (
+    "jobs", "history", "attempts", "limits", "queues", "schedules", "schedule_versions", "nodes", "leases",
+    "records", "events",
+)  # fmt: skip
 _COLUMNS = re.compile(r"\{(?:(\w+)\.)?(\w+)\}")
 
 
-def load(package: str, directory: str) -> dict[str, str]:
-    """Every statement in `package`/`directory`/*.sql, by name."""
-    found: dict[str, dict[str, str]] = {"name": {}, "columns": {}}
-    for file, text in scripts(package, directory).items():
+def load(package: str, directory: str, shared: str | None = None, prefix: str = "") -> dict[str, str]:
+    """Every statement in `package`/`directory`/*.sql, by name, and those of the package `shared`, in which
+    {jobs} stands for the table of that name with the prefix."""
+    found: dict[str, dict[str, str]] = {"name": {}, "columns": {table: prefix + table for table in TABLES}}
+    common = {} if shared is None else scripts(shared, "")
+    for file, text in [*common.items(), *scripts(package, directory).items()]:
         for kind, name, body in _parse(file, text):
             if name in found[kind]:
                 raise ValueError(f"{file}: {name!r} is defined twice")

@@ -69,7 +69,7 @@ class NewScheduleIn(JobOptions):
 
 
 class SchedulePatchIn(Input):
-    """Only the given fields change; null removes an optional value."""
+    """Only the given fields change; null removes an optional value, or brings back that of the task."""
 
     model_config = ConfigDict(
         title="SchedulePatch",
@@ -78,12 +78,12 @@ class SchedulePatchIn(Input):
     when: When = Field(default_factory=dict)
     target: Target = Field(default_factory=dict)
     payload: Json = None
-    queue: Name = "default"
-    priority: Priority = 5
+    queue: Name | None = None
+    priority: Priority | None = None
     timeout: PositiveDuration | None = None
     expires: PositiveDuration | None = None
     retry: RetryIn | None = None
-    delivery: DeliveryName = "at_least_once"
+    delivery: DeliveryName | None = None
     owner: Name | None = None
     labels: Labels = Field(default_factory=dict)
     overlap: OverlapName = "allow"

@@ -156,8 +156,15 @@ PUBLISH_TARGET = _closed(
     title="PublishTarget",
     description="A message for a broker: the payload as a CloudEvents 1.0 event.",
 )
+_CALLING = [TASK_TARGET, HTTP_TARGET, COMMAND_TARGET, PUBLISH_TARGET]
+SHADOW_TARGET = _closed(
+    ["type", "target"],
+    {"type": {"const": "shadow"}, "target": {"oneOf": _CALLING, "title": "ShadowedTarget"}},
+    title="ShadowTarget",
+    description="Its jobs are planned and recorded and call nothing. Secrets of the target are not stored.",
+)
 TARGET: dict[str, Any] = {
-    "oneOf": [TASK_TARGET, HTTP_TARGET, COMMAND_TARGET, PUBLISH_TARGET],
+    "oneOf": [*_CALLING, SHADOW_TARGET],
     "description": "What the job runs.",
     "title": "TargetIn",
 }

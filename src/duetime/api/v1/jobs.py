@@ -51,6 +51,7 @@ from duetime.model.views import DeadGroups, JobSummary, JobView, Page, Submitted
 
 LOCATION = location("The address of the job.")
 JobId = Annotated[UUID, Path(examples=["01935c2e-7b3a-7000-8000-000000000000"])]
+IdPart = Annotated[str, Field(min_length=4, max_length=36, json_schema_extra={"format": "duetime-id-part"})]
 NO_CHANGE = RetryJobIn()
 
 
@@ -68,14 +69,11 @@ class JobListQuery(PageQuery, JobFilterIn):
     model_config = ConfigDict(strict=False)  # values of a query are text
     worker: Annotated[Name | None, Field(description="The id or name of a node.")] = None
     id: Annotated[
-        str | None,
+        IdPart | None,
         Field(
             description="At least 4 of the first digits of the id, or its last 8, which are looked for in "
             "the newest jobs. There is only one page.",
             examples=["01935c2e-7b3a", "…8f3a01c2"],
-            min_length=4,
-            max_length=36,
-            json_schema_extra={"format": "duetime-id-part"},
         ),
     ] = None
 

@@ -411,9 +411,9 @@ class Claimer:
         return (look_at, news) if news and self._clock.now() < look_at else (NEVER, None)
 
     async def _recall(self, since: Micros) -> None:
-        """The reply to a claim was lost: ask the store which jobs this node holds. While the sweeper
-        or the consumer waits for a reply of its own, the answer would be ambiguous; the next turn asks
-        again."""
+        """The reply to a claim was lost: ask the store which jobs this node holds. While the sweeper, the
+        consumer or the settler waits for a reply that may bring jobs, the answer would be ambiguous; the next
+        turn asks again."""
         now = self._clock.monotonic()
         if self._recalled_at > since and now - self._recalled_at < max(
             RECALL_INTERVAL, self._recalled_at - since
@@ -422,7 +422,7 @@ class Claimer:
         self._capacity.recalling = True
         known = self._worker.known()
         held = await self._fetch.store.running_jobs(OfNode(self._fetch.node), MAX_HELD)
-        if self._capacity.sweeping:
+        if self._capacity.sweeping or self._capacity.passing_on:
             return
         self._worker.release_unknown(held, known)
         self._capacity.recalling = False

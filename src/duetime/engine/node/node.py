@@ -13,6 +13,7 @@ from duetime.engine.node.options import HandlerRegistry, NodeOptions
 from duetime.engine.node.registry import TaskDefaultsPublisher
 from duetime.engine.node.session import NodeSession, Unwritten, limits_of
 from duetime.errors import ConfigError, DuetimeError, StoreError
+from duetime.lease import LeaseTable
 from duetime.model.events import NodeFenced, NodeJoined, NodeLeft, TurnFailed
 from duetime.model.instant import SECOND
 from duetime.model.lease import NodeDraft, NodeId
@@ -35,14 +36,17 @@ class Node:
         heartbeats: Callable[[], Heartbeat],
         on_settled: Callable[[list[UUID]], None] = lambda _: None,
         connect: Callable[[], TicketQueue] | None = None,
+        leases: LeaseTable | None = None,
     ) -> None:
-        """`connect` makes a connection to the broker, if there is one."""
+        """`connect` makes a connection to the broker, if there is one. `leases` holds the leases instead of
+        the store."""
         if "dispatcher" in options.roles and connect is None:
             raise ConfigError(
                 "roles: a dispatcher needs a broker: give its address as queue (--queue URL), "
                 "or leave out the role"
             )
         self._connect = connect
+        self._leases = leases
         self._store = store
         self._clock = clock
         self._tasks = tasks
@@ -75,6 +79,11 @@ class Node:
     def broker_up(self) -> bool | None:
         """Whether the broker answers; None if the node has none."""
         return None if self._session is None else self._session.broker_up
+
+    @property
+    def leases_up(self) -> bool:
+        """Whether the service that holds the leases answers."""
+        return self._session is None or self._session.leases_up
 
     @property
     def running(self) -> int:
@@ -144,6 +153,7 @@ class Node:
             self._defaults,
             unwritten,
             self._connect,
+            self._leases,
         )
         session.start()
         self._observers(NodeJoined(heartbeat.node, options.roles))

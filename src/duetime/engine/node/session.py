@@ -18,7 +18,8 @@ from duetime.engine.node.loop import Loop, LoopBody
 from duetime.engine.node.options import HandlerRegistry, NodeOptions
 from duetime.engine.node.reaper import Reaper
 from duetime.engine.node.registry import TaskDefaultsPublisher, TaskRegistryPublisher
-from duetime.engine.plan.planner import LeaseKeeper, Planner, Retention
+from duetime.engine.plan.leases import LeaseKeeper, StoreLeases
+from duetime.engine.plan.planner import Planner, Retention
 from duetime.engine.plan.queue_depth import DepthSampler
 from duetime.engine.run.capacity import Capacity
 from duetime.engine.run.checkpoints import CheckpointWriter
@@ -28,6 +29,7 @@ from duetime.engine.run.settler import Settler
 from duetime.engine.run.start_check import StartCheck
 from duetime.engine.run.worker import Worker
 from duetime.invoker import Handler
+from duetime.lease import LeaseHolder, LeaseTable
 from duetime.model.events import JobsClaimed
 from duetime.model.hint import CancelHint, Hint, JobHint, ScheduleHint
 from duetime.model.instant import SECOND, Micros
@@ -56,6 +58,7 @@ class NodeSession:
         defaults: TaskDefaultsPublisher,
         unwritten: Unwritten,
         connect: Callable[[], TicketQueue] | None = None,
+        leases: LeaseTable | None = None,
     ) -> None:
         """`unwritten`: settlements that an earlier session of this node could not write."""
         self.node = heartbeat.node
@@ -75,7 +78,12 @@ class NodeSession:
         self._work: _Work | None = None
         self._add(Reaper(store, clock, self.node, observers, tasks.handlers))
         self._add(TaskRegistryPublisher(store, clock, self.node, _profile(tasks.handlers, options), defaults))
-        keeper = LeaseKeeper(store, self.node, self._wake_lease_holders, options.roles)
+        holder: LeaseHolder = StoreLeases(store, self.node, heartbeat.trusted)
+        if leases is not None:
+            holder = leases.holder(self.node, options.roles, options.lease)
+        self._keeper = keeper = LeaseKeeper(
+            holder, self.node, self._wake_lease_holders, options.roles, observers
+        )
         if "planner" in options.roles or "dispatcher" in options.roles:
             self._add(keeper)
         if "planner" in options.roles:
@@ -109,17 +117,19 @@ class NodeSession:
             self._work.worker.interrupt(Stop.SHUTDOWN)
 
     async def stop(self) -> None:
-        """Orderly: claim nothing more, finish or release, write every settlement."""
-        self._unsubscribe()
+        """Orderly: claim nothing more, finish or release, write every settlement. Until that is done, this
+        node plans and dispatches its segments: it lives, so no other node takes them."""
         work = self._work
-        if work is not None and work.consumer is not None:
-            work.consumer.stop()
-        await self._end([loop for loop in self._loops if work is None or loop is not work.settling])
-        await self._disconnect()
         if work is not None:
+            await self._end(work.stop_fetching())
+            await work.close_link()
             work.worker.close(Stop.SHUTDOWN)
             await work.worker.drain(self._grace)
             await self._flush(work)
+        self._unsubscribe()
+        await self._end(self._loops)
+        await self._disconnect()
+        if work is not None:
             work.worker.dismiss()
 
     async def abort(self) -> Unwritten:
@@ -131,8 +141,7 @@ class NodeSession:
         if work is not None:
             work.worker.close(Stop.FENCED)
             work.worker.interrupt(Stop.FENCED)
-            if work.consumer is not None:
-                work.consumer.stop()
+            work.stop_fetching()
         await self._end(self._loops)
         await self._disconnect()
         if work is not None:
@@ -156,6 +165,10 @@ class NodeSession:
     @property
     def broker_up(self) -> bool | None:
         return all(link.up for link in self._links) if self._links else None
+
+    @property
+    def leases_up(self) -> bool:
+        return self._keeper.up
 
     def _add_dispatcher(self, keeper: LeaseKeeper) -> None:
         link = self.link("dispatcher")
@@ -206,6 +219,7 @@ class NodeSession:
 
     # -- ending
     async def _disconnect(self) -> None:
+        await self._keeper.close()
         for link in self._links:
             await link.close()
 
@@ -263,9 +277,9 @@ class _Work:
         self.consumer: Consumer | None = None
         self._claimer = Claimer(fetch, clock, cursors, lambda: heartbeat.peers, self._broker_delivers)
         self._claiming = session._add(self._claimer)
-        link = session.link("worker", self._broker_changed)
-        if link is not None:
-            self.consumer = Consumer(fetch, clock, link, cursors, observers)
+        self._link = session.link("worker", self._broker_changed)
+        if self._link is not None:
+            self.consumer = Consumer(fetch, clock, self._link, cursors, observers)
             self._consuming = session._add(self.consumer)
         self._sweeper = Sweeper(fetch, clock, cursors, self.outbox, self._claiming.wake, self.consumer)
         self._sweeping = session._add(self._sweeper)
@@ -283,6 +297,18 @@ class _Work:
         """Settlements of an earlier session count as held until they are written."""
         self.worker.capacity.claimed(job for _, job in unwritten)
         self.outbox.restore(unwritten)
+
+    def stop_fetching(self) -> list[Loop]:
+        """Returns the loops that must end."""
+        if self.consumer is None:
+            return [self._claiming, self._sweeping]
+        self.consumer.stop()
+        return [self._claiming, self._sweeping, self._consuming]
+
+    async def close_link(self) -> None:
+        """The broker gives what this worker has received and not acknowledged to another."""
+        if self._link is not None:
+            await self._link.close()
 
     def hinted(self, hint: JobHint) -> None:
         if self._claimer.hinted(hint):

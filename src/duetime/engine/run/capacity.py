@@ -68,9 +68,9 @@ class Capacity:
         self._closed = False
         self._backlog = 1
         self._sweeps = 0  # claims under way of the sweeper and the consumer
-        self.recalling = (
-            False  # the claimer asks the store which jobs the node holds: claim nothing by ticket
-        )
+        # The claimer asks the store which jobs the node holds: claim nothing by ticket, take no successors
+        self.recalling = False
+        self.passing_on = False  # a settlement that may bring successors is under way
         self.lost_reply_at: Micros | None = (
             None  # the node may hold, or get, jobs that its worker does not know
         )

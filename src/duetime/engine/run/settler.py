@@ -52,7 +52,12 @@ class Settler:
             return None
         failpoint("worker.before_settle")
         began = self._capacity.monotonic()
-        refused, successors = await self._write(batch, self._successors(jobs))
+        wanted = self._successors(jobs)
+        self._capacity.passing_on = wanted is not None and wanted.room > 0
+        try:
+            refused, successors = await self._write(batch, wanted)
+        finally:
+            self._capacity.passing_on = False
         lapse = self._capacity.monotonic() - began
         self._settle_time += (lapse - self._settle_time) / RECENT
         failpoint("worker.after_settle")

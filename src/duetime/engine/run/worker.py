@@ -127,7 +127,7 @@ class Worker:
         Without room it makes no claims, and the jobs of a flood would follow one another; so it gives way now
         and then."""
         capacity, now = self.capacity, self.capacity.monotonic()
-        if capacity.closed or capacity.backlogged or not capacity.trusted():
+        if capacity.closed or capacity.backlogged or capacity.recalling or not capacity.trusted():
             return True
         if capacity.room > 0 or not self._has_news() or now - self._gave_way_at < GIVE_WAY_INTERVAL:
             return False

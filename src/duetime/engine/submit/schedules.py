@@ -1,5 +1,5 @@
 """Builds schedule rows from what callers send: new ones, and changes of stored ones. In a change, None
-removes an optional value."""
+removes an optional value, or brings back that of the task."""
 
 from __future__ import annotations
 
@@ -40,7 +40,26 @@ from duetime.model.when import At, Cron, Every, RRule, When, from_json, seeded
 NULL = b"null"
 POLICIES = frozenset({"timeout", "retry", "delivery", "expires"})
 TARGET = frozenset({"target", "payload"})
+FROM_TASK = ("queue", "priority", "delivery")  # a new schedule that leaves them out gets those of its task
 INITIAL: dict[str, Any] = {"overlap": Overlap.ALLOW, "missed": Missed(), "jitter": NO_JITTER}
+# What an edit sets for the options that a complete definition leaves out.
+LEFT_OUT: dict[str, Any] = {
+    "payload": {},
+    "queue": None,
+    "priority": None,
+    "timeout": None,
+    "retry": None,
+    "delivery": None,
+    "expires": None,
+    "owner": None,
+    "labels": {},
+    "overlap": "allow",
+    "missed": None,
+    "jitter": "0s",
+    "start_at": None,
+    "end_at": None,
+    "max_runs": None,
+}
 DefaultsOf = Callable[[str, bytes | None], Awaitable[Defaults]]
 DECLARED = "declared"  # the kind of records that keep declarations, by the name of the schedule
 
@@ -164,6 +183,7 @@ async def edited_draft(
     """The draft with these changes, or the same object if they change nothing. A `target` is given as its
     name and its spec."""
     refuse_unknown(changes, EDITABLE)
+    changes = await _with_task_values(draft, changes, defaults_of)
     given = {name: INITIAL.get(name) if value is None else value for name, value in changes.items()}
     new = replace(draft, **_read(given))
     if "when" in changes:
@@ -174,6 +194,16 @@ async def edited_draft(
         new = await _with_target(new, changes, defaults_of)
     same_inside = new.limit_key == draft.limit_key and _version(new) == _version(draft)
     return draft if same_inside and not difference(draft, new) else new
+
+
+async def _with_task_values(
+    draft: ScheduleDraft, changes: Mapping[str, Any], defaults_of: DefaultsOf
+) -> Mapping[str, Any]:
+    left_out = [name for name in FROM_TASK if name in changes and changes[name] is None]
+    if not left_out:
+        return changes
+    defaults = await defaults_of(*changes.get("target", (draft.target, draft.target_spec)))
+    return {**changes, **{name: getattr(defaults, name) for name in left_out}}
 
 
 async def _with_target(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,10 @@ def _postgres_url(database: Mapping[str, Any]) -> str:
     options = {name: value for name in CONNECTION_OPTIONS if isinstance(value := given.get(name), str)}
     if host.startswith("/"):
         options, host = {**options, "host": host}, ""
-    place = f"{host}{f':{port}' if port else ''}"
+    ports = itertools.chain(port.split(","), itertools.repeat(port.rpartition(",")[2]))
+    place = ",".join(
+        f"{one}{f':{own}' if own else ''}" for one, own in zip(host.split(","), ports, strict=False)
+    )
     name = quote(str(database.get("NAME") or ""), safe="")
     query = f"?{urlencode(options)}" if options else ""
     return f"postgresql://{f'{login}@' if login else ''}{place}/{name}{query}"

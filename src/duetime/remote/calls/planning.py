@@ -18,7 +18,7 @@ from duetime.model.views import (
 )
 from duetime.model.when import When
 from duetime.remote.calls.fields import duration_text, given, instant, listed, when_of
-from duetime.remote.calls.schedules import edited, schedule_path
+from duetime.remote.calls.schedules import edited, new_schedule, schedule_path
 from duetime.remote.request import Call, read, request
 
 
@@ -49,6 +49,21 @@ def preview_schedule(reference: str, *, count: int = 10, after: datetime | None 
         (yield request("GET", f"{(yield from schedule_path(reference))}/preview", query=query)),
     )
     return found.to_preview()
+
+
+def plan_new_schedule(
+    name: str,
+    target: str | Mapping[str, Any],
+    when: When,
+    *,
+    horizon: Duration | None = None,
+    count: int | None = None,
+    **options: Any,
+) -> Call[PlanView]:
+    """The fires of a schedule before it is created, with the arguments of `schedule`. Changes nothing."""
+    body = new_schedule(name, target, when, **options)
+    query = {"horizon": duration_text(horizon, "horizon"), "count": count}
+    return read(PlanView, (yield request("POST", "/schedules/plan", body, query=query)))
 
 
 def plan_schedule(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from duetime.engine.submit.schedules import LEFT_OUT
 from duetime.engine.submit.validate import check_priority
 from duetime.errors import InvalidInput, ScheduleExists, ScheduleNotFound
 from duetime.model.duration import Duration
@@ -27,25 +28,6 @@ from duetime.remote.calls.fields import (
 )
 from duetime.remote.request import Call, path_part, read, request
 
-# Sent when a schedule is replaced, so that nothing of the old one stays.
-DEFAULTS: dict[str, Any] = {
-    "payload": {},
-    "queue": "default",
-    "priority": 5,
-    "timeout": None,
-    "retry": None,
-    "delivery": "at_least_once",
-    "expires": None,
-    "owner": None,
-    "labels": {},
-    "overlap": "allow",
-    "missed": None,
-    "jitter": "0s",
-    "start_at": None,
-    "end_at": None,
-    "max_runs": None,
-}
-
 
 def schedule(
     name: str,
@@ -53,6 +35,7 @@ def schedule(
     when: When,
     *,
     replace: bool = False,
+    paused: bool = False,
     payload: Any = NOT_GIVEN,
     overlap: str | None = None,
     missed: Missed | None = None,
@@ -71,27 +54,11 @@ def schedule(
 ) -> Call[ScheduleView]:
     """Create a schedule. Repeating the call changes nothing; a different schedule of the same name needs
     replace=True."""
-    body = given(
-        name=name,
-        target=target_of(target),
-        when=when_of(when),
-        overlap=overlap,
-        missed=missed_of(missed),
-        jitter=duration_text(jitter, "jitter"),
-        start_at=instant(start_at, "start_at"),
-        end_at=instant(end_at, "end_at"),
-        max_runs=max_runs,
-        queue=queue,
-        priority=None if priority is None else check_priority(priority),
-        timeout=duration_text(timeout, "timeout"),
-        retry=retry_of(retry),
-        delivery=delivery,
-        expires=duration_text(expires, "expires"),
-        owner=owner,
-        labels=None if labels is None else dict(labels),
-    )
-    if payload is not NOT_GIVEN:
-        body["payload"] = payload
+    body = new_schedule(
+        name, target, when, paused=paused, payload=payload, overlap=overlap, missed=missed, jitter=jitter,
+        start_at=start_at, end_at=end_at, max_runs=max_runs, queue=queue, priority=priority, timeout=timeout,
+        retry=retry, delivery=delivery, expires=expires, owner=owner, labels=labels,
+    )  # fmt: skip
     try:
         return read(ScheduleView, (yield request("POST", "/schedules", body)))
     except ScheduleExists:
@@ -100,8 +67,46 @@ def schedule(
                 f"another schedule {name!r} already exists",
                 "choose another name, or pass replace=True to change it",
             ) from None
-    changed = {**DEFAULTS, **{field: value for field, value in body.items() if field != "name"}}
+    changed = {**LEFT_OUT, **{field: value for field, value in body.items() if field != "name"}}
     return read(ScheduleView, (yield request("PATCH", (yield from schedule_path(name)), changed)))
+
+
+def new_schedule(
+    name: str,
+    target: str | Mapping[str, Any],
+    when: When,
+    *,
+    paused: bool = False,
+    payload: Any = NOT_GIVEN,
+    missed: Missed | None = None,
+    jitter: Duration | None = None,
+    start_at: datetime | None = None,
+    end_at: datetime | None = None,
+    priority: int | None = None,
+    timeout: Duration | None = None,
+    retry: Retry | None = None,
+    expires: Duration | None = None,
+    labels: Mapping[str, str] | None = None,
+    **plain: Any,
+) -> dict[str, Any]:
+    """A new schedule as the API has it."""
+    body = given(
+        name=name,
+        target=target_of(target),
+        when=when_of(when),
+        missed=missed_of(missed),
+        jitter=duration_text(jitter, "jitter"),
+        start_at=instant(start_at, "start_at"),
+        end_at=instant(end_at, "end_at"),
+        priority=None if priority is None else check_priority(priority),
+        timeout=duration_text(timeout, "timeout"),
+        retry=retry_of(retry),
+        expires=duration_text(expires, "expires"),
+        labels=None if labels is None else dict(labels),
+        paused=paused or None,
+        **plain,
+    )
+    return body if payload is NOT_GIVEN else {**body, "payload": payload}
 
 
 def edit_schedule(

@@ -21,7 +21,7 @@ import pytest
 _TESTS = (
     "announce batching change checkpoints claim events external fire hints leases lifecycle limits "
     "listing nodes overlap queues races "
-    "rates records retention running_jobs schedules search settle submit successors tenants tickets "
+    "rates records retention rows running_jobs schedules search settle submit successors tenants tickets "
     "transactions unique versions"
 )
 pytest.register_assert_rewrite(
@@ -53,6 +53,7 @@ from duetime.testing.conformance import (  # noqa: E402
     rates,
     records,
     retention,
+    rows,
     running_jobs,
     schedules,
     search,
@@ -147,6 +148,9 @@ class StoreConformance(
     retention.PruneConformance,
     retention.TargetPruneConformance,
     retention.ForgetConformance,
+    rows.RowReadConformance,
+    rows.RowWriteConformance,
+    rows.RowLifeConformance,
     races.RaceConformance,
     hints.HintConformance,
 ):

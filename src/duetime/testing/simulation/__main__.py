@@ -1,4 +1,4 @@
-"""python -m duetime.testing.simulation --seed N [--trace] | --seeds A-B [--workers N]"""
+"""python -m duetime.testing.simulation [--broker] (--seed N [--trace] | --seeds A-B [--workers N])"""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen.add_argument("--seeds", type=_range, metavar="A-B", help="all seeds from A to B")
     parser.add_argument("--trace", action="store_true", help="print the trace of the seed (with --seed)")
     parser.add_argument("--workers", type=int, default=1, help="number of processes (with --seeds)")
+    parser.add_argument("--broker", action="store_true", help="the nodes have a broker with faults")
     options = parser.parse_args(arguments)
     coverage = (
-        _replay(options.seed, options.trace)
+        _replay(options.seed, options.trace, options.broker)
         if options.seeds is None
-        else sweep(options.seeds, options.workers)
+        else sweep(options.seeds, options.workers, broker=options.broker)
     )
     _print(str(coverage))
     return 1 if coverage.failures else 0
 
 
-def _replay(seed: int, trace: bool) -> Coverage:
-    report = run_seed(seed, trace)
+def _replay(seed: int, trace: bool, broker: bool) -> Coverage:
+    report = run_seed(seed, trace, broker=broker)
     for line in report.trace:
         _print(line)
     if report.ok:

@@ -150,12 +150,14 @@ class RemoteStore:
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         verb = getattr(self._store, name)
+        parameters = signature(verb)
 
         async def call(*arguments: Any, **named: Any) -> Any:
-            bound = signature(verb).bind(*arguments, **named)
+            bound = parameters.bind(*arguments, **named)
             bound.apply_defaults()  # without these, `args` ends at the first one that was left out
             return await self._link.call(verb, *bound.args)
 
+        setattr(self, name, call)  # found there from now on: most of the time went into signatures
         return call
 
     def clone(self) -> Store:
