@@ -1,0 +1,5 @@
+"""`python -m momentum` is the command `momentum`."""
+
+from momentum.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Requests and responses of the HTTP API, one file for each subject."""

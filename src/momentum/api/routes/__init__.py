@@ -1,0 +1,1 @@
+"""The routes, one file for each subject. `/api/v1` stands before all of them."""

@@ -1,0 +1,5 @@
+"""The command line `momentum`."""
+
+from momentum.cli.program import main
+
+__all__ = ["main"]

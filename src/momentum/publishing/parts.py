@@ -1,0 +1,101 @@
+"""What the steps of publishing work with, and how they end early."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from logging import getLogger
+from typing import Protocol
+
+from momentum.database import Database, accounts, posts
+from momentum.errors import NotFound
+from momentum.model import Account, Media, Post
+from momentum.platform import Access, MediaFile, Meter, Platform
+from momentum.publishing.budget import DailyMeter
+from momentum.publishing.options import PublishingOptions
+from momentum.publishing.publisher import Publisher, utc_now
+
+log = getLogger("momentum.publishing")
+
+
+class AccountAccess(Protocol):
+    """The tokens of accounts: `momentum.accounts.Accounts`."""
+
+    async def access(self, account_id: str) -> Access:
+        """Raises ReconnectNeeded if a person must connect the account again."""
+        ...
+
+    async def refresh(self, account_id: str) -> Access:
+        """Get a new token now. Raises ReconnectNeeded if the platform refuses."""
+        ...
+
+    async def expire(self, account_id: str, reason: str) -> None:
+        """The token is of no use any more."""
+        ...
+
+
+class MediaFiles(Protocol):
+    """The bytes of media: `momentum.media.MediaStore`."""
+
+    def open(self, media: Media) -> MediaFile: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    database: Database
+    platforms: Mapping[str, Platform]
+    accounts: AccountAccess
+    media: MediaFiles
+    publisher: Publisher
+    options: PublishingOptions
+    now: Callable[[], datetime] = utc_now
+    chance: Callable[[], float] = random.random
+    worker: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
+
+    def jitter(self) -> timedelta:
+        return self.chance() * self.options.hold_jitter
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One post on its way."""
+
+    post: Post
+    account: Account
+    platform: Platform
+    last_try: bool = False  # Duetime will not try again after this attempt
+
+    def meter(self, parts: Parts, reserve: int = 0) -> Meter:
+        return DailyMeter(parts.database, self.platform, self.account.id, parts.now, reserve)
+
+
+class Skip(Exception):
+    """There is nothing to do for this message; the reason says why."""
+
+
+class PostFailed(Exception):
+    """The post is not tried again. Its job becomes a dead letter with this reason."""
+
+
+class TryAgain(Exception):
+    """Nothing was created. Duetime tries again, with its delays."""
+
+
+async def load(parts: Parts, post_id: str, version: int, last_try: bool = False) -> Work:
+    """The post that a message names. A message of an older version is dropped."""
+    try:
+        async with parts.database.reading() as connection:
+            post = await posts.get(connection, None, post_id)
+            account = await accounts.get(connection, None, post.account_id)
+    except NotFound as problem:
+        raise Skip(problem.message) from None
+    if post.version != version:
+        raise Skip(f"the post has version {post.version}, this message is for {version}")
+    platform = parts.platforms.get(account.platform)
+    if platform is None:
+        raise TryAgain(f"this worker does not know the platform {account.platform!r}")
+    return Work(post, account, platform, last_try)
