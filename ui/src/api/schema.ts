@@ -42,6 +42,8 @@ export type ClaimedJobs = { jobs: Array<ClaimedJob> };
 
 export type ComingFire = { at: string; schedule_id: string; name: string; target: string };
 
+export type CommandTarget = { type: "command"; argv: Array<string>; cwd?: string };
+
 export type CompleteIn = { token: string; result?: unknown };
 
 export type CompletedIn = { id: string; attempt: number; result?: unknown };
@@ -164,6 +166,8 @@ export type Problem = { type: string; title: string; status: number; detail: str
 
 export type ProgressIn = { done: number; total?: number; note?: string };
 
+export type PublishTarget = { type: "publish"; destination: string; key?: string; report?: "required" };
+
 export type QueueDepth = { name: string; pending: Array<number | null>; due: Array<number | null>; running: Array<number | null> };
 
 export type QueueDepths = { times: Array<string>; queues: Array<QueueDepth> };
@@ -175,6 +179,8 @@ export type QueueMessages = { queue: string; priority: number; messages: number 
 export type QueueView = { name: string; paused: boolean; pause_note: string | null; paused_at: string | null; max_running: number | null; rate: string | null; pending: number; due: number; running: number };
 
 export type RRuleIn = { rrule: string; tz?: string };
+
+export type ReadStoreView = { lag_ms: number | null; remark: string | null };
 
 export type ReadyView = { status: string; version: string; remark: string | null };
 
@@ -204,7 +210,7 @@ export type ScheduleBulkIn = { ids?: Array<string>; dry_run?: boolean; cursor?: 
 
 export type ScheduleFilterIn = { text?: string | null; paused?: boolean | null; owner?: string | null; label?: string | null; target?: string | null; queue?: string | null };
 
-export type SchedulePatchIn = { when?: WhenIn; target?: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string | null; expires?: string | null; retry?: RetryIn | null; delivery?: "at_least_once" | "at_most_once"; owner?: string | null; labels?: { [key: string]: string }; overlap?: "skip" | "allow" | "queue" | "cancel_previous"; missed?: MissedIn | null; jitter?: string; start_at?: string | null; end_at?: string | null; max_runs?: number | null; paused?: boolean };
+export type SchedulePatchIn = { when?: WhenIn; target?: TargetIn; payload?: unknown; queue?: string | null; priority?: number | null; timeout?: string | null; expires?: string | null; retry?: RetryIn | null; delivery?: "at_least_once" | "at_most_once" | null; owner?: string | null; labels?: { [key: string]: string }; overlap?: "skip" | "allow" | "queue" | "cancel_previous"; missed?: MissedIn | null; jitter?: string; start_at?: string | null; end_at?: string | null; max_runs?: number | null; paused?: boolean };
 
 export type SchedulePreview = { words: string; fires: Array<string>; details: Array<FireView>; warnings: Array<string> };
 
@@ -222,7 +228,7 @@ export type SnoozesIn = { jobs: Array<SnoozedIn> };
 
 export type State = "pending" | "queued" | "running" | "succeeded" | "dead" | "cancelled" | "skipped";
 
-export type Stats = { now: string; live: LiveCounts; series: Array<StatsPoint>; failing: Array<FailingTarget>; late: Array<JobSummary>; next: Array<NextFire>; leader: number | null };
+export type Stats = { now: string; live: LiveCounts; series: Array<StatsPoint>; failing: Array<FailingTarget>; late: Array<JobSummary>; next: Array<NextFire>; leader: number | null; read_store: ReadStoreView | null };
 
 export type StatsPoint = { at: string; succeeded: number; failed: number; retried: number; dead: number; cancelled: number; skipped: number; lateness_p50_ms: number | null; lateness_p99_ms: number | null; duration_p50_ms: number | null };
 
@@ -234,7 +240,7 @@ export type SubmittedBatch = { ids: Array<string>; created: number };
 
 export type TargetError = { code: "target_not_allowed" | "target_unreachable" | "target_failed"; detail: string };
 
-export type TargetIn = TaskTargetIn | HttpTargetIn | { type: "command"; argv: Array<string>; cwd?: string } | { type: "publish"; destination: string; key?: string; report?: "required" };
+export type TargetIn = TaskTargetIn | HttpTargetIn | CommandTarget | PublishTarget | { type: "shadow"; target: TaskTargetIn | HttpTargetIn | CommandTarget | PublishTarget };
 
 export type TargetTestIn = { target: HttpTargetIn; payload?: unknown };
 

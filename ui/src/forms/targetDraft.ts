@@ -2,12 +2,16 @@ import type { HttpTarget, Target } from '../api/types';
 import { readJson } from '../parts/json';
 import { pairsOf, recordOf, type Pair } from './pairs';
 
+type CalledTarget = Exclude<Target, { type: 'shadow' }>;
+
 /**
  * A target while it is edited. It keeps the fields of all types, so that switching between them loses
  * nothing.
  */
 export interface TargetDraft {
   kind: 'http' | 'task' | 'command' | 'publish';
+  /** Its jobs are recorded and call nothing. */
+  isShadow: boolean;
   task: string;
   /** JSON, because a word may contain spaces and line breaks. */
   argv: string;
@@ -30,6 +34,7 @@ export const METHODS = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTION
 
 export const EMPTY_TARGET: TargetDraft = {
   kind: 'http',
+  isShadow: false,
   task: '',
   argv: '',
   cwd: '',
@@ -55,6 +60,11 @@ export const PAYLOAD_USE: Record<TargetDraft['kind'], string> = {
 };
 
 export function targetOf(draft: TargetDraft): Target {
+  const target = calledTarget(draft);
+  return draft.isShadow ? { type: 'shadow', target } : target;
+}
+
+function calledTarget(draft: TargetDraft): CalledTarget {
   if (draft.kind === 'task') return { type: 'task', name: draft.task.trim() };
   if (draft.kind === 'command') {
     const argv = readJson(draft.argv).value as string[];
@@ -85,6 +95,8 @@ export function targetOf(draft: TargetDraft): Target {
 }
 
 export function draftOfTarget(target: { type: string; [key: string]: unknown }): TargetDraft {
+  if (target.type === 'shadow')
+    return { ...draftOfTarget(target['target'] as { type: string }), isShadow: true };
   if (target.type === 'task') return { ...EMPTY_TARGET, kind: 'task', task: String(target['name'] ?? '') };
   if (target.type === 'command')
     return {

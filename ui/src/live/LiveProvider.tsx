@@ -1,18 +1,26 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { useQueryClient, type QueryKey } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { ProblemError } from '../api/problem';
-import { eventStream } from './eventStream';
+import { eventStream, type EventSource } from './eventStream';
 import { LiveContext, type LiveStatus } from './liveContext';
-import { Refresher } from './refresher';
+import { Refresher, type StaleQueries } from './refresher';
 
 const FIRST_DELAY = 500;
 const MAX_DELAY = 5_000;
+
+interface LiveProviderProps {
+  source: EventSource;
+  stale: StaleQueries;
+  /** The query that tells whether the user is signed in. */
+  session: QueryKey;
+  children: ReactNode;
+}
 
 /**
  * Keeps one event stream open. After a lost connection it reconnects and refreshes all data, because events
  * were missed.
  */
-export function LiveProvider({ children }: { children: ReactNode }) {
+export function LiveProvider({ source, stale, session, children }: LiveProviderProps) {
   const client = useQueryClient();
   const [paused, setPaused] = useState(false);
   const [connection, setConnection] = useState<Exclude<LiveStatus, 'paused'>>('connecting');
@@ -20,13 +28,13 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     if (paused) return;
     const abort = new AbortController();
-    const refresher = new Refresher(client);
-    void follow(refresher, setConnection, abort.signal);
+    const refresher = new Refresher(client, stale);
+    void follow(source, refresher, session, setConnection, abort.signal);
     return () => {
       abort.abort();
       refresher.stop();
     };
-  }, [client, paused]);
+  }, [client, paused, source, stale, session]);
 
   const toggle = useCallback(() => setPaused((previous) => !previous), []);
   const live = useMemo(
@@ -37,7 +45,9 @@ export function LiveProvider({ children }: { children: ReactNode }) {
 }
 
 async function follow(
+  source: EventSource,
   refresher: Refresher,
+  session: QueryKey,
   onStatus: (status: Exclude<LiveStatus, 'paused'>) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -50,12 +60,12 @@ async function follow(
   };
   while (!signal.aborted) {
     try {
-      for await (const event of eventStream(lastId, signal, onOpen)) {
+      for await (const event of eventStream(source, lastId, signal, onOpen)) {
         lastId = event.id ?? lastId;
         refresher.handle(event);
       }
     } catch (error) {
-      if (error instanceof ProblemError && error.status === 401) refresher.refresh(['me']);
+      if (error instanceof ProblemError && error.status === 401) refresher.refresh(session);
     }
     if (signal.aborted) return;
     onStatus('offline');

@@ -1,4 +1,3 @@
-import { API, authorized } from '../api/call';
 import { problemOf } from '../api/problem';
 
 export interface LiveEvent {
@@ -16,23 +15,27 @@ export interface LiveEvent {
   };
 }
 
+/** Where the events come from. */
+export interface EventSource {
+  url: string;
+  authorized: (fields: Record<string, string>) => Headers;
+  credentials: RequestCredentials;
+}
+
 /**
  * Server-sent events over fetch, because EventSource cannot send an Authorization header. Ends when the
  * connection ends.
  */
 export async function* eventStream(
+  source: EventSource,
   lastId: string | null,
   signal: AbortSignal,
   onOpen: () => void,
 ): AsyncGenerator<LiveEvent> {
-  const headers = authorized({ accept: 'text/event-stream' });
+  const headers = source.authorized({ accept: 'text/event-stream' });
   if (lastId !== null) headers.set('last-event-id', lastId);
-  const response = await fetch(`${API}/events?types=job,schedule,node,queue`, {
-    headers,
-    signal,
-    credentials: 'omit',
-    cache: 'no-store',
-  });
+  const { url, credentials } = source;
+  const response = await fetch(url, { headers, signal, credentials, cache: 'no-store' });
   if (!response.ok || response.body === null) throw await problemOf(response);
   onOpen();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -3,32 +3,18 @@ import type { LiveEvent } from './eventStream';
 
 const MIN_INTERVAL = 1_000;
 
-const STALE_QUERIES: Record<string, (data: LiveEvent['data']) => QueryKey[]> = {
-  job: ({ id, schedule }) => [
-    ['jobs'],
-    ['stats'],
-    ['dead'],
-    ['queues'],
-    ['timeline'],
-    ...(id
-      ? [
-          ['job', id],
-          ['job-why', id],
-        ]
-      : []),
-    ...(schedule ? [['schedule-runs', schedule]] : []),
-  ],
-  schedule: () => [['schedules'], ['schedule'], ['versions'], ['calendar'], ['schedule-why'], ['stats']],
-  node: () => [['nodes'], ['leases'], ['stats']],
-  queue: () => [['queues'], ['job-why']],
-};
+/** The queries that an event of each kind makes stale. */
+export type StaleQueries = Record<string, (data: LiveEvent['data']) => QueryKey[]>;
 
 /** Refreshes the queries that an event makes stale, each at most once per second. */
 export class Refresher {
   private readonly delayed = new Map<string, QueryKey>();
   private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
 
-  constructor(private readonly client: QueryClient) {}
+  constructor(
+    private readonly client: QueryClient,
+    private readonly staleQueries: StaleQueries,
+  ) {}
 
   /** Stops all refreshes, including the delayed ones. */
   stop(): void {
@@ -36,7 +22,7 @@ export class Refresher {
   }
 
   handle(event: LiveEvent): void {
-    const stale = STALE_QUERIES[event.kind];
+    const stale = this.staleQueries[event.kind];
     if (stale) stale(event.data).forEach((key) => this.refresh(key));
     else this.refresh([]); // an unknown event or a gap: everything may have changed
   }

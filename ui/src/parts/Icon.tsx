@@ -35,6 +35,11 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  return <LineIcon path={PATHS[name]} size={size} />;
+}
+
+/** A drawing of lines on a grid of 24 by 24. */
+export function LineIcon({ path, size }: { path: string; size: number }) {
   return (
     <svg
       width={size}
@@ -48,7 +53,7 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
       aria-hidden="true"
       focusable="false"
     >
-      <path d={PATHS[name]} />
+      <path d={path} />
     </svg>
   );
 }

@@ -1,5 +1,5 @@
 import type { JobRow } from '../api/types';
-import classes from './StateBadge.module.css';
+import { ToneBadge } from './ToneBadge';
 
 const LABELS: Record<string, string> = {
   pending: 'Pending',
@@ -31,11 +31,7 @@ const TONES: Record<string, string> = {
 
 /** A state as coloured text. */
 export function StateBadge({ state }: { state: string }) {
-  return (
-    <span className={classes.root} data-tone={TONES[state] ?? state}>
-      {LABELS[state] ?? state}
-    </span>
-  );
+  return <ToneBadge tone={TONES[state] ?? state}>{LABELS[state] ?? state}</ToneBadge>;
 }
 
 export function JobStateBadge({ job }: { job: Pick<JobRow, 'state' | 'failures' | 'cancel_requested'> }) {

@@ -9,7 +9,7 @@ interface TargetTextProps {
   wrap?: boolean;
 }
 
-/** The target of a job: a URL, the name of a task, the words of a command, or a destination. */
+/** The target of a job: a URL, the name of a task, the words of a command, or a destination; or its shadow. */
 export function TargetText({ target, wrap }: TargetTextProps) {
   if (target.type === 'http') {
     const method = <span className={classes.method}>{String(target['method'] ?? '')}</span>;
@@ -57,6 +57,8 @@ export function TargetLink({ target }: { target: TargetTextProps['target'] }) {
 }
 
 function nameOf(target: TargetTextProps['target']): string {
+  if (target.type === 'shadow') return `shadow of ${nameOf(target['target'] as { type: string })}`;
+  if (target.type === 'http') return `${String(target['method'] ?? '')} ${String(target['url'] ?? '')}`;
   const { argv, destination, key } = target;
   if (Array.isArray(argv)) return argv.join(' ');
   if (destination) return [destination, key].filter(Boolean).join(' ');

@@ -1,22 +1,29 @@
 import { Center, Paper, Stack, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { Logo } from '../parts/Logo';
-import { LoginForm } from './LoginForm';
 
-export function LoginScreen({ onDone }: { onDone: () => void }) {
+interface LoginScreenProps {
+  product: string;
+  note: string;
+  /** The form. */
+  children: ReactNode;
+}
+
+export function LoginScreen({ product, note, children }: LoginScreenProps) {
   return (
     <Center component="main" mih="100vh" p="md">
       <Paper withBorder p="xl" radius="lg" w={400} maw="100%" shadow="sm">
         <Stack gap="lg">
-          <Logo />
+          <Logo name={product} />
           <div>
             <Title order={1} size="h3">
               Sign in
             </Title>
             <Text c="dimmed" size="sm" mt={4}>
-              Sign in with an API key. The scopes of your key decide what you can see and do.
+              {note}
             </Text>
           </div>
-          <LoginForm onDone={onDone} />
+          {children}
         </Stack>
       </Paper>
     </Center>

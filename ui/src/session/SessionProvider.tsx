@@ -48,7 +48,16 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   }, [client]);
 
   const unauthorized = error !== null && asProblem(error).status === 401;
-  if (signedOut || (session === null && unauthorized)) return <LoginScreen onDone={signIn} />;
+  if (signedOut || (session === null && unauthorized)) {
+    return (
+      <LoginScreen
+        product="Duetime"
+        note="Sign in with an API key. The scopes of your key decide what you can see and do."
+      >
+        <LoginForm onDone={signIn} />
+      </LoginScreen>
+    );
+  }
   if (session === null) {
     if (error !== null) return <Unreachable problem={asProblem(error)} onRetry={() => void refetch()} />;
     return (

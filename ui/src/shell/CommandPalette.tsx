@@ -1,10 +1,16 @@
 import { Loader, Modal, TextInput } from '@mantine/core';
-import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { Icon } from '../parts/Icon';
 import classes from './CommandPalette.module.css';
-import { useCommands, type Command } from './useCommands';
+import type { Command } from './command';
 
-export function CommandPalette({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+interface CommandPaletteProps {
+  opened: boolean;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+export function CommandPalette({ opened, onClose, children }: CommandPaletteProps) {
   return (
     <Modal.Root
       opened={opened}
@@ -15,17 +21,24 @@ export function CommandPalette({ opened, onClose }: { opened: boolean; onClose: 
       transitionProps={{ duration: 0 }}
     >
       <Modal.Overlay />
-      <Modal.Content aria-label="Search and commands">
-        <Palette onClose={onClose} />
-      </Modal.Content>
+      <Modal.Content aria-label="Search and commands">{children}</Modal.Content>
     </Modal.Root>
   );
 }
 
-function Palette({ onClose }: { onClose: () => void }) {
-  const [text, setText] = useState('');
+interface CommandSearchProps {
+  text: string;
+  onText: (text: string) => void;
+  commands: Command[];
+  searching: boolean;
+  /** What can be searched for. */
+  hint: string;
+  onClose: () => void;
+}
+
+/** An input and the commands that match it. */
+export function CommandSearch({ text, onText, commands, searching, hint, onClose }: CommandSearchProps) {
   const [selected, setSelected] = useState(0);
-  const { commands, searching } = useCommands(text);
   const list = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
@@ -51,7 +64,7 @@ function Palette({ onClose }: { onClose: () => void }) {
         variant="unstyled"
         size="md"
         px="md"
-        placeholder="Page, schedule, task, job id or command …"
+        placeholder={hint}
         aria-label="Search and commands"
         role="combobox"
         aria-expanded
@@ -59,7 +72,7 @@ function Palette({ onClose }: { onClose: () => void }) {
         aria-activedescendant={commands[selected] ? `palette-${selected}` : undefined}
         value={text}
         onChange={(event) => {
-          setText(event.currentTarget.value);
+          onText(event.currentTarget.value);
           setSelected(0);
         }}
         onKeyDown={onKeyDown}

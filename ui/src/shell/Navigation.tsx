@@ -1,12 +1,12 @@
-import { NavLink, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useLocation } from 'wouter';
 import { call } from '../api/call';
 import { Icon } from '../parts/Icon';
 import { useRefresh } from '../live/liveContext';
 import { useHasScope } from '../session/sessionContext';
 import classes from './Navigation.module.css';
-import { PAGES, type NavPage } from './routes';
+import { NavCount, NavEntry } from './NavEntry';
+import { PAGES } from './routes';
 
 export function Navigation({ onNavigate }: { onNavigate: () => void }) {
   const admin = useHasScope('admin');
@@ -16,34 +16,26 @@ export function Navigation({ onNavigate }: { onNavigate: () => void }) {
       {pages
         .filter((page) => page.group === 'work')
         .map((page) => (
-          <Entry key={page.path} page={page} onNavigate={onNavigate} />
+          <NavEntry
+            key={page.path}
+            page={page}
+            icon={<Icon name={page.icon} size={18} />}
+            badge={page.path === '/dead' ? <DeadCount /> : undefined}
+            onNavigate={onNavigate}
+          />
         ))}
       <Text className={classes.group}>System</Text>
       {pages
         .filter((page) => page.group === 'system')
         .map((page) => (
-          <Entry key={page.path} page={page} onNavigate={onNavigate} />
+          <NavEntry
+            key={page.path}
+            page={page}
+            icon={<Icon name={page.icon} size={18} />}
+            onNavigate={onNavigate}
+          />
         ))}
     </div>
-  );
-}
-
-function Entry({ page, onNavigate }: { page: NavPage; onNavigate: () => void }) {
-  const [location] = useLocation();
-  const active =
-    page.path === '/' ? location === '/' : location === page.path || location.startsWith(`${page.path}/`);
-  return (
-    <NavLink
-      component={Link}
-      href={page.path}
-      active={active}
-      aria-current={active ? 'page' : undefined}
-      label={page.label}
-      leftSection={<Icon name={page.icon} size={18} />}
-      rightSection={page.path === '/dead' ? <DeadCount /> : undefined}
-      onClick={onNavigate}
-      className={classes.entry}
-    />
   );
 }
 
@@ -53,7 +45,5 @@ function DeadCount() {
     queryFn: ({ signal }) => call('GET /stats', { query: { since: '5m', step: '5m' }, signal }),
     refetchInterval: useRefresh(15_000),
   });
-  return data?.live.dead ? (
-    <span className={classes.count}>{data.live.dead.toLocaleString('en')}</span>
-  ) : null;
+  return <NavCount count={data?.live.dead} />;
 }

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { Link } from 'wouter';
 import { EmptyState } from '../parts/EmptyState';
 
-export function NotFound() {
+export function NotFound({ home }: { home: string }) {
   return (
     <EmptyState
       icon="search"
@@ -10,7 +10,7 @@ export function NotFound() {
       level={1}
       action={
         <Button component={Link} href="/" mt="sm">
-          Overview
+          {home}
         </Button>
       }
     >

@@ -1,17 +1,14 @@
 import { Group, Kbd, Modal, Stack, Text } from '@mantine/core';
-import { PAGES } from './routes';
 
-const KEYS: ReadonlyArray<[keys: string[], description: string]> = [
-  [['Ctrl', 'K'], 'Search and commands'],
-  [['/'], 'Search on this page'],
-  [['c'], 'Create a schedule'],
-  [['x'], 'Submit a job'],
-  [['Shift', 'P'], 'Pause or resume live updates'],
-  ...PAGES.map((page): [string[], string] => [['g', page.shortcut], `Go to ${page.label}`]),
-  [['?'], 'Show this list'],
-];
+export type ShortcutKeys = ReadonlyArray<[keys: string[], description: string]>;
 
-export function ShortcutHelp({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+interface ShortcutHelpProps {
+  opened: boolean;
+  onClose: () => void;
+  keys: ShortcutKeys;
+}
+
+export function ShortcutHelp({ opened, onClose, keys: shortcuts }: ShortcutHelpProps) {
   return (
     <Modal
       opened={opened}
@@ -20,7 +17,7 @@ export function ShortcutHelp({ opened, onClose }: { opened: boolean; onClose: ()
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <Stack gap={6}>
-        {KEYS.map(([keys, description]) => (
+        {shortcuts.map(([keys, description]) => (
           <Group key={description} justify="space-between">
             <Text size="sm">{description}</Text>
             <Group gap={4}>

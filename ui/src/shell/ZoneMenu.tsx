@@ -6,7 +6,7 @@ import { BROWSER_ZONE, setViewerZone, useViewerZone, ZONES } from '../time/viewe
 import classes from './ZoneMenu.module.css';
 
 /** Shows and changes the time zone of the viewer. */
-export function ZoneMenu() {
+export function ZoneMenu({ note }: { note: string }) {
   const zone = useViewerZone();
   const now = useNow();
   const [opened, setOpened] = useState(false);
@@ -31,7 +31,7 @@ export function ZoneMenu() {
       </Popover.Target>
       <Popover.Dropdown>
         <Stack gap="xs">
-          <Text size="sm">Times are shown in this time zone. Each schedule fires in its own.</Text>
+          <Text size="sm">{note}</Text>
           <Select
             label="Time zone"
             data={ZONES}

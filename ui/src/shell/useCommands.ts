@@ -4,16 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useLocation } from 'wouter';
 import { call } from '../api/call';
 import { useLive } from '../live/liveContext';
-import type { IconName } from '../parts/Icon';
+import type { Command } from './command';
 import { PAGES } from './routes';
-
-export interface Command {
-  id: string;
-  label: string;
-  hint: string;
-  icon: IconName;
-  run: () => void;
-}
 
 /** The first digits of a job's id, or the last ones as this UI shows them. */
 const JOB_ID = /^(…|\.{3})?[0-9a-f][0-9a-f-]{3,35}$/i;

@@ -1,13 +1,17 @@
 import { useEffect } from 'react';
 import { useLocation } from 'wouter';
-import { useLive } from '../live/liveContext';
-import { PAGES } from './routes';
 
 const SEQUENCE_TIMEOUT = 1_200;
 
-interface Actions {
+/** What happens when a single key is pressed outside of an input. */
+export type KeyActions = Readonly<Record<string, () => void>>;
+
+interface Shortcuts {
   palette: () => void;
   help: () => void;
+  /** The pages by the key to press after `g`. */
+  goTo: Readonly<Record<string, string>>;
+  actions: KeyActions;
 }
 
 function isTextInput(target: EventTarget | null): boolean {
@@ -18,9 +22,8 @@ function isTextInput(target: EventTarget | null): boolean {
 }
 
 /** Keyboard shortcuts of every page. `?` lists them. */
-export function useShortcuts({ palette, help }: Actions): void {
+export function useShortcuts({ palette, help, goTo, actions }: Shortcuts): void {
   const [, navigate] = useLocation();
-  const { toggle } = useLive();
   useEffect(() => {
     let prefixAt = 0;
     const onKeyDown = (event: KeyboardEvent) => {
@@ -36,16 +39,11 @@ export function useShortcuts({ palette, help }: Actions): void {
         document.querySelector('[role="dialog"]')
       )
         return;
-      const page =
-        Date.now() - prefixAt < SEQUENCE_TIMEOUT
-          ? PAGES.find((entry) => entry.shortcut === event.key)
-          : undefined;
+      const path = Date.now() - prefixAt < SEQUENCE_TIMEOUT ? goTo[event.key] : undefined;
       prefixAt = event.key === 'g' ? Date.now() : 0;
-      if (page) navigate(page.path);
+      if (path) navigate(path);
       else if (event.key === '?') help();
-      else if (event.key === 'P') toggle();
-      else if (event.key === 'c') navigate('/schedules/new');
-      else if (event.key === 'x') navigate('/jobs/new');
+      else if (Object.hasOwn(actions, event.key)) actions[event.key]!();
       else if (event.key === '/') {
         const search = document.querySelector<HTMLInputElement>('[data-search]');
         if (search) {
@@ -56,5 +54,5 @@ export function useShortcuts({ palette, help }: Actions): void {
     };
     document.addEventListener('keydown', onKeyDown);
     return () => document.removeEventListener('keydown', onKeyDown);
-  }, [palette, help, toggle, navigate]);
+  }, [palette, help, goTo, actions, navigate]);
 }

@@ -1,6 +1,7 @@
 import { Grid, SegmentedControl, Skeleton, Stack } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { call } from '../../api/call';
+import type { ReadStoreView } from '../../api/schema';
 import { useRefresh } from '../../live/liveContext';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
@@ -17,6 +18,12 @@ import { Welcome } from './Welcome';
 const PARAMS = ['since'] as const;
 const STEPS: Record<string, '1m' | '5m' | '15m'> = { '15m': '1m', '1h': '1m', '6h': '5m', '24h': '15m' };
 const DEFAULT_RANGE = '1h';
+
+/** Where the numbers come from, if the service has a read replica. */
+function sourceText(replica: ReadStoreView | null): string {
+  if (replica === null) return '';
+  return `; ${replica.remark ?? `from the read replica, ${((replica.lag_ms ?? 0) / 1000).toFixed(1)} s behind`}`;
+}
 
 export default function OverviewPage() {
   const [params, change] = useUrlParams(PARAMS);
@@ -35,7 +42,7 @@ export default function OverviewPage() {
     <>
       <PageHeader
         title="Overview"
-        description="Running, waiting and failed jobs"
+        description={`Running, waiting and failed jobs${sourceText(stats?.read_store ?? null)}`}
         actions={
           <SegmentedControl
             value={since}

@@ -1,0 +1,26 @@
+import type { Account, Platform } from '../../api/types';
+
+export interface CommonRules {
+  maxText: number | null;
+  foldAfter: number | null;
+  visibilities: string[];
+  fileTypes: string[];
+  imageTypes: string[];
+  articles: boolean;
+}
+
+/** The limits that hold for all chosen accounts; those of the first platform before one is chosen. */
+export function strictest(accounts: Account[], platforms: Platform[]): CommonRules {
+  const names = new Set(accounts.map((account) => account.platform));
+  const matching = platforms.filter(({ name }) => names.has(name));
+  const all = (matching.length > 0 ? matching : platforms.slice(0, 1)).map(({ rules }) => rules);
+  const media = all.map((rules) => Object.values(rules.media).flatMap((rule) => rule.types));
+  return {
+    maxText: all.length > 0 ? Math.min(...all.map((rules) => rules.max_text)) : null,
+    foldAfter: all.find((rules) => rules.fold_after !== null)?.fold_after ?? null,
+    visibilities: all[0]?.visibilities ?? [],
+    fileTypes: (media[0] ?? []).filter((type) => media.every((types) => types.includes(type))),
+    imageTypes: all[0]?.media.image?.types ?? [],
+    articles: all.every((rules) => rules.articles),
+  };
+}
