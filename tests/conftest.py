@@ -7,6 +7,8 @@ test that fetches the fixture by name (`request.getfixturevalue`) must carry the
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +16,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from duetime.stores.sqlite import schema
+from tests.servers.brokers import RedisServer
+from tests.servers.mariadb import MariaDbServer
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import PostgresServer
 
 _numbers = itertools.count(1)
+
+# Modules are compiled once, not by each of the hundreds of processes that tests start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # How long one example takes says something about this machine, not about what is tested.
 settings.register_profile("duetime", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -27,7 +35,8 @@ settings.load_profile("duetime")
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses by the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "postgres_server" in getattr(item, "fixturenames", ()):
+        names = getattr(item, "fixturenames", ())
+        if "postgres_server" in names or "mariadb_server" in names:
             item.add_marker(pytest.mark.postgres)
 
 
@@ -48,6 +57,13 @@ def postgres_server() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaDbServer]:
+    """The same for MariaDB."""
+    with MariaDbServer() as server:
+        yield server
+
+
 @pytest.fixture
 def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The URL of a fresh, empty database."""
@@ -61,3 +77,16 @@ def pgbouncer(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
     """A transaction pool in front of `postgres_server`, under the same database names."""
     with PgBouncer(postgres_server) as pool:
         yield pool
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """One server for the whole run, other keys for each test."""
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """The URL of a store that does not exist yet."""
+    return f"{redis_server.url}?prefix=store-{next(_numbers)}"

@@ -105,9 +105,11 @@ class RedisServer(BrokerServer):
     ready_text = "Ready to accept connections"
     scheme = "redis"
 
-    def __init__(self, durable: bool = True) -> None:
+    def __init__(self, durable: bool = True, default_user: bool = True, **settings: str) -> None:
         super().__init__()
         self._durable = durable
+        self._default_user = default_user  # with the same password
+        self._settings = {name.replace("_", "-"): value for name, value in settings.items()}
 
     def command(self) -> Sequence[str | Path]:
         settings = {
@@ -118,9 +120,11 @@ class RedisServer(BrokerServer):
             "appendonly": "yes" if self._durable else "no",
             "appendfsync": "everysec",
             "user": f"{USER} on >{PASSWORD} ~* &* +@all",
+            **self._settings,
         }
         lines = [f"{name} {value}" for name, value in settings.items()]
-        return [_redis().path, self.write("redis.conf", "\n".join([*lines, "user default off", ""]))]
+        lines.append(f"requirepass {PASSWORD}" if self._default_user else "user default off")
+        return [_redis().path, self.write("redis.conf", "\n".join([*lines, ""]))]
 
     def environment(self) -> Mapping[str, str]:
         return _redis().environment

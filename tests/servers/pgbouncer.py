@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.servers.debian import program
+from tests.servers.patroni import PatroniServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.process import ServerProcess, free_port, give
 
@@ -22,7 +23,9 @@ class PgBouncer:
     """Offers every database of `server` under its own name. `with PgBouncer(server) as pool:`, then
     `pool.url(database)`."""
 
-    def __init__(self, server: PostgresServer, *, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, server: PostgresServer | PatroniServer, *, settings: Mapping[str, str] | None = None
+    ) -> None:
         self.port = free_port()
         self._server = server
         self._settings = {

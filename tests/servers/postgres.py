@@ -20,7 +20,6 @@ from psycopg import sql
 
 from tests.servers.process import ServerFailed, ServerProcess, account, free_port, give
 
-READY = "database system is ready to accept connections"
 COMMON = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -35,6 +34,8 @@ FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 class PostgresServer:
     """One cluster. `with PostgresServer() as server:` starts it, and finally stops it and removes its
     data."""
+
+    ready_text = "database system is ready to accept connections"
 
     def __init__(self, *, durable: bool = False, settings: Mapping[str, str] | None = None) -> None:
         self.settings = {**COMMON, **(DURABLE if durable else FAST), **(settings or {})}
@@ -72,7 +73,7 @@ class PostgresServer:
             self._folder = self._make_cluster()
         settings = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
         command = [str(binaries() / "postgres"), "-D", "data", "-p", str(self.port), *settings]
-        self._process = ServerProcess(command, READY, self._folder)
+        self._process = ServerProcess(command, self.ready_text, self._folder)
         self._process.wait_ready()
 
     def stop(self) -> None:
@@ -119,10 +120,14 @@ class PostgresServer:
             raise ServerFailed("PostgreSQL is not running: call start() first")
         return self._process
 
-    def _make_cluster(self) -> Path:
+    def _new_folder(self) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="duetime-postgres-"))
         atexit.register(self.close)
         give(folder)
+        return folder
+
+    def _make_cluster(self) -> Path:
+        folder = self._new_folder()
         options = [
             "-U",
             "postgres",
@@ -134,12 +139,45 @@ class PostgresServer:
             "--no-sync",
             "--no-instructions",
         ]
-        command = [str(binaries() / "initdb"), "-D", "data", *options]
+        return self._fill(folder, [str(binaries() / "initdb"), "-D", "data", *options])
+
+    def _fill(self, folder: Path, command: list[str]) -> Path:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **account())
         if done.returncode != 0:
             shutil.rmtree(folder)
-            raise ServerFailed(f"initdb failed:\n{done.stdout}{done.stderr}")
+            raise ServerFailed(f"{Path(command[0]).name} failed:\n{done.stdout}{done.stderr}")
         return folder
+
+
+class ReplicaServer(PostgresServer):
+    """A read-only copy of a running server that follows its changes."""
+
+    ready_text = "database system is ready to accept read-only connections"
+
+    def __init__(self, primary: PostgresServer) -> None:
+        super().__init__(settings=primary.settings)
+        self._primary = primary
+
+    def pause_replay(self) -> None:
+        """From now on it falls behind."""
+        self._call("pg_wal_replay_pause")
+
+    def resume_replay(self) -> None:
+        self._call("pg_wal_replay_resume")
+
+    def promote(self) -> None:
+        """Make it a primary, and wait until it accepts writes."""
+        self._call("pg_promote")
+
+    def _call(self, function: str) -> None:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(sql.SQL("SELECT {}()").format(sql.Identifier(function)))
+
+    def _make_cluster(self) -> Path:
+        folder = self._new_folder()
+        source = ["-h", "127.0.0.1", "-p", str(self._primary.port), "-U", "postgres"]
+        options = ["--checkpoint=fast", "--write-recovery-conf", "--no-sync"]
+        return self._fill(folder, [str(binaries() / "pg_basebackup"), "-D", "data", *source, *options])
 
 
 @functools.cache
