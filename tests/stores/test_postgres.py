@@ -66,7 +66,7 @@ class TestPostgres(TwoHandles, StoreConformance):
     def test_store_has_every_capability_of_a_shared_store(self) -> None:
         store = PostgresStore.from_url("postgresql://host/database")
         assert store.capabilities == Capabilities(
-            durable=True, shared=True, hints=True, owner_gone=True, transactions=True
+            durable=True, shared=True, hints=True, owner_gone=True, transactions=True, replicas=True
         )
 
 

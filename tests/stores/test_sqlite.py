@@ -21,7 +21,9 @@ from duetime.model.job import JobFilter, State
 from duetime.model.lease import NodeDraft
 from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores import from_url
-from duetime.stores.sqlite import SqliteStore, errors, location, retention, schema, write_lock
+from duetime.stores.sql import retention
+from duetime.stores.sql.store import READ, SUBMIT
+from duetime.stores.sqlite import SqliteStore, errors, location, schema, write_lock
 from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.notifier import LOOK_AT_EVERYTHING, ForeignChanges
 from duetime.stores.sqlite.session import STATEMENTS, SqliteSession, SqliteTransaction
@@ -156,13 +158,13 @@ class TestLocation:
 
 class TestFile:
     async def test_every_connection_is_durable(self, store: SqliteStore) -> None:
-        def pragmas(session: SqliteSession) -> tuple[object, ...]:
+        async def pragmas(session: SqliteSession) -> tuple[object, ...]:
             return tuple(
                 session.connection.execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("journal_mode", "synchronous")
             )
 
-        assert await store._write(pragmas) == await store._read(pragmas) == ("wal", 2)
+        assert await store._write(SUBMIT, pragmas) == await store._read(READ, pragmas) == ("wal", 2)
 
     def test_file_that_cannot_be_durable_is_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -363,17 +365,17 @@ class TestWriter:
             == 15
         )
         assert {left.target for left in await store.list_jobs(JobFilter(TENANT), 100)} == {"quiet"}
-        assert store._retention.start({"chatty": now}) == (now - HOUR - retention.MAX_LATENESS, 0)
+        assert store._retention.start({"chatty": now}) == (now - HOUR - retention.MAX_LATENESS - 1, 0)
         late = await finished(store, node, job(now, target="chatty"), now - HOUR - SECOND)
         assert await store.prune(now - 5 * DAY, {"chatty": now - HOUR}) == 1
         assert await store.get_job(TENANT, late.id) is None
         tables = ("once_markers", "history", "attempts")
-        counts = await store._read(
-            lambda session: [
-                session.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
-            ]
-        )
-        assert counts == [0, 15, 0]
+
+        async def counts(session: SqliteSession) -> list[int]:
+            statements = [f"SELECT count(*) FROM {name}" for name in tables]
+            return [session.connection.execute(statement).fetchone()[0] for statement in statements]
+
+        assert await store._read(READ, counts) == [0, 15, 0]
 
     async def test_finished_job_does_not_start_again(self, store: SqliteStore) -> None:
         """The same draft again, long after its reply was lost, in a batch with new ones."""

@@ -17,9 +17,11 @@ from duetime.model.job import JobFilter, State
 from duetime.model.limit import Queue, QueueCounts, Rate
 from duetime.model.permits import READY_PER_KEY
 from duetime.store import Lane, Successors
-from duetime.stores.sqlite import SqliteStore, limits
-from duetime.stores.sqlite.queues import JUST_NOW
-from duetime.stores.sqlite.session import SqliteTransaction
+from duetime.stores.sql import limits
+from duetime.stores.sql.queues import JUST_NOW
+from duetime.stores.sql.store import READ, SUBMIT
+from duetime.stores.sqlite import SqliteStore
+from duetime.stores.sqlite.session import SqliteSession, SqliteTransaction
 from duetime.testing.conformance.drafts import (
     DAY,
     HOUR,
@@ -71,16 +73,23 @@ async def cost(store: SqliteStore, act: Callable[[], Coroutine[Any, Any, object]
         counted += OPERATIONS
         return 0
 
-    def listen(transaction: SqliteTransaction) -> None:
+    async def listen(transaction: SqliteTransaction) -> None:
         transaction.connection.set_progress_handler(count, OPERATIONS)  # type: ignore[attr-defined]  # the writer's is a real one
 
-    def stop(transaction: SqliteTransaction) -> None:
+    async def stop(transaction: SqliteTransaction) -> None:
         transaction.connection.set_progress_handler(None, 0)  # type: ignore[attr-defined]  # the writer's is a real one
 
-    await store._write(listen)
+    await store._write(SUBMIT, listen)
     await act()
-    await store._write(stop)
+    await store._write(SUBMIT, stop)
     return counted
+
+
+async def query(store: SqliteStore, statement: str) -> list[Any]:
+    async def execute(session: SqliteSession) -> list[Any]:
+        return session.connection.execute(statement).fetchall()
+
+    return await store._read(READ, execute)
 
 
 class TestCost:
@@ -154,11 +163,7 @@ class TestCost:
 class TestWaiting:
     async def test_flood_is_stored_as_waiting(self, store: SqliteStore) -> None:
         await store.add_jobs(jobs(100, await store.time() - DAY, limit_key="a"))
-        rows = await store._read(
-            lambda session: session.connection.execute(
-                "SELECT waits_for, count(*) FROM jobs GROUP BY 1"
-            ).fetchall()
-        )
+        rows = await query(store, "SELECT waits_for, count(*) FROM jobs GROUP BY 1")
         assert dict(rows) == {None: READY_PER_KEY, "a": 100 - READY_PER_KEY}
 
     async def test_waiting_jobs_are_listed_and_counted_as_pending(self, store: SqliteStore) -> None:
@@ -336,9 +341,7 @@ class TestQueues:
         await set_limits(store, limit(rate=Rate(1, 1)), limit(rate=Rate(1, HOUR), target="other"))
         assert len(await claim(store, request(node, targets=(TARGET, "other")))) == 2
         await store.prune(now - DAY)
-        assert await store._read(
-            lambda session: session.connection.execute("SELECT name FROM limit_keys").fetchall()
-        ) == [("b",)]
+        assert await query(store, "SELECT name FROM limit_keys") == [("b",)]
 
     @pytest.mark.parametrize("max_running", [None, 1])
     async def test_start_that_a_queue_allows_since_the_last_claim_is_not_missed(

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from duetime.engine.plan.planner import LeaseKeeper
+from duetime.engine.plan.leases import LeaseKeeper, StoreLeases
 from duetime.errors import StoreUnavailable
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND
 from duetime.model.lease import Node, NodeDraft, NodeId, segment_lease
+from duetime.observer import Observers
 from duetime.stores.memory import MemoryStore
 
 TTL = 15 * SECOND
@@ -33,13 +34,17 @@ async def joined(store: MemoryStore, roles: Sequence[str]) -> NodeId:
     return await store.join(NodeDraft("node", tuple(roles), "1"), TTL)
 
 
+def keeper_of(store: MemoryStore, node: NodeId) -> LeaseKeeper:
+    return LeaseKeeper(StoreLeases(store, node, lambda: True), node, lambda: None, ["planner"], Observers())
+
+
 async def test_the_dead_have_no_share_and_are_not_listed() -> None:
     store = Graveyard()
     for _ in range(3):
         await store.leave(await joined(store, ["planner"]))
     await joined(store, ["worker"])
     me, other = await joined(store, ["planner"]), await joined(store, ["planner"])
-    keepers = [LeaseKeeper(store, node, lambda: None) for node in (me, other)]
+    keepers = [keeper_of(store, node) for node in (me, other)]
     for keeper in keepers:
         await keeper.run_once()
     assert [len(keeper.segments) for keeper in keepers] == [32, 32]
@@ -67,7 +72,7 @@ class Delayed(MemoryStore):
 async def test_request_that_arrives_after_later_ones_leaves_no_segment_without_a_planner() -> None:
     store = Delayed()
     me, other = await joined(store, ["planner"]), await joined(store, ["planner"])
-    keeper = LeaseKeeper(store, me, lambda: None)
+    keeper = keeper_of(store, me)
     with pytest.raises(StoreUnavailable):
         await keeper.run_once()  # for half of the segments
     await store.leave(other)

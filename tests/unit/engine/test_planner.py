@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from duetime.engine.node.timer import NodeClock
 from duetime.engine.plan.planner import EVERY_SEGMENT, PORTION, Planner
 from duetime.engine.submit.build import NO_DEFAULTS
@@ -59,3 +61,18 @@ async def test_nor_before_all_of_them_are_changed_together() -> None:
     await commands.catch_up(await store.due_schedules(EVERY_SEGMENT, NOW, SCHEDULES))
     assert sum(store.weights) == SCHEDULES * (MISSED + 1)
     assert max(store.weights) < PORTION + MAX_FIRES_PER_STEP
+
+
+@pytest.mark.parametrize(
+    ("lookahead", "latest"), [(10 * SECOND, 2 * SECOND), (4 * SECOND, -SECOND), (SECOND, -SECOND)]
+)
+async def test_any_planner_takes_what_its_own_planner_has_left(lookahead: Micros, latest: Micros) -> None:
+    """With the usual lookahead before its time: a planner that is stopped, or leases that are away, make no
+    fire late."""
+    store = MemoryStore(lambda: NOW)
+    for name, cursor in (("left", NOW + latest), ("of another planner", NOW + latest + 1)):
+        draft = schedule_draft(Ids(), "default", name, "task", Every("1h"), NO_DEFAULTS, NOW, {})
+        await put_schedule(store, draft, cursor, 0)
+    await Planner(store, NodeClock(monotonic=lambda: NOW), tuple, lookahead, Observers()).run_once()
+    waiting = await store.due_schedules(EVERY_SEGMENT, NOW + lookahead, 10)
+    assert [schedule.draft.name for schedule in waiting] == ["of another planner"]

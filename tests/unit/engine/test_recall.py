@@ -4,16 +4,30 @@ carried out the claim."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import cast
 
 import pytest
 
 from duetime.engine.fetch.claimer import DOUBT_TIMEOUT
+from duetime.engine.run.settler import Settler
 from duetime.errors import StoreUnavailable
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Ending
-from duetime.store import ClaimRequest, Claims, OfDeadNodes, OfNode, PastDeadline
-from tests.unit.engine.backlog import Backlog, Bench
+from duetime.model.settle import Settlement
+from duetime.observer import Observers
+from duetime.store import (
+    ClaimRequest,
+    Claims,
+    OfDeadNodes,
+    OfNode,
+    PastDeadline,
+    Settled,
+    Store,
+    Successors,
+)
+from duetime.testing.conformance.drafts import death
+from tests.unit.engine.backlog import NODE, Backlog, Bench
 from tests.unit.engine.fake_store import job, play
 
 LOST = job(7)
@@ -116,3 +130,58 @@ def test_what_was_settled_while_the_store_answered_is_no_stranger() -> None:
         assert given_back(bench) == []
 
     play(scene)
+
+
+class Passing(Losing):
+    """Answers a settlement when it is told to, with a successor."""
+
+    def __init__(self) -> None:
+        super().__init__([LOST])
+        self.settling, self.answers = asyncio.Event(), asyncio.Event()
+        self.asked_for: list[int] = []
+
+    async def settle(
+        self, settlements: Sequence[Settlement], successors: Successors | None = None
+    ) -> Settled:
+        if settlements:
+            assert successors is not None
+            self.asked_for.append(successors.room)
+            self.settling.set()
+            await self.answers.wait()
+        return Settled([], [LOST] if len(self.asked_for) == 1 else [])
+
+
+def test_successor_whose_reply_is_on_its_way_is_not_given_back() -> None:
+    """It would run here, and again where it is claimed next."""
+
+    async def scene() -> None:
+        bench = Bench(store := Passing())
+        takes = Successors(NODE, 0, ("default",), ("task",))
+        settler = Settler(
+            cast(Store, store), bench.worker, bench.outbox, Observers(), lambda _: None, lambda: takes
+        )
+        with pytest.raises(StoreUnavailable):
+            await bench.claimer.run_once()
+        settle_one(bench, 1)
+        settling = asyncio.create_task(settler.run_once())
+        await store.settling.wait()
+        await bench.claimer.run_once()
+        assert given_back(bench) == [(1, Ending.FAILED)], "being written"
+        assert bench.capacity.recalling
+        store.answers.set()
+        await settling
+        assert bench.worker.known() == {(LOST.id, 1)}
+        settle_one(bench, 2)
+        await settler.run_once()
+        assert store.asked_for == [1, 0], "while the store is asked, other nodes take the successors"
+        await bench.claimer.run_once()
+        assert given_back(bench) == []
+        assert not bench.capacity.recalling
+
+    play(scene)
+
+
+def settle_one(bench: Bench, number: int) -> None:
+    limited = job(number)._replace(limit_key="task")
+    bench.capacity.claimed([limited])
+    bench.outbox.add(limited, death(limited, 0))

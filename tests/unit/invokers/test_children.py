@@ -345,9 +345,7 @@ def run_script(text: str, as_module: bool, folder: Path) -> subprocess.Completed
     (folder / "script.py").write_text(textwrap.dedent(text))
     command = [sys.executable, *(["-m", "script"] if as_module else ["script.py"])]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture

@@ -88,12 +88,11 @@ def distinct_zones() -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("part", range(2))
 def test_every_change_of_every_zone(part: int) -> None:
     """E4, E5 for the whole tz database."""
     assert len(distinct_zones()) > 250
-    for name in distinct_zones()[part::6]:
+    for name in distinct_zones()[part::2]:
         check_zone(name, FIXED[:4] + REAL[:2], changes_of(name))
 
 
