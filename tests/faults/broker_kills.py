@@ -17,6 +17,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -122,28 +123,28 @@ async def kill_run(
         plan = Plan(schedules, interval, seconds // interval, datetime.now(UTC) + lead)
         await plan.declare(fleet.app)
         planner, worker = fleet.workers[0], fleet.workers[PLANNERS]
-        await _sleep_until(plan.at(0.25))
+        await sleep_until(plan.at(0.25))
         planner.kill()
-        await _sleep_until(plan.at(0.4))
+        await sleep_until(plan.at(0.4))
         worker.kill()
-        await _sleep_until(plan.at(0.6))
+        await sleep_until(plan.at(0.6))
         await asyncio.to_thread(broker.stop, signal.SIGKILL)
         await asyncio.to_thread(broker.start)
-        await _sleep_until(plan.end)
+        await sleep_until(plan.end)
         expected = plan.fires()
         async with await psycopg.AsyncConnection.connect(store, autocommit=True) as database:
             async with asyncio.timeout(3 * seconds + TIMEOUT):
-                while await _count(database, FINISHED) < len(expected):
+                while await count(database, FINISHED) < len(expected):
                     await asyncio.sleep(0.5)  # counting takes the machine's time, too
             rows = await (await database.execute(STORED)).fetchall()
         fleet.check_starts()
         logs = "".join(log.read_text() for log in folder.glob("worker-*.log"))
         assert "the broker does not answer" in logs, "no process used the broker"
-        return _account(fleet, expected, rows, worker.pid)
+        return account_of(fleet, expected, rows, worker.pid)
 
 
-def _account(
-    fleet: Fleet, expected: set[Fire], rows: list[tuple[str, datetime, str]], killed: int
+def account_of(
+    fleet: Fleet, expected: set[Fire], rows: list[tuple[str, datetime, str]], killed: int | None = None
 ) -> Account:
     found = Counter((schedule, fire_time.astimezone(UTC)) for schedule, fire_time, _ in rows)
     starts = fleet.starts()
@@ -162,13 +163,13 @@ def _account(
     )
 
 
-async def _count(database: psycopg.AsyncConnection[tuple[int]], query: str) -> int:
+async def count(database: psycopg.AsyncConnection[Any], query: str) -> int:
     row = await (await database.execute(query)).fetchone()
     assert row is not None
-    return row[0]
+    return int(row[0])
 
 
-async def _sleep_until(moment: datetime) -> None:
+async def sleep_until(moment: datetime) -> None:
     await asyncio.sleep(max(0.0, (moment - datetime.now(UTC)).total_seconds()))
 
 

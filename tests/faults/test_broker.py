@@ -17,7 +17,7 @@ from tests.faults.fleet import SHORT_LEASE, Fleet
 from tests.servers.brokers import NatsServer, RedisServer
 from tests.servers.postgres import PostgresServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 JOBS = 200
 
 

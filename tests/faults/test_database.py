@@ -3,8 +3,6 @@ disk."""
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 from pathlib import Path
 from typing import LiteralString
 
@@ -12,61 +10,23 @@ import psycopg
 import pytest
 
 import duetime as dt
+from tests.faults.crashes import survive_crashes
 from tests.faults.fleet import LEASE, SHORT_LEASE, Fleet
 from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import Proxy
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
 
 async def test_acknowledged_jobs_survive_database_crashes(
     durable_server: PostgresServer, tmp_path: Path
 ) -> None:
-    """All acknowledged jobs run, and the worker processes reconnect."""
+    def crash() -> None:
+        durable_server.crash()
+        durable_server.start()
+
     async with Fleet(durable_server.create_database("crashes"), tmp_path, lease="10s") as fleet:
-        workers = [fleet.spawn(), fleet.spawn()]
-        await fleet.joined(2)
-        await fleet.app.schedule("tick", "work", dt.Every("500ms"))
-        acknowledged: list[dt.JobHandle] = []
-        stop = asyncio.Event()
-        client = asyncio.create_task(_submit(fleet, acknowledged, stop))
-        for _ in range(3):
-            await _more_acknowledged(fleet, acknowledged)
-            await asyncio.to_thread(durable_server.crash)
-            await asyncio.to_thread(durable_server.start)
-        await _more_acknowledged(fleet, acknowledged)
-        stop.set()
-        await client
-        await fleet.finished(acknowledged)
-        assert {job.state for job in acknowledged} == {"succeeded"}
-        assert all(worker.poll() is None for worker in workers), fleet.logs()
-        fleet.check_starts()
-        await _check_fires(fleet)
-        assert "Traceback" not in fleet.logs()
-
-
-async def _more_acknowledged(fleet: Fleet, acknowledged: list[dt.JobHandle]) -> None:
-    count = len(acknowledged) + 20
-
-    async def enough() -> bool:
-        return len(acknowledged) >= count
-
-    await fleet.until(enough, "20 more jobs to be acknowledged")
-
-
-async def _submit(fleet: Fleet, acknowledged: list[dt.JobHandle], stop: asyncio.Event) -> None:
-    while not stop.is_set():
-        try:
-            acknowledged.append(await fleet.app.submit("work", seconds=0.02))
-        except dt.StoreUnavailable:
-            await asyncio.sleep(0.05)
-        await asyncio.sleep(0.01)
-
-
-async def _check_fires(fleet: Fleet) -> None:
-    fires = [fire.fire_time.timestamp() for fire in await fleet.fires("tick")]
-    steps = {round(later - earlier, 3) for earlier, later in itertools.pairwise(fires)}
-    assert steps == {0.5}, "a fire is missing or doubled"
+        await survive_crashes(fleet, crash)
 
 
 # Claims wait while another session holds the lock, as they would for a slow disk or a standby.

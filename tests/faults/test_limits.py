@@ -12,7 +12,7 @@ import pytest
 import duetime as dt
 from tests.faults.tool_fleet import ToolFleet
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 KEYS = 10
 MAX_RUNNING = 2

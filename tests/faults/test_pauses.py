@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.fleet import LEASE, SHORT_LEASE, Fleet
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 
 async def test_result_of_a_worker_paused_beyond_its_lease_is_refused(fleet: Fleet) -> None:

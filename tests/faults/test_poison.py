@@ -10,7 +10,7 @@ import pytest
 import duetime as dt
 from tests.faults.fleet import Fleet
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 OTHERS = 20
 LONG = 0.5  # seconds: they still run when the killer starts

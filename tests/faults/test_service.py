@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 SCHEDULES = 200
 SECONDS = 12
 CLOCK_ERROR = 0.002  # seconds; target and database read the same clock, but not at the same instant
-MAX_TRANSIT = 2.0  # seconds until the target has read the last calls of a killed service
+MAX_TRANSIT = 5.0  # seconds until the target has read the last calls of a killed service, on a busy machine
 _numbers = count(1)
 
 
@@ -33,7 +33,7 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
         yield agent
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline

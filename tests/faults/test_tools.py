@@ -14,7 +14,7 @@ import pytest
 import duetime as dt
 from tests.faults.tool_fleet import ToolFleet
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 STEPS = 100
 figures = logging.getLogger("figures")

@@ -83,6 +83,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(message)s")
     app = build(store, record_path)
     app.use_queue(os.environ.get("WORKER_QUEUE"))
+    app.use_leases(os.environ.get("WORKER_LEASES") or None)
     roles = os.environ.get("WORKER_ROLES", "planner,worker").split(",")
     lookahead = os.environ.get("WORKER_LOOKAHEAD", "10s")
     app.run(lease=lease, concurrency=20, grace="30s", roles=roles, lookahead=lookahead)

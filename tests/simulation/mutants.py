@@ -152,7 +152,8 @@ def _random_fire_ids() -> Iterator[None]:
         yield
 
 
-@mutant(Invariant.SINGLE_OUTCOME, Invariant.FIRES_COMPLETE)  # the second job of a fire may be late
+# The second job of a fire may be late.
+@mutant(Invariant.SINGLE_OUTCOME, Invariant.FIRES_COMPLETE, first_seed=40)
 def fire_ids_are_random() -> AbstractContextManager[Any]:
     return _random_fire_ids()
 
@@ -178,7 +179,7 @@ def retry_counter_in_memory_only() -> AbstractContextManager[Any]:
     return patch.object(MemoryJobs, "put_back", put_back)
 
 
-@mutant(Invariant.UNIQUE_KEYS)
+@mutant(Invariant.UNIQUE_KEYS, first_seed=5)
 def unique_key_ignored() -> AbstractContextManager[Any]:
     return patch.object(MemoryJobs, "holder", lambda self, tenant, unique_key: None)
 
@@ -263,12 +264,12 @@ def missed_fires_skipped_silently() -> AbstractContextManager[Any]:
     return patch.object(planner, "plan_fires", plan_fires)
 
 
-@mutant(Invariant.FIRES_COMPLETE)
+@mutant(Invariant.FIRES_COMPLETE, first_seed=55)
 def fires_planned_ahead_run_however_late() -> AbstractContextManager[Any]:
     return patch.object(StartCheck, "needed", lambda self, job, policies: False)
 
 
-@mutant(Invariant.FIRES_COMPLETE, first_seed=50)
+@mutant(Invariant.FIRES_COMPLETE, first_seed=55)
 def missed_policy_counts_only_the_fires_of_one_step() -> AbstractContextManager[Any]:
     both = ExitStack()
     both.enter_context(patch.object(schedule_model, "MAX_FIRES_PER_STEP", 2))
@@ -292,7 +293,7 @@ async def _store_later(add_jobs: Any, drafts: Sequence[JobDraft]) -> None:
         return
 
 
-@mutant(Invariant.LIVENESS, Invariant.PUNCTUALITY, first_seed=120)
+@mutant(Invariant.LIVENESS, Invariant.PUNCTUALITY, first_seed=215)
 def settlement_dropped_when_its_reply_is_lost() -> AbstractContextManager[Any]:
     original = Settler.run_once
 
@@ -354,7 +355,7 @@ def below_the_low_bound_never_swept() -> AbstractContextManager[Any]:
     return patch.object(Sweeper, "run_once", run_once)
 
 
-@mutant(Invariant.LIVENESS)
+@mutant(Invariant.LIVENESS, first_seed=25)
 def lost_claim_replies_forgotten() -> AbstractContextManager[Any]:
     async def recall(self: Claimer, since: int) -> None:
         self._capacity.lost_reply_at = None
@@ -362,7 +363,7 @@ def lost_claim_replies_forgotten() -> AbstractContextManager[Any]:
     return patch.object(Claimer, "_recall", recall)
 
 
-@mutant(Invariant.LIVENESS)
+@mutant(Invariant.LIVENESS, first_seed=5)
 def slots_leak() -> AbstractContextManager[Any]:
     original = Worker._finish_unstarted
 
@@ -378,7 +379,7 @@ def prefetch_of_a_minute() -> AbstractContextManager[Any]:
     return patch.object(claimer, "PREFETCH", 60 * SECOND)
 
 
-@mutant(Invariant.AT_MOST_ONCE, Invariant.ACCOUNTING)
+@mutant(Invariant.AT_MOST_ONCE, Invariant.ACCOUNTING, first_seed=10)
 def at_most_once_forgotten_by_the_reaper() -> AbstractContextManager[Any]:
     original = Reaper._lost
     return patch.object(Reaper, "_lost", lambda self, job: original(self, job._replace(policies=None)))

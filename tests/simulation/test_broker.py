@@ -1,39 +1,26 @@
 """With a broker that loses, doubles, delays and reorders messages, is flushed and goes down: the same
-invariants hold. No job is lost, none runs twice, and none is stuck."""
+invariants hold. No job is lost, none runs twice, and none is stuck. Thousands of seeds:
+`make soak-simulation ARGS=--broker`."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from duetime.testing.simulation import run_seed
+from duetime.testing.simulation import run_seed, sweep
 
 KINDS = ("lost", "doubled", "late", "doubled late")
 FAULTS = {*(f"message {kind}" for kind in KINDS), "broker down", "broker flushed"}
-
-
-def run(seeds: range) -> tuple[Counter[str], Counter[str]]:
-    faults: Counter[str] = Counter()
-    events: Counter[str] = Counter()
-    for seed in seeds:
-        report = run_seed(seed, broker=True)
-        assert report.ok, f"{report} (broker=True)"
-        faults += report.faults
-        events += report.events
-    return faults, events
-
-
-def test_invariants_hold_with_a_faulty_broker() -> None:
-    faults, events = run(range(20))
-    assert faults.keys() >= FAULTS
-    assert min(events[name] for name in ("TicketsPushed", "TicketsReceived", "BrokerLost", "BrokerBack")) > 50
+EVENTS = ("TicketsPushed", "TicketsReceived", "BrokerLost", "BrokerBack")
+CHUNK = 25
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1_000, 1_300, 60))
-def test_invariants_hold_for_many_seeds(first: int) -> None:
-    run(range(first, first + 60))
+@pytest.mark.parametrize("first", [0, 1_000, 2_000])
+def test_invariants_hold_with_a_faulty_broker(first: int) -> None:
+    found = sweep(range(first, first + CHUNK), broker=True)
+    assert not found.failures, "\n".join(found.failures)
+    assert found.faults.keys() >= FAULTS
+    assert min(found.events[name] for name in EVENTS) > 50
 
 
 def test_same_seed_gives_the_same_run() -> None:

@@ -29,7 +29,6 @@ def test_same_seed_gives_the_same_trace(seed: int) -> None:
     assert first.steps == second.steps
 
 
-@pytest.mark.slow
 def test_trace_does_not_depend_on_process_or_hash_seed() -> None:
     hashes = [_hashes_with(hash_seed) for hash_seed in ("1", "2")]
     assert hashes[0] == hashes[1] == [run_seed(seed).trace_hash for seed in SEEDS]

@@ -87,7 +87,7 @@ def successors_are_not_counted() -> AbstractContextManager[Any]:
     return _both(patch.object(MemorySettle, "pass_on", pass_on), patch.object(Limits, "key_use", key_use))
 
 
-@mutant(Invariant.LIMITS)
+@mutant(Invariant.LIMITS, first_seed=65)
 def successors_ignore_paused_queues() -> AbstractContextManager[Any]:
     original = MemorySettle._takes
 
@@ -114,7 +114,7 @@ def waiting_jobs_are_never_promoted() -> AbstractContextManager[Any]:
     )
 
 
-@mutant(Invariant.LIMITS)
+@mutant(Invariant.LIMITS, first_seed=45)
 def rates_are_not_counted() -> AbstractContextManager[Any]:
     return patch.object(Limits, "spend", lambda self, keys, queues: None)
 
@@ -131,7 +131,7 @@ def _both(first: AbstractContextManager[Any], second: AbstractContextManager[Any
 
 
 # -- unique jobs -----------------------------------------------------------------------------------------
-@mutant(Invariant.UNIQUE_KEYS, Invariant.FENCING)
+@mutant(Invariant.UNIQUE_KEYS, Invariant.FENCING, first_seed=5)
 def running_jobs_are_replaced() -> AbstractContextManager[Any]:
     def settle_conflict(
         jobs: MemoryJobs, earlier: Row, draft: JobDraft, on_conflict: Any, now: int
@@ -143,7 +143,7 @@ def running_jobs_are_replaced() -> AbstractContextManager[Any]:
 
 
 # -- checkpoints and marks -------------------------------------------------------------------------------
-@mutant(Invariant.FENCING)
+@mutant(Invariant.FENCING, first_seed=5)
 def save_without_attempt_check() -> AbstractContextManager[Any]:
     def save(jobs: MemoryJobs, updates: Sequence[AttemptUpdate]) -> list[UUID]:
         for update in updates:

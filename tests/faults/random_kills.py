@@ -1,0 +1,267 @@
+"""Random kills: workers under load are killed at random instants and replaced, and the server of the store is killed
+once and started again. No acknowledged job may be lost, start early, or be completed twice.
+
+python -m tests.faults.random_kills --store redis-everysec --kills 40
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import duetime as dt
+from tests.faults.fleet import CLOCK_ERROR, Fleet
+from tests.servers.brokers import RedisServer
+from tests.servers.mariadb import MariaDbServer
+from tests.servers.postgres import PostgresServer
+
+STORES = ("sqlite", "postgres", "redis-everysec", "redis-always", "mariadb")
+LEASE = "3s"  # Redis and MariaDB notice a killed worker when this ends
+WORKERS = 3
+TAKES = 0.1  # seconds of each job
+MAX_DELAY = 1.5  # seconds: half of the jobs are due later
+BATCH, PAUSE = 10, 0.1  # jobs of a call, seconds between calls
+SETTLE_TIMEOUT = 120.0  # seconds, for all jobs to end
+HEADER = (
+    "| store | jobs | worker kills | lost | early | completed twice | ran again | next start after a worker kill | "
+    "its jobs run again after | first new job after the server kill |\n|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KilledStore:
+    """`crash` kills the server and starts it again; a file has none."""
+
+    url: str
+    crash: Callable[[], None] | None = None
+
+
+@contextmanager
+def started(name: str, folder: Path) -> Iterator[KilledStore]:
+    """A durable store of this name, empty."""
+    if name == "sqlite":
+        yield KilledStore(f"sqlite:///{folder / 'kills.db'}")
+    elif name == "postgres":
+        with PostgresServer(durable=True) as postgres:
+            yield killed_postgres(postgres, "kills")
+    elif name == "mariadb":
+        with MariaDbServer(durable=True) as mariadb:
+
+            def crash() -> None:
+                mariadb.crash()
+                mariadb.start()
+
+            yield KilledStore(mariadb.create_database("kills"), crash)
+    else:
+        with RedisServer(appendfsync=name.removeprefix("redis-")) as redis:
+
+            def crash() -> None:
+                redis.stop(signal.SIGKILL)
+                redis.start()
+
+            yield KilledStore(redis.url, crash)
+
+
+def killed_postgres(server: PostgresServer, database: str) -> KilledStore:
+    def crash() -> None:
+        server.crash()
+        server.start()
+
+    return KilledStore(server.create_database(database), crash)
+
+
+@dataclass(slots=True)
+class Account:
+    """What became of the acknowledged jobs, and how soon work went on."""
+
+    jobs: int
+    kills: int
+    lost: list[str]
+    early: list[str]
+    doubled: list[str]  # an attempt started twice, or a job started after its end was stored
+    again: int  # jobs that ran again
+    next_starts: list[float] = field(
+        repr=False
+    )  # seconds from the kill of a worker to the next start anywhere
+    restarts: list[float] = field(
+        repr=False
+    )  # seconds from the kill of a worker to the next start of its jobs
+    server: float | None  # seconds from the kill of the server to the first start of a job stored after it
+
+    def check(self) -> None:
+        for what in ("lost", "early", "doubled"):
+            jobs = getattr(self, what)
+            assert not jobs, f"{len(jobs)} of {self.jobs} jobs are {what}: {jobs[:3]}"
+
+    def row(self, store: str) -> str:
+        cells = [
+            store,
+            f"{self.jobs:,}",
+            self.kills,
+            len(self.lost),
+            len(self.early),
+            len(self.doubled),
+            self.again,
+        ]
+        cells += [_spread(self.next_starts), _spread(self.restarts)]
+        cells.append("no server" if self.server is None else f"{self.server:.2f} s")
+        return f"| {' | '.join(map(str, cells))} |"
+
+
+def _spread(seconds: list[float]) -> str:
+    if not seconds:
+        return "none"
+    ordered = sorted(seconds)
+    return f"median {ordered[len(ordered) // 2]:.2f} s, greatest {ordered[-1]:.2f} s"
+
+
+class Run:
+    def __init__(self, fleet: Fleet, store: KilledStore, random: Random) -> None:
+        self._fleet, self._store, self._random = fleet, store, random
+        self._acknowledged: list[dt.JobHandle] = []
+        self._killed: dict[int, float] = {}  # pid -> when
+        self._server_killed: float | None = None
+
+    async def kill(self, kills: int) -> Account:
+        """Kill that many workers; the server after half of them."""
+        for _ in range(WORKERS):
+            self._fleet.spawn()
+        await self._fleet.joined(WORKERS)
+        load = asyncio.create_task(self._submit())
+        for number in range(kills):
+            if number == kills // 2 and self._store.crash is not None:
+                await asyncio.sleep(self._random.uniform(0.1, 0.5))
+                self._server_killed = time.time()
+                await asyncio.to_thread(self._store.crash)
+            await self._kill_a_worker()
+        await asyncio.sleep(PAUSE)
+        load.cancel()
+        with suppress(asyncio.CancelledError):
+            await load
+        lost = await self._unfinished()
+        return self._account(lost)
+
+    async def _submit(self) -> None:
+        """Only jobs whose call returned are acknowledged; a call that failed may have stored its jobs."""
+        while True:
+            delays = [self._random.choice((0.0, self._random.uniform(0, MAX_DELAY))) for _ in range(BATCH)]
+            jobs = [dt.NewJob("work", {"seconds": TAKES}, delay=f"{delay * 1000:.0f}ms") for delay in delays]
+            with suppress(dt.StoreUnavailable):
+                self._acknowledged += await self._fleet.app.submit_many(jobs)
+            await asyncio.sleep(PAUSE)
+
+    async def _kill_a_worker(self) -> None:
+        """At a random instant, one that has run jobs; another takes its place. One more goes on."""
+        await asyncio.sleep(self._random.uniform(0.1, 0.8))
+
+        async def others_work() -> bool:
+            return len(self._working()) >= 2
+
+        await self._fleet.until(others_work, "two workers to start jobs")
+        victim = self._random.choice(self._working())
+        victim.kill()
+        self._killed[victim.pid] = time.time()
+        await asyncio.to_thread(victim.wait)
+        self._fleet.spawn()
+
+    def _working(self) -> list[subprocess.Popen[bytes]]:
+        busy = {event["pid"] for event in self._fleet.seen("start")}
+        return [worker for worker in self._fleet.workers if worker.pid in busy and worker.poll() is None]
+
+    async def _unfinished(self) -> list[dt.JobHandle]:
+        """The jobs that have not succeeded when the time is up."""
+        left, deadline = self._acknowledged, time.monotonic() + SETTLE_TIMEOUT
+        while left and time.monotonic() < deadline:
+            for first in range(0, len(left), 50):
+                with suppress(dt.StoreUnavailable):
+                    await asyncio.gather(*(job.refresh() for job in left[first : first + 50]))
+            left = [job for job in left if job.state != "succeeded"]
+            await asyncio.sleep(0.1)
+        return left
+
+    def _account(self, lost: list[dt.JobHandle]) -> Account:
+        starts = self._fleet.starts()
+        events = sorted(
+            (event for found in starts.values() for event in found), key=lambda event: event["at"]
+        )
+        attempts = Counter((event["job"], event["attempt"]) for event in events)
+        ends = {
+            str(job.id): job.finished_at.timestamp()
+            for job in self._acknowledged
+            if job.finished_at is not None
+        }
+        twice = {job for (job, _), count in attempts.items() if count > 1}
+        late = {
+            event["job"]
+            for event in events
+            if event["at"] > ends.get(event["job"], event["at"]) + CLOCK_ERROR
+        }
+        restarts = [
+            after["at"] - self._killed[before["pid"]]
+            for found in starts.values()
+            for before, after in itertools.pairwise(found)
+            if before["pid"] in self._killed and after["at"] > self._killed[before["pid"]]
+        ]
+
+        def next_start(moment: float) -> float:
+            return next((event["at"] for event in events if event["at"] > moment), float("inf")) - moment
+
+        return Account(
+            len(self._acknowledged),
+            len(self._killed),
+            [str(job.id) for job in lost],
+            [event["job"] for event in events if event["at"] < event["due"] - CLOCK_ERROR],
+            sorted(twice | late),
+            sum(len(found) > 1 for found in starts.values()),
+            [next_start(moment) for moment in self._killed.values()],
+            restarts,
+            None if self._server_killed is None else self._first_after(self._server_killed),
+        )
+
+    def _first_after(self, moment: float) -> float:
+        """Seconds until the first start of a job that was stored after this moment."""
+        stored = {str(job.id) for job in self._acknowledged if job.record.created_at > moment * 1e6}
+        starts = [event["at"] for event in self._fleet.seen("start") if event["job"] in stored]
+        return min(starts, default=float("inf")) - moment
+
+
+async def kill_run(store: KilledStore, folder: Path, kills: int, seed: int) -> Account:
+    async with Fleet(store.url, folder, LEASE) as fleet:
+        return await Run(fleet, store, Random(seed)).kill(kills)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.random_kills", description=__doc__)
+    parser.add_argument("--store", action="append", choices=STORES, help="may be repeated (all)")
+    parser.add_argument("--kills", type=int, default=40, help="of workers, on each store (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    sys.stdout.write(f"{HEADER}\n")
+    accounts: list[Account] = []
+    for name in options.store or STORES:
+        with tempfile.TemporaryDirectory() as folder, started(name, Path(folder)) as store:
+            accounts.append(asyncio.run(kill_run(store, Path(folder), options.kills, options.seed)))
+        sys.stdout.write(f"{accounts[-1].row(name)}\n")
+        sys.stdout.flush()
+    sys.stdout.write(
+        f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, lease {LEASE}\n"
+    )
+    for account in accounts:
+        account.check()
+
+
+if __name__ == "__main__":
+    main()
