@@ -1,0 +1,219 @@
+"""Accounts over HTTP: the way through the platform's consent page, renewal, revocation, and tokens that never
+show."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from momentum.database import tables
+from momentum.platform import ReconnectNeeded
+from momentum.secret_box import SecretBox, SecretUnreadable, new_key
+from tests.momentum.api.scene import Client, Running, soon
+from tests.momentum.platforms.fixtures import Sandbox
+from tests.momentum.samples import utc_now
+
+DAY = 86_400
+
+
+async def tokens_of(client: Client) -> dict[str, str]:
+    """What the service would send to the platform, by account."""
+    found = (await client.get("/accounts"))["items"]
+    accounts = client.service.momentum.accounts
+    return {one["id"]: (await accounts.access(one["id"])).token for one in found if one["state"] == "active"}
+
+
+async def change_account(client: Client, account_id: str, **changes: Any) -> None:
+    rule = update(tables.accounts).where(tables.accounts.c.id == account_id).values(changes)
+    async with client.service.momentum.database.transaction() as connection:
+        await connection.execute(rule)
+
+
+async def test_state_works_once_and_only_in_the_same_browser(
+    client: Client, other_client: Client, sandbox: Sandbox
+) -> None:
+    begun = await client.post("/accounts/connect", {"platform": "linkedin"})
+    back = await client.allow(begun["url"], "mYa_7-kQ2x")
+    assert (await other_client.return_to(back))["problem"] == "state_invalid"  # a person who was lured there
+    outcome = await client.return_to(back)
+    assert "connected" in outcome
+    assert (await client.return_to(back))["problem"] == "state_invalid"
+    assert (await other_client.get("/accounts"))["items"] == []
+
+
+async def test_state_ends_after_half_an_hour(client: Client, sandbox: Sandbox) -> None:
+    begun = await client.post("/accounts/connect", {"platform": "linkedin"})
+    back = await client.allow(begun["url"], "mYa_7-kQ2x")
+    table = tables.authorizations
+    async with client.service.momentum.database.transaction() as connection:
+        past = update(table).where(table.c.tenant == client.tenant).values(expires_at=utc_now())
+        await connection.execute(past)
+    assert (await client.return_to(back))["problem"] == "state_invalid"
+
+
+async def test_refusal_and_missing_scope_are_shown(client: Client, sandbox: Sandbox) -> None:
+    begun = await client.post("/accounts/connect", {"platform": "linkedin"})
+    back = await client.allow(begun["url"], "mYa_7-kQ2x", decision="cancel")
+    assert await client.return_to(back) == {"problem": "not_granted"}
+    begun = await client.post("/accounts/connect", {"platform": "linkedin"})
+    back = await client.allow(begun["url"], "mYa_7-kQ2x", scopes="openid profile")
+    outcome = await client.return_to(back)
+    assert outcome["problem"] == "platform_failed"
+    assert "w_member_social" in outcome["detail"]
+    assert (await client.get("/accounts"))["items"] == []
+    answer = await client.post("/accounts/connect", {"platform": "myspace"}, 422)
+    assert [one["field"] for one in answer["problems"]] == ["platform"]
+
+
+async def test_account_connected_again_keeps_its_id_and_posts(client: Client, sandbox: Sandbox) -> None:
+    member, _ = await client.connect()
+    body = {"account_id": member["id"], "text": "later", "scheduled_at": soon(DAY)}
+    post = await client.post("/posts", body, 201)
+    gone = await client.call("DELETE", f"/accounts/{member['id']}")
+    assert (gone["state"], gone["scheduled_after_expiry"]) == ("disconnected", 1)
+    assert (await client.get(f"/posts/{post['id']}"))["needs_reconnection"] is True
+    assert [item["kind"] for item in (await client.get("/inbox"))["items"]] == ["account"]
+    refused = await client.post("/posts", body, 422)
+    assert [one["code"] for one in refused["problems"]] == ["account_disconnected"]
+    again, _ = await client.connect()
+    assert again["id"] == member["id"]
+    assert (await client.get(f"/posts/{post['id']}"))["needs_reconnection"] is False
+    kinds = [item["kind"] for item in (await client.get(f"/posts/{post['id']}/timeline"))["items"]]
+    assert kinds == ["created", "account_disconnected", "account_connected"]
+
+
+async def test_token_is_revoked_when_its_last_author_is_disconnected(
+    client: Client, sandbox: Sandbox
+) -> None:
+    member, company = await client.connect()
+    token = (await tokens_of(client))[member["id"]]
+    await client.call("DELETE", f"/accounts/{member['id']}")
+    assert await is_accepted(sandbox, token)  # the company still needs it
+    await client.call("DELETE", f"/accounts/{company['id']}")
+    assert not await is_accepted(sandbox, token)
+    assert await tokens_of(client) == {}
+
+
+async def is_accepted(sandbox: Sandbox, token: str) -> bool:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with sandbox.http.get(f"{sandbox.url}/v2/userinfo", headers=headers) as response:
+        return response.status == 200
+
+
+async def test_renewal_reaches_all_authors_of_the_grant(client: Client, sandbox: Sandbox) -> None:
+    await sandbox.change(refresh_tokens=True)
+    member, company = await client.connect()
+    assert member["can_refresh"] is True
+    before = await tokens_of(client)
+    await client.post(f"/accounts/{company['id']}/refresh")
+    after = await tokens_of(client)
+    assert after[member["id"]] == after[company["id"]] != before[member["id"]]
+    assert await is_accepted(sandbox, after[member["id"]])
+
+
+async def test_token_that_ends_soon_is_renewed_before_it_is_used(client: Client, sandbox: Sandbox) -> None:
+    await sandbox.change(refresh_tokens=True)
+    member, _ = await client.connect()
+    before = (await tokens_of(client))[member["id"]]
+    await change_account(client, member["id"], expires_at=utc_now() + timedelta(minutes=1))
+    assert (await tokens_of(client))[member["id"]] != before
+
+
+async def test_account_without_renewal_warns_and_expires(client: Client, sandbox: Sandbox) -> None:
+    member, _ = await client.connect()
+    assert member["expires_soon"] is False
+    answer = await client.post(f"/accounts/{member['id']}/refresh", None, 409)
+    assert answer["code"] == "needs_reconnection"
+    await change_account(client, member["id"], expires_at=utc_now() + timedelta(days=10))
+    body = {"account_id": member["id"], "text": "x", "scheduled_at": soon(12 * DAY)}
+    post = await client.post("/posts", body, 201)
+    assert post["needs_reconnection"] is True
+    (shown,) = [one for one in (await client.get("/accounts"))["items"] if one["id"] == member["id"]]
+    assert (shown["expires_soon"], shown["scheduled_after_expiry"]) == (True, 1)
+    await change_account(client, member["id"], expires_at=utc_now() - timedelta(seconds=1))
+    with pytest.raises(ReconnectNeeded, match="connect the account again"):
+        await client.service.momentum.accounts.access(member["id"])
+
+
+async def test_probe_is_off_until_a_person_turns_it_on(client: Client) -> None:
+    account = await client.stored_account()
+    assert (await client.get("/accounts"))["items"][0]["probe"] is False
+    changed = await client.call("PATCH", f"/accounts/{account.id}", json={"probe": True})
+    assert changed["probe"] is True
+
+
+async def test_stolen_database_reveals_no_token(
+    client: Client, sandbox: Sandbox, service: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every byte of the file, and every value of every table; also nothing in answers and logs."""
+    await sandbox.change(refresh_tokens=True)
+    caplog.set_level("DEBUG")
+    member, _ = await client.connect()
+    sealed = await _sealed(client, member["id"])
+    secrets = service.momentum.secrets
+    plain = [secrets.open(sealed[0]), secrets.open(sealed[1]), client.key]
+    rows = await _all_values(service)
+    assert all(secret not in text for secret in plain for text in rows)
+    if service.database_kind == "sqlite":
+        stolen = b"".join(file.read_bytes() for file in _database_files(service.folder))
+        assert sealed[0] in stolen  # this is the database
+        assert all(secret.encode() not in stolen for secret in plain)
+        keys = [key.encode() for key in service.momentum.settings.secret_keys]
+        assert all(key not in stolen for key in keys)
+    with pytest.raises(SecretUnreadable):
+        SecretBox([new_key()]).open(sealed[0])
+    shown = json.dumps([await client.get("/accounts"), await client.get("/status")]) + caplog.text
+    assert all(secret not in shown for secret in plain)
+
+
+async def _sealed(client: Client, account_id: str) -> tuple[bytes, bytes]:
+    table = tables.accounts
+    query = select(table.c.token, table.c.refresh_token).where(table.c.id == account_id)
+    async with client.service.momentum.database.reading() as connection:
+        row = (await connection.execute(query)).one()
+    return bytes(row[0]), bytes(row[1])
+
+
+async def _all_values(service: Running) -> list[str]:
+    found = []
+    async with service.momentum.database.reading() as connection:
+        for table in tables.metadata.sorted_tables:
+            for row in await connection.execute(select(table)):
+                found.append(" ".join(map(str, row)))
+    return found
+
+
+def _database_files(folder: Path) -> list[Path]:
+    return [file for file in folder.iterdir() if file.name.startswith("momentum.db") and file.is_file()]
+
+
+def test_keys_can_be_changed_one_after_another() -> None:
+    old, new = new_key(), new_key()
+    sealed = SecretBox([old]).seal("secret")
+    assert SecretBox([new, old]).open(sealed) == "secret"
+    rotated = SecretBox([new, old]).rotate(sealed)
+    assert SecretBox([new]).open(rotated) == "secret"
+    with pytest.raises(SecretUnreadable):
+        SecretBox([new]).open(sealed)
+
+
+async def test_platform_is_held_and_resumed(client: Client, sandbox: Sandbox) -> None:
+    from momentum.database import usage
+
+    held = usage.Hold("linkedin", "", None, "version_dead", "the API version is not active", utc_now())
+    async with client.service.momentum.database.transaction() as connection:
+        await usage.hold(connection, held)
+    (platform,) = (await client.get("/status"))["platforms"]
+    assert platform["hold"] == {
+        "until": None,
+        "code": "version_dead",
+        "reason": "the API version is not active",
+    }
+    assert [item["kind"] for item in (await client.get("/inbox"))["items"]] == ["hold"]
+    assert (await client.post("/platforms/linkedin/resume"))["hold"] is None
+    await client.post("/platforms/myspace/resume", None, 404)

@@ -1,0 +1,82 @@
+"""Small real files of every kind, made by the tests themselves."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+
+from PIL import Image
+from pypdf import PdfWriter
+
+
+def image(kind: str = "PNG", width: int = 40, height: int = 30) -> bytes:
+    made = io.BytesIO()
+    Image.new("RGB", (width, height), (200, 30, 90)).save(made, kind)
+    return made.getvalue()
+
+
+def huge_png_header(width: int = 60_000, height: int = 60_000) -> bytes:
+    """A PNG that says it has billions of pixels, in a hundred bytes."""
+    import zlib
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+        )
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    data = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + data
+
+
+def pdf(pages: int = 3, password: str | None = None) -> bytes:
+    writer, made = PdfWriter(), io.BytesIO()
+    for _ in range(pages):
+        writer.add_blank_page(200, 200)
+    if password:
+        writer.encrypt(password, algorithm="RC4-128")
+    writer.write(made)
+    return made.getvalue()
+
+
+def box(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I4s", 8 + len(content), name) + content
+
+
+def mp4(
+    seconds: float = 5.0, width: int = 640, height: int = 360, *, size: int = 0, version: int = 0
+) -> bytes:
+    """Headers as cameras write them, and `size` bytes of pictures before `moov`."""
+    scale = 1_000
+    duration = int(seconds * scale)
+    times = (
+        struct.pack(">QQIQ", 0, 0, scale, duration)
+        if version
+        else struct.pack(">IIII", 0, 0, scale, duration)
+    )
+    movie = box(b"mvhd", bytes([version, 0, 0, 0]) + times + bytes(80))
+    track = (
+        struct.pack(">QQIIQ", 0, 0, 1, 0, duration)
+        if version
+        else struct.pack(">IIIII", 0, 0, 1, 0, duration)
+    )
+    picture = struct.pack(">II", width << 16, height << 16)
+    header = box(b"tkhd", bytes([version, 0, 0, 7]) + track + bytes(52) + picture)
+    return (
+        box(b"ftyp", b"isom\0\0\2\0isomiso2mp41")
+        + box(b"mdat", bytes(size))
+        + box(b"moov", movie + box(b"trak", header))
+    )
+
+
+def office(*names: str) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name in ("[Content_Types].xml", *names):
+            archive.writestr(name, "<xml/>")
+    return made.getvalue()
+
+
+def old_office(stream: str) -> bytes:
+    return bytes.fromhex("d0cf11e0a1b11ae1") + bytes(1_016) + stream.encode("utf-16-le") + bytes(500)

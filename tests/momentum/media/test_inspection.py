@@ -1,0 +1,83 @@
+"""Files are recognised by their content, and damaged or dangerous ones are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from momentum.media.inspection import DOC, DOCX, PPT, PPTX, MediaFacts, MediaRefused, inspect_file
+from momentum.model import MediaKind
+from tests.momentum.media import samples
+
+
+def facts_of(content: bytes, folder: Path) -> MediaFacts:
+    file = folder / "file.bin"  # the name says nothing
+    file.write_bytes(content)
+    return inspect_file(file)
+
+
+@pytest.mark.parametrize(
+    ("kind", "type"),
+    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("GIF", "image/gif"), ("WEBP", "image/webp")],
+)
+def test_image_has_type_and_size(kind: str, type: str, tmp_path: Path) -> None:
+    assert facts_of(samples.image(kind, 40, 30), tmp_path) == MediaFacts(MediaKind.IMAGE, type, 40, 30)
+
+
+def test_pages_of_pdf_are_counted(tmp_path: Path) -> None:
+    assert facts_of(samples.pdf(7), tmp_path) == MediaFacts(MediaKind.DOCUMENT, "application/pdf", pages=7)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("size", [0, 50_000])
+def test_video_has_duration_and_size(version: int, size: int, tmp_path: Path) -> None:
+    found = facts_of(samples.mp4(12.5, 1280, 720, size=size, version=version), tmp_path)
+    assert found == MediaFacts(MediaKind.VIDEO, "video/mp4", 1280, 720, 12.5)
+
+
+@pytest.mark.parametrize(
+    ("content", "type", "pages"),
+    [
+        (samples.office("word/document.xml"), DOCX, None),
+        (
+            samples.office("ppt/presentation.xml", "ppt/slides/slide1.xml", "ppt/slides/slide2.xml"),
+            PPTX,
+            2,
+        ),
+        (samples.old_office("WordDocument"), DOC, None),
+        (samples.old_office("PowerPoint Document"), PPT, None),
+    ],
+    ids=["docx", "pptx", "doc", "ppt"],
+)
+def test_office_document_is_recognised(content: bytes, type: str, pages: int | None, tmp_path: Path) -> None:
+    assert facts_of(content, tmp_path) == MediaFacts(MediaKind.DOCUMENT, type, pages=pages)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        (b"hello world", "media_type_unknown", "is not a file that can be published"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "media_type_unknown", "is not a file"),
+        (samples.office("xl/workbook.xml"), "media_type_unknown", "of another kind"),
+        (samples.old_office("Workbook"), "media_type_unknown", "of another kind"),
+        (samples.image()[:60], "media_invalid", "is a damaged image"),
+        (samples.pdf()[:200], "media_invalid", "is a damaged PDF"),
+        (samples.pdf(password="secret"), "media_encrypted", "with a password"),
+        (samples.mp4(size=9_000)[:5_000], "media_invalid", "ends outside of the file"),
+        (samples.mp4()[:40], "media_invalid", "no table of contents"),
+        (samples.huge_png_header(), "media_too_many_pixels", "far too many pixels"),
+        (samples.huge_png_header(10_000, 12_000), "media_too_many_pixels", "far too many pixels"),
+    ],
+)
+def test_file_is_refused_with_the_reason(content: bytes, code: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(MediaRefused, match=message) as refused:
+        facts_of(content, tmp_path)
+    assert [(one.field, one.code) for one in refused.value.problems] == [("media", code)]
+
+
+def test_video_whose_box_ends_before_it_begins_is_refused(tmp_path: Path) -> None:
+    """A size of 1 with a long size of 0 would make a naive reader loop."""
+    endless = samples.box(b"ftyp", b"isom\0\0\0\0") + b"\0\0\0\1free" + bytes(8)
+    with pytest.raises(MediaRefused, match="damaged video"):
+        facts_of(endless, tmp_path)
