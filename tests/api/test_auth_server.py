@@ -443,10 +443,7 @@ def test_commands_and_logs_show_no_secret(serve: Callable[..., Node], duetime: D
         (["--plain-http", "perhaps"], "must be yes or no"),
     ],
 )
-def test_an_unsafe_or_wrong_start_is_refused(
-    duetime: Duetime, options: list[str], told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("duetime.cli.logs.configure", lambda *_: None)  # this process logs through pytest
+def test_an_unsafe_or_wrong_start_is_refused(duetime: Duetime, options: list[str], told: str) -> None:
     done = duetime("serve", "--port", "0", *options)
     assert (done.status, told in done.err) == (2, True), done.err
 

@@ -93,16 +93,16 @@ async def test_claim_takes_at_most_max_in_one_store_call(
 
 async def test_long_poll_answers_when_a_job_is_stored(api: Api) -> None:
     worker = await join(api)
-    waiting = asyncio.create_task(worker.claim(wait="30s"))
+    waiting = asyncio.create_task(worker.claim(wait="60s"))
     await held(api, 1)
     job_id = await api.submit()
-    assert [one["id"] for one in await asyncio.wait_for(waiting, 20)] == [job_id]
+    assert [one["id"] for one in await asyncio.wait_for(waiting, 50)] == [job_id]
 
 
 async def test_long_poll_answers_when_a_job_falls_due(api: Api) -> None:
     worker = await join(api)
     job_id = await api.submit(delay="300ms")
-    assert [one["id"] for one in await asyncio.wait_for(worker.claim(wait="30s"), 20)] == [job_id]
+    assert [one["id"] for one in await asyncio.wait_for(worker.claim(wait="60s"), 50)] == [job_id]
 
 
 async def test_long_poll_ends_empty_after_its_wait(api: Api) -> None:
@@ -125,11 +125,11 @@ async def test_waiting_workers_share_the_look_at_the_store(
 async def test_waiting_requests_are_bounded(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_poll, "MAX_PER_PROCESS", 1)
     worker = await join(api)
-    waiting = asyncio.create_task(worker.claim(wait="30s"))
+    waiting = asyncio.create_task(worker.claim(wait="60s"))
     await held(api, 1)
     refused(await api.post(f"/workers/{worker.id}/claim", {"wait": "30s"}), 429, "waits_exhausted")
     await api.submit()
-    assert len(await asyncio.wait_for(waiting, 20)) == 1
+    assert len(await asyncio.wait_for(waiting, 50)) == 1
 
 
 async def test_paused_queue_gives_nothing_until_it_is_resumed(api: Api) -> None:
@@ -137,10 +137,10 @@ async def test_paused_queue_gives_nothing_until_it_is_resumed(api: Api) -> None:
     await api.post("/queues/default/pause")
     job_id = await api.submit()
     assert await worker.claim() == []
-    waiting = asyncio.create_task(worker.claim(wait="30s"))
+    waiting = asyncio.create_task(worker.claim(wait="60s"))
     await held(api, 1)
     await api.post("/queues/default/resume")
-    assert [one["id"] for one in await asyncio.wait_for(waiting, 20)] == [job_id]
+    assert [one["id"] for one in await asyncio.wait_for(waiting, 50)] == [job_id]
 
 
 async def test_queue_limit_holds_and_the_next_job_follows_a_report(api: Api) -> None:
@@ -149,10 +149,10 @@ async def test_queue_limit_holds_and_the_next_job_follows_a_report(api: Api) -> 
     first, second = await api.submit(), await api.submit()
     got = await worker.claim_one()
     assert got["id"] == first
-    waiting = asyncio.create_task(worker.claim(wait="30s"))
+    waiting = asyncio.create_task(worker.claim(wait="60s"))
     await held(api, 1)
     assert await worker.report("complete", got) == []
-    assert [one["id"] for one in await asyncio.wait_for(waiting, 20)] == [second]
+    assert [one["id"] for one in await asyncio.wait_for(waiting, 50)] == [second]
 
 
 async def test_job_that_was_cancelled_or_expired_is_not_delivered(timed: TimedApi) -> None:

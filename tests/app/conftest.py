@@ -14,20 +14,42 @@ import pytest
 import duetime as dt
 from duetime.stores.memory import MemoryStore
 from tests.servers.emptying import Emptying
+from tests.servers.mariadb import MariaDbEmptying, MariaDbServer
 from tests.servers.postgres import PostgresServer
 
 MakeApp = Callable[..., dt.App]
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+SERVERS = {"redis": "redis_url", "postgres": "migrated_url", "mariadb": "mariadb_url"}
+STORES = ["memory", "sqlite", "redis", pytest.param("postgres", marks=pytest.mark.postgres)]
+# MariaDB has the verbs of SQLite (stores/sql) and passes the conformance suite. These modules show that nodes
+# work on it.
+WITH_MARIADB = {
+    "test_failures",
+    "test_life",
+    "test_limits",
+    "test_running",
+    "test_schedule_life",
+    "test_unique",
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "app_url" in metafunc.fixturenames and not hasattr(metafunc.module, "app_url"):  # it has its own
+        mariadb = pytest.param("mariadb", marks=pytest.mark.postgres)
+        more = [mariadb] if metafunc.module.__name__.rpartition(".")[2] in WITH_MARIADB else []
+        metafunc.parametrize("app_url", [*STORES, *more], indirect=True)
+
+
+@pytest.fixture
 def app_url(request: pytest.FixtureRequest, tmp_path: Path, sqlite_template: Path) -> str:
     match request.param:
         case "memory":
             return "memory://"
         case "sqlite":
             return f"sqlite:///{shutil.copyfile(sqlite_template, tmp_path / 'duetime.db')}"
-        case _:
-            url: str = request.getfixturevalue("migrated_url")
+        case server:
+            url: str = request.getfixturevalue(SERVERS[server])
             return url
 
 
@@ -50,6 +72,20 @@ def emptying(migrated: str) -> Iterator[Emptying]:
 def migrated_url(migrated: str, emptying: Emptying) -> str:
     emptying.empty()
     return migrated
+
+
+@pytest.fixture(scope="session")
+def mariadb_emptying(mariadb_server: MariaDbServer) -> Iterator[MariaDbEmptying]:
+    asyncio.run(dt.App(mariadb_server.create_database("app")).migrate())
+    emptying = MariaDbEmptying(mariadb_server, "app")
+    yield emptying
+    emptying.close()
+
+
+@pytest.fixture
+def mariadb_url(mariadb_server: MariaDbServer, mariadb_emptying: MariaDbEmptying) -> str:
+    mariadb_emptying.empty()
+    return mariadb_server.database_url("app")
 
 
 @pytest.fixture

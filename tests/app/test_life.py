@@ -201,7 +201,7 @@ def test_one_app_serves_one_event_loop_after_another() -> None:
     assert [asyncio.run(once()) for _ in range(2)] == ["done", "done"]
 
 
-@pytest.mark.parametrize("url", ["", "mysql://host/db", "duetime.db", "redis:", "c:\\file.db"])
+@pytest.mark.parametrize("url", ["", "mongodb://host/db", "duetime.db", "amqp:", "c:\\file.db"])
 def test_an_unknown_store_is_refused_with_those_there_are(url: str) -> None:
     with pytest.raises(dt.UnknownStore, match="sqlite:///"):
         dt.App(url)

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 import duetime as dt
+from duetime.model.instant import SECOND
+from duetime.model.job import JobFilter
 from tests.app.conftest import MakeApp
 from tests.app.waiting import eventually, soon
 
@@ -363,3 +365,31 @@ async def test_heartbeat_counts_the_other_workers(make_app: MakeApp) -> None:
 
             await eventually(in_company)
         await eventually(alone)
+
+
+async def test_node_plans_its_segments_until_its_last_job_has_ended(memory_app: dt.App) -> None:
+    """It is alive, so the other planners leave its segments to it."""
+    started, release = asyncio.Event(), asyncio.Event()
+
+    @memory_app.task("work")
+    async def work() -> None:
+        started.set()
+        await release.wait()
+
+    @memory_app.task("tick")
+    async def tick() -> None: ...
+
+    async with memory_app.running(grace="60s", lookahead="1s") as node:
+        await work.submit()
+        await soon(started)
+        node.stop()
+        stopped_at = await memory_app.store.time()
+        await memory_app.schedule("tick", "tick", dt.Every("1s"))
+
+        async def planned() -> bool:
+            wanted = JobFilter("default", schedule="tick", fire_after=stopped_at + 3 * SECOND)
+            return bool(await memory_app.store.list_jobs(wanted, 1))
+
+        await eventually(planned)
+        release.set()
+        await node.ended.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from typer import testing
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from duetime.cli.logs import NodeIdFilter
 from duetime.cli.program import program
 from tests.cli.fleet import Past, make_past
 
@@ -50,15 +52,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def duetime(folder: Path) -> Duetime:
+def duetime(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Duetime]:
     """Run a command in this process, by default on duetime.db in the folder."""
+    # A node's log handler would outlive the command and write to its closed output.
+    monkeypatch.setattr("duetime.cli.logs.configure", lambda level, form: NodeIdFilter())
+    monkeypatch.setattr(sys, "path", list(sys.path))  # `--app` adds the folder
     runner = CliRunner()
 
     def run(*arguments: str, stdin: str | None = None) -> Ran:
         done = runner.invoke(program, list(arguments), input=stdin, prog_name="duetime")
         return Ran(done.exit_code, done.stdout, done.stderr)
 
-    return run
+    yield run
+    for name, module in list(sys.modules.items()):  # which `--app` imported from the folder
+        if (getattr(module, "__file__", None) or "").startswith(f"{folder}{os.sep}"):
+            del sys.modules[name]
 
 
 @pytest.fixture

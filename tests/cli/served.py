@@ -12,6 +12,7 @@ import duetime as dt
 from duetime.api.server import address_of, listen, serving
 from duetime.api.service import build
 from duetime.config import Settings
+from duetime.model.keyring import KeyRing
 
 
 @contextmanager
@@ -22,8 +23,9 @@ def served(store: str, queue: str | None = None, **settings: Any) -> Iterator[st
 
     async def serve() -> None:
         app, ended = dt.App(store, queue=queue), asyncio.Event()
+        own = Settings(store=store, **settings)
         await app.open()
-        async with serving(build(app, Settings(store=store, **settings)), listener):
+        async with serving(build(app, own, ring=KeyRing.parse(own.secret_keys)), listener):
             loops.append((asyncio.get_running_loop(), ended))
             ready.set()
             await ended.wait()

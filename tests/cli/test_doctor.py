@@ -56,6 +56,7 @@ def test_healthy_store_has_no_warnings() -> None:
         ({"nodes": [NODE, replace(NODE, id=2, state="expired")]}, "expired"),
         ({"leases": [LEASE, replace(LEASE, name="segment/1", holder=None)]}, "leases"),
         ({"leases": [replace(LEASE, holder=9)]}, "leases"),
+        ({"leases": "etcd does not answer"}, "leases"),
         ({"overdue_schedules": ["nightly"]}, "schedules"),
         ({"nodes": [replace(NODE, broker="redis://127.0.0.1")]}, "nodes"),
         (

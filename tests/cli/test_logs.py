@@ -192,7 +192,8 @@ def test_no_color_turns_log_colours_off(monkeypatch: pytest.MonkeyPatch) -> None
         configure("info", "auto")
         assert "\x1b" not in root.handlers[0].format(record)
     finally:
-        root.handlers[:], root.level = before
+        root.handlers[:] = before[0]
+        root.setLevel(before[1])  # not the attribute: loggers remember what is enabled
 
 
 @pytest.mark.parametrize("form", [JsonLines(), TextLines()], ids=["json", "text"])

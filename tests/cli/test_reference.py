@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_reference_pages_are_up_to_date() -> None:
     done = subprocess.run(
-        [sys.executable, "tools/reference.py", "--check"],
+        [sys.executable, "-m", "tools.reference", "--check"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TOOLS = ROOT / "build" / "clients"
 TYPESCRIPT = HERE / "typescript"
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 
 class LiveService(NamedTuple):

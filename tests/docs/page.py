@@ -2,7 +2,7 @@
 
 Python blocks of a page run in order in one namespace; `await` is allowed at top level of fragments. A block
 that imports Duetime is a complete example: it is also saved as a file and run by itself. A block whose first
-line is `# name.py` or `# folder/name.py` (or `.toml`, `.ini`) is a file: it is written into the page's
+line is `# name.py` or `# folder/name.py` (or `.toml`, `.yaml`, ...) is a file: it is written into the page's
 folder, from where the other blocks can import it. Shell blocks run line by line. A block that cannot run
 stands below the comment `<!-- not run: reason -->`. A `curl` must be answered with 2xx, or with the status
 that a comment at its end names.
@@ -34,7 +34,7 @@ from tests.servers.process import free_port
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 SERVER_URL = "postgresql://scheduler@db.example.org/duetime"
-FILE_LINE = re.compile(r"# ((?:\w+/)*[\w.]+\.(?:py|toml|ini))$")
+FILE_LINE = re.compile(r"# ((?:\w+/)*[\w.]+\.(?:py|toml|ini|yaml|crontab|csv))$")
 PORTS = ("8080", "8081")  # of the services on a page; each gets a free one
 KEPT = re.compile(r"(?P<name>\w+)=\$\((?P<command>.*?)(?: \| jq -r \.(?P<field>\w+))?\)$")
 STATUS = re.compile(r"# (\d{3})$")
@@ -171,9 +171,13 @@ class Reader:
                 )
             case ["pip", "install", *packages]:
                 assert all(_installable(package) for package in packages), f"{self.page}:{line}: {command}"
-            case ["duetime" | "python" | "flask", *_] if {"serve", "worker", "duetime_worker"} & set(words):
+            case ["duetime" | "momentum" | "python" | "flask", *_] if {
+                "serve",
+                "worker",
+                "duetime_worker",
+            } & set(words):
                 self._serve(words)
-            case ["duetime" | "python" | "flask" | "pytest", *_]:
+            case ["duetime" | "momentum" | "python" | "flask" | "pytest", *_]:
                 self._finish(words, line)
             case _:
                 raise AssertionError(f"{self.page}:{line}: the test cannot run `{command}`")
@@ -209,7 +213,7 @@ class Reader:
         command = [str(BIN / words[0]), *words[1:]]
         variables = {"DUETIME_PORT": str(self.ports["8080"]), **self._variables()}
         done = subprocess.run(
-            command, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=60, check=False
+            command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{self.page}:{line}: {' '.join(words)}\n{done.stdout}{done.stderr}"
         return done.stdout
@@ -241,6 +245,8 @@ class Reader:
     def _variables(self) -> dict[str, str]:
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith("DUETIME_")},
+            "MOMENTUM_PORT": str(self.ports["8081"]),
+            "XDG_CONFIG_HOME": str(self.folder / "config"),
             **self.environment,
         }
 

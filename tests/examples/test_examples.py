@@ -131,7 +131,6 @@ def test_two_workers_needs_a_database() -> None:
         [sys.executable, str(EXAMPLES / "two_workers.py")],
         capture_output=True,
         text=True,
-        timeout=30,
         check=False,
         env=environment,
     )

@@ -29,7 +29,7 @@ EXAMPLES = [
 ]
 LEASE = "4s"
 PATIENCE = 60.0
-pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
 
 @pytest.fixture(scope="session")

@@ -54,7 +54,6 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            timeout=100,
         )
 
     def manage(self, *words: str, **more: str) -> str:

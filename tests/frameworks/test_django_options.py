@@ -27,6 +27,14 @@ SQLITE = "django.db.backends.sqlite3"
             "postgresql://anna@db:5433/shop",
         ),
         (
+            {"ENGINE": POSTGRES, "NAME": "shop", "USER": "anna", "HOST": "one,two", "PORT": "5433,5434"},
+            "postgresql://anna@one:5433,two:5434/shop",
+        ),
+        (
+            {"ENGINE": POSTGRES, "NAME": "s", "HOST": "one,two", "PORT": 5433},
+            "postgresql://one:5433,two:5433/s",
+        ),
+        (
             {"ENGINE": POSTGRES, "NAME": "a/b", "USER": "a@b", "PASSWORD": "p:/?"},
             "postgresql://a%40b:p%3A%2F%3F@/a%2Fb",
         ),

@@ -50,6 +50,9 @@ def test_imports_point_down_only() -> None:
         ("engine/planted.py", "import django.db", "A web framework stays inside"),
         ("engine/planted.py", "import psycopg", "Database drivers of callers"),
         ("invokers/planted.py", "import aiohttp", "The HTTP client and cryptography"),
+        ("engine/planted.py", "import momentum.model", "Duetime does not know Momentum"),
+        ("../momentum/model.py", "import momentum.database", "Momentum: imports point down only"),
+        ("../momentum/planted.py", "", "Momentum: imports point down only"),
         (
             "model/planted.py",
             "from cryptography.hazmat import primitives",
@@ -60,7 +63,9 @@ def test_imports_point_down_only() -> None:
 def test_forbidden_import_is_reported(tmp_path: Path, file: str, line: str, broken: str) -> None:
     """The import is added to a copy of the package."""
     copy = tmp_path / "duetime"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("duetime", "momentum"):
+        ignored = shutil.ignore_patterns("__pycache__", "_ui")
+        shutil.copytree(PACKAGE.parent / package, tmp_path / package, ignore=ignored)
     for shelf in ("engine", "stores"):
         (copy / shelf).mkdir(exist_ok=True)
         (copy / shelf / "__init__.py").touch()

@@ -54,7 +54,7 @@ def test_no_lock_file_contains_addresses() -> None:
 
 def test_requirements_name_no_index() -> None:
     files = sorted((ROOT / "requirements").glob("*.txt"))
-    assert {path.name for path in files} >= {"run.txt", "dev.txt"}
+    assert {path.name for path in files} >= {"run.txt", "build.txt", "dev.txt"}
     assert [
         line
         for path in files

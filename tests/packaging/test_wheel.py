@@ -16,9 +16,9 @@ import pytest
 
 from tests.packaging.installed import ROOT, Installed, interpreter, until_ready
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
-PACKAGE = ROOT / "src" / "duetime"
+PACKAGES = (ROOT / "src" / "duetime", ROOT / "src" / "momentum")
 EXTRAS = ("aiohttp", "asyncpg", "cryptography", "fastapi", "pydantic", "starlette", "uvicorn")
 DECLARED = re.findall(
     r'"Programming Language :: Python :: (\d\.\d+)"', (ROOT / "pyproject.toml").read_text("utf-8")
@@ -98,9 +98,10 @@ def _names(wheel: Path) -> set[str]:
 
 
 class TestContents:
-    def test_wheel_contains_exactly_the_package(self, wheel: Path) -> None:
-        """Code, SQL, py.typed and the web UI, but no tests and no caches."""
-        there = {file.relative_to(PACKAGE.parent).as_posix() for file in PACKAGE.rglob("*") if file.is_file()}
+    def test_wheel_contains_exactly_the_packages(self, wheel: Path) -> None:
+        """Code, SQL, py.typed and the web UIs, but no tests and no caches."""
+        files = [file for package in PACKAGES for file in package.rglob("*") if file.is_file()]
+        there = {file.relative_to(ROOT / "src").as_posix() for file in files}
         expected = {name for name in there if "__pycache__" not in name}
         assert {name for name in _names(wheel) if ".dist-info/" not in name} == expected
 
@@ -196,6 +197,7 @@ class TestCore:
         [
             (("serve", "--roles", "api"), "pip install 'duetime[service]'"),
             (("--store", "postgresql://127.0.0.1/none", "migrate"), "pip install 'duetime[postgres]'"),
+            (("apply", "/dev/null"), "pip install 'duetime[yaml]'"),
         ],
     )
     def test_missing_extra_is_named_in_one_line(

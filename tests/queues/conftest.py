@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.brokers import KafkaMock, MotoServer, NatsServer, RabbitServer, RedisServer
+from tests.servers.brokers import KafkaMock, MotoServer, NatsServer, RabbitServer
 
 _numbers = itertools.count(1)
 
@@ -15,12 +15,6 @@ _numbers = itertools.count(1)
 @pytest.fixture
 def prefix() -> str:
     return f"test-{next(_numbers)}"
-
-
-@pytest.fixture(scope="session")
-def redis_server() -> Iterator[RedisServer]:
-    with RedisServer() as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from signal import SIGKILL
 
 import pytest
 from redis.asyncio import Redis
@@ -82,3 +83,17 @@ async def test_receiver_takes_a_limit_below_the_number_of_its_streams(broker: Re
         await queue._create_groups([queue._stream("default", group) for group in (9, 6, 3)])
         waited = await queue._wait([queue._stream("default", group) for group in (9, 6, 3)], SECOND)
         assert numbers(waited) == [1, 2, 3]
+
+
+async def test_acknowledged_entries_do_not_return_with_a_restart(prefix: str) -> None:
+    """Without its user `default`, Redis 7 loads no transactions from its AOF."""
+    with RedisServer(default_user=False) as server:
+        broker = RedisBroker(server, prefix)
+        async with opened(broker.queue()) as queue:
+            await queue.push([message(number) for number in range(10)])
+            await queue.acknowledge(await queue.receive(["default"], 9, SECOND))
+            server.stop(SIGKILL)
+            server.start()
+            await queue.open()
+            assert sum((await queue.depth(["default"])).values()) == 1
+            assert numbers(await queue.receive(["default"], 10, SECOND)) == [9]

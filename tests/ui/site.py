@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import httpx2 as httpx
 
-from tests.servers.service import Service
+from tests.servers.service import TIMEOUT, Service
 
 ROOT = Path(__file__).resolve().parents[2]
 TASKS = "tests.ui.tasks:app"
@@ -67,7 +67,7 @@ class Site:
     def request(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         response = httpx.request(
-            method, f"{self.address}/api/v1{path}", json=body, headers=headers, timeout=30
+            method, f"{self.address}/api/v1{path}", json=body, headers=headers, timeout=TIMEOUT
         )
         assert response.is_success, response.text
         return response.json() if response.content else None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.ui.many_schedules import fill
 from tests.ui.screens import Jobs, Schedules
 from tests.ui.site import Site
 
@@ -30,11 +31,10 @@ async def test_page_reconnects_after_a_server_restart(page: Page, tmp_path: Path
 
 async def test_bulk_action_covers_all_matches_over_many_pages(page: Page, tmp_path: Path) -> None:
     with Site(tmp_path) as site:
-        for number in range(250):  # the table loads 200 at a time
-            site.add_schedule(f"bulk-{number:03}")
+        await fill(site.store, 250)  # the table loads 200 at a time
         site.add_schedule("other")
         schedules = Schedules(page, site)
-        await schedules.open("/schedules?text=bulk")
+        await schedules.open("/schedules?text=many")
         await expect(page.get_by_text("250 matching")).to_be_visible()
         await schedules.select_all()
         await page.get_by_role("region", name="Selection").get_by_role("button", name="Pause").click()

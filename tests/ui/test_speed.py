@@ -44,7 +44,6 @@ def large_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
-@pytest.mark.timeout(300)
 async def test_ten_thousand_schedules_scroll_and_filter_without_blocking(
     browser: Browser, page: Page, large_site: Site
 ) -> None:
