@@ -13,11 +13,11 @@ from pathlib import Path
 from bench import peers
 from bench.figures import Figure, Sheet
 from bench.processes import BenchFailed
-from bench.raw.ceiling import PostgresCeiling, SqliteCeiling
+from bench.raw.ceiling import PostgresCeiling, RedisCeiling, SqliteCeiling
 from bench.report import conditions, machine, table, write_json
 from bench.scale import FULL, QUICK, Scale
 from bench.setting import Setting
-from bench.stage import SqliteStage, postgres_stage
+from bench.stage import SqliteStage, mariadb_stage, postgres_stage, redis_stage
 from bench.stolen import StolenTime
 from bench.targets import Judge
 from bench.workloads import WORKLOADS, Workload, cron
@@ -68,8 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run.collect(CRON, "speed", cron.next_fire)
     if wanted and options.store in ("postgres", "all"):
         _on_postgres(run, wanted)
+    if wanted and options.store in ("mariadb", "all"):
+        _on_mariadb(run, wanted)
     if options.store in ("sqlite", "all"):
         _on_sqlite(run, wanted)
+    if wanted and options.store in ("redis", "all"):
+        _on_redis(run, wanted, options.appendfsync)
     if options.peers:
         _beside_peers(run, options.quick)
     judge = Judge(run.sheet, run.peers)
@@ -89,13 +93,30 @@ def _on_postgres(run: Run, workloads: Sequence[Workload]) -> None:
             _measure(run, workload, Setting(stage, ceiling, run.scale, run.say))
 
 
+def _on_mariadb(run: Run, workloads: Sequence[Workload]) -> None:
+    run.say("starting MariaDB: innodb_flush_log_at_trx_commit=1")
+    with postgres_stage() as bare, bare.database(RAW_DATABASE) as url, mariadb_stage() as stage:
+        ceiling = PostgresCeiling(url, bare.server_cpu)
+        for workload in workloads:
+            _measure(run, workload, Setting(stage, ceiling, run.scale, run.say))
+
+
 def _on_sqlite(run: Run, workloads: Sequence[Workload]) -> None:
     for workload in workloads:
-        if not workload.only_postgres:
-            _measure(run, workload, Setting(SqliteStage(), SqliteCeiling(), run.scale, run.say))
+        _measure(run, workload, Setting(SqliteStage(), SqliteCeiling(), run.scale, run.say))
+
+
+def _on_redis(run: Run, workloads: Sequence[Workload], appendfsync: str) -> None:
+    run.say(f"starting Redis: appendfsync {appendfsync}")
+    with redis_stage(appendfsync) as stage:
+        ceiling = RedisCeiling(stage.client, stage.server_cpu)
+        for workload in workloads:
+            _measure(run, workload, Setting(stage, ceiling, run.scale, run.say))
 
 
 def _measure(run: Run, workload: Workload, setting: Setting) -> None:
+    if setting.stage.name not in workload.stores:
+        return
     run.collect(setting.stage.name, workload.name, lambda: workload.run(setting))
 
 
@@ -120,7 +141,13 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("workloads", nargs="*", type=_known, metavar="workload", help="what to measure")
-    parser.add_argument("--store", choices=("postgres", "sqlite", "all"), default="all")
+    parser.add_argument("--store", choices=("postgres", "mariadb", "sqlite", "redis", "all"), default="all")
+    parser.add_argument(
+        "--appendfsync",
+        choices=("everysec", "always"),
+        default="everysec",
+        help="of Redis: when it syncs its append-only file (%(default)s)",
+    )
     parser.add_argument(
         "--peers", action="store_true", help=f"run the peers too, by the harness in {peers.FOLDER_VARIABLE}"
     )

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +201,20 @@ async def far(days: int) -> Answer:
     return {"id": str(handle.id)}
 
 
+async def later(count: int, days: int) -> Answer:
+    """As many in the far future, a millisecond apart."""
+    first = datetime.now(UTC) + timedelta(days=days)
+    began = time.perf_counter()
+    for n in range(0, count, BULK):
+        await app.submit_many(
+            [
+                dt.NewJob("noop", {"n": PROBE}, at=first + timedelta(milliseconds=k))
+                for k in range(n, min(count, n + BULK))
+            ]
+        )
+    return {"seconds": time.perf_counter() - began}
+
+
 async def _submit_in_bulk(jobs: Sequence[dt.NewJob]) -> Answer:
     began = time.perf_counter()
     for first in range(0, len(jobs), BULK):
@@ -243,6 +257,7 @@ COMMANDS: dict[str, Callable[..., Awaitable[Answer]]] = {
         sustained,
         schedules,
         far,
+        later,
     )
 }
 

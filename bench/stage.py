@@ -1,8 +1,10 @@
-"""The stores to measure on: our own PostgreSQL with durable commits, and SQLite files on the same disk."""
+"""The stores to measure on: our own PostgreSQL and MariaDB with durable commits, our own Redis, and SQLite
+files on the same disk."""
 
 from __future__ import annotations
 
 import shutil
+import signal
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,10 +12,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol
 
+import psutil
 import psycopg
+from redis import Redis
 
 from bench.pending import add_pending
 from bench.processes import Ground, family_cpu_seconds
+from tests.servers.brokers import RedisServer
+from tests.servers.mariadb import MariaDbServer
 from tests.servers.postgres import PostgresServer
 
 SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB"}
@@ -93,6 +99,48 @@ class PostgresStage:
         return family_cpu_seconds(self.server.pid)
 
 
+class MariaDbStage:
+    """Next to the bare figures of PostgreSQL on the same disk."""
+
+    name = "mariadb"
+
+    def __init__(self, server: MariaDbServer) -> None:
+        self.server = server
+
+    @contextmanager
+    def ground(self) -> Iterator[Ground]:
+        self.server.drop_database(DATABASE)
+        with _folder() as folder:
+            ground = Ground(self.server.create_database(DATABASE), folder)
+            ground.client("migrate")
+            yield ground
+        self.server.drop_database(DATABASE)
+
+    @contextmanager
+    def left(self, ground: Ground) -> Iterator[Callable[[], int]]:
+        with self._counting("") as count:
+            yield count
+
+    @contextmanager
+    def unsettled(self, ground: Ground) -> Iterator[Callable[[], int]]:
+        with self._counting("WHERE node >= 0") as count:
+            yield count
+
+    @contextmanager
+    def _counting(self, condition: str) -> Iterator[Callable[[], int]]:
+        with closing(self.server.connect()) as connection:
+
+            def count() -> int:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SELECT COUNT(*) FROM {DATABASE}.duetime_jobs {condition}")
+                    return int(cursor.fetchall()[0][0])
+
+            yield count
+
+    def server_cpu(self) -> float:
+        return family_cpu_seconds(self.server.pid)
+
+
 class SqliteStage:
     name = "sqlite"
 
@@ -117,10 +165,75 @@ class SqliteStage:
         return 0.0
 
 
+class RedisStage:
+    """The server syncs its append-only file every second, or before it answers."""
+
+    name = "redis"
+
+    def __init__(self, server: RedisServer) -> None:
+        self.server = server
+        self.client = Redis.from_url(server.url)
+
+    @contextmanager
+    def ground(self, name: str = DATABASE) -> Iterator[Ground]:
+        self._clear(name)
+        with _folder() as folder:
+            ground = Ground(f"{self.server.url}?prefix={name}", folder)
+            ground.client("migrate")
+            yield ground
+        self._clear(name)
+
+    def _clear(self, name: str) -> None:
+        """The store of this prefix only: another ground may be in use."""
+        for key in self.client.scan_iter(f"{{{name}}}:*", count=1_000):
+            self.client.delete(key)
+
+    @contextmanager
+    def left(self, ground: Ground) -> Iterator[Callable[[], int]]:
+        yield lambda: self.client.hlen(f"{{{_prefix(ground)}}}:jobs")
+
+    @contextmanager
+    def unsettled(self, ground: Ground) -> Iterator[Callable[[], int]]:
+        yield lambda: self.client.hlen(f"{{{_prefix(ground)}}}:running")
+
+    def finished(self, ground: Ground) -> int:
+        return int(self.client.hlen(f"{{{_prefix(ground)}}}:past"))
+
+    def add_pending(self, ground: Ground, count: int) -> None:
+        ground.client("later", count, 31, patience=3_600.0)
+
+    def kill(self) -> None:
+        """And start it again, with what it had written."""
+        self.server.stop(signal.SIGKILL)
+        self.server.start()
+
+    def resident_megabytes(self) -> float:
+        return float(psutil.Process(self.server.pid).memory_info().rss) / 2**20
+
+    def server_cpu(self) -> float:
+        return family_cpu_seconds(self.server.pid)
+
+
+def _prefix(ground: Ground) -> str:
+    return ground.url.rpartition("=")[2]
+
+
+@contextmanager
+def redis_stage(appendfsync: str = "everysec") -> Iterator[RedisStage]:
+    with RedisServer(appendfsync=appendfsync) as server:
+        yield RedisStage(server)
+
+
 @contextmanager
 def postgres_stage() -> Iterator[PostgresStage]:
     with PostgresServer(durable=True, settings=SETTINGS) as server:
         yield PostgresStage(server)
+
+
+@contextmanager
+def mariadb_stage() -> Iterator[MariaDbStage]:
+    with MariaDbServer(durable=True, settings={"innodb-buffer-pool-size": "1G"}) as server:
+        yield MariaDbStage(server)
 
 
 @contextmanager

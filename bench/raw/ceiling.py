@@ -11,8 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from redis import Redis
+
 from bench.processes import ROOT, BenchFailed
-from bench.raw import sqlite
+from bench.raw import redis, sqlite
 
 HAND_OVERS = 500
 
@@ -92,6 +94,29 @@ class SqliteCeiling:
 
     def inserts(self, count: int, rows: int) -> float:
         return sqlite.inserts(count, rows)
+
+
+class RedisCeiling:
+    def __init__(self, client: Redis, server_cpu: Callable[[], float]) -> None:
+        self._client = client
+        self._server_cpu = server_cpu
+
+    def bulk(self, count: int) -> float:
+        self._client.flushall()
+        return count / redis.bulk(self._client, count)
+
+    def drain(self, count: int, workers: int = 1) -> BareDrain:
+        self.bulk(count)
+        began, cpu, server = time.perf_counter(), time.process_time(), self._server_cpu()
+        if redis.drain(self._client) != count:
+            raise BenchFailed("the bare loop did not settle all jobs")
+        rate = count / (time.perf_counter() - began)
+        cpu, server = time.process_time() - cpu, self._server_cpu() - server
+        return BareDrain(rate, cpu / count * 1e6, server / count * 1e6)
+
+    def inserts(self, count: int, rows: int) -> float:
+        self._client.flushall()
+        return count * rows / redis.inserts(self._client, count, rows)
 
 
 def begin(module: str, *arguments: str) -> subprocess.Popen[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from bench.figures import Figure
 from bench.processes import BenchFailed, Crew, Ground
 from bench.raw.ceiling import BareDrain
 from bench.setting import Setting
-from bench.stage import Stage
+from bench.stage import RedisStage, Stage
 
 PATIENCE = 300.0
 
@@ -38,6 +38,21 @@ def two_workers(setting: Setting) -> Iterator[Figure]:
     yield from _repeated(setting, "drain_two", f"drain {count:,}, two workers", "bulk", count, 2)
 
 
+def then_kill(setting: Setting) -> Iterator[Figure]:
+    """The server is killed as soon as the last settlement is acknowledged."""
+    stage, count = setting.stage, setting.scale.drain
+    assert isinstance(stage, RedisStage)
+    drains: list[Drained] = []
+    lost = 0
+    for repeat in range(setting.scale.repeats):
+        with stage.ground() as ground:
+            drains.append(drain(stage, ground, "bulk", count, after=stage.kill))
+            lost += count - stage.finished(ground)
+        setting.say(f"repeat {repeat + 1}: {drains[-1].rate:,.0f}/s, {lost:,} lost")
+    yield drain_figure("drain_kill.rate", f"drain {count:,}, then the server is killed", drains)
+    yield Figure("drain_kill.lost", "finished jobs that the killed server had lost", lost, "")
+
+
 def long(setting: Setting) -> Iterator[Figure]:
     count = setting.scale.drain_long
     yield from _beside_plain(setting, "drain_long", f"drain {count:,}, one worker", "bulk", count)
@@ -50,8 +65,15 @@ def lanes(setting: Setting) -> Iterator[Figure]:
     )
 
 
-def drain(stage: Stage, ground: Ground, fill: str, count: int, workers: int = 1) -> Drained:
-    """Submit the jobs, then let the ready workers begin together."""
+def drain(
+    stage: Stage,
+    ground: Ground,
+    fill: str,
+    count: int,
+    workers: int = 1,
+    after: Callable[[], None] = lambda: None,
+) -> Drained:
+    """Submit the jobs, then let the ready workers begin together. `after` is called when all are settled."""
     ground.log.clear()
     ground.client(fill, count)
     with ground.workers(workers) as crew, stage.unsettled(ground) as unsettled:
@@ -62,6 +84,7 @@ def drain(stage: Stage, ground: Ground, fill: str, count: int, workers: int = 1)
         ground.until(lambda: unsettled() == 0, "all jobs to be settled", crew, PATIENCE)
         ended = time.time()
         costs = (crew.cpu() - workers_before, stage.server_cpu() - server)
+        after()
         return _drained(ground, crew, count, ended, costs)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from bench.figures import Figure, median
 from bench.processes import Ground
 from bench.setting import Setting
-from bench.stage import PostgresStage
+from bench.stage import PostgresStage, RedisStage
 from bench.workloads.drain import Drained, drain
 from bench.workloads.latency import Lateness, due
 
@@ -37,15 +37,24 @@ class Pair(NamedTuple):
 
 def beside_millions(setting: Setting) -> Iterator[Figure]:
     stage = setting.stage
-    assert isinstance(stage, PostgresStage)
+    assert isinstance(stage, PostgresStage | RedisStage)
     for count in setting.scale.pending:
         with stage.ground() as full, stage.ground("empty") as empty:
             began = time.monotonic()
+            before = stage.resident_megabytes() if isinstance(stage, RedisStage) else 0.0
             stage.add_pending(full, count)
             setting.say(f"{count:,} pending jobs loaded in {time.monotonic() - began:.0f} s")
             key, name = f"{count // 1_000_000}m", f"{count // 1_000_000} M pending"
+            if isinstance(stage, RedisStage):
+                yield _memory(stage, key, name, count, before)
             yield from _on_time(setting, Pair(full, empty), key, name)
             yield from _drained(setting, Pair(full, empty), key, name)
+
+
+def _memory(stage: RedisStage, key: str, name: str, count: int, before: float) -> Figure:
+    resident = stage.resident_megabytes()
+    remark = f"{before:.0f} MB when empty, {(resident - before) * 2**20 / count:.0f} bytes a job"
+    return Figure(f"memory_{key}.resident", f"memory of the server, {name}", resident, " MB", None, remark)
 
 
 def _on_time(setting: Setting, pair: Pair, key: str, name: str) -> Iterator[Figure]:
