@@ -1,6 +1,6 @@
 # Duetime. `make` alone lists the targets; every target prepares .venv first.
 .DEFAULT_GOAL := help
-.PHONY: setup run fleet test check quick-tests soak bench fmt lint types layers ui screenshots docs lock clean help
+.PHONY: setup run momentum fleet test check quick-tests soak soak-kills soak-planners soak-simulation bench fmt lint types layers ui screenshots docs lock clean help
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -11,6 +11,8 @@ PYTEST := $(BIN)/python -m pytest
 PYTEST_FLAGS ?=
 # One more than the cores of a small machine: many tests wait for a process, a disk or a clock.
 WORKERS ?= 3
+# Of `make soak-simulation`, which takes a quarter of a second of CPU time for each.
+SEEDS ?= 0-1999
 # An idle worker takes tests from the busiest. Otherwise one worker gets all slow tests of the web UI.
 PARALLEL = -n $(WORKERS) --dist worksteal
 ARGS ?=
@@ -18,8 +20,13 @@ ARGS ?=
 setup: ## create .venv with the locked requirements (quick when nothing changed)
 	@PYTHON="$(PYTHON)" tools/setup
 
-run: setup ## start a node on a SQLite file: make run ARGS="--app tasks:app"
+run: ## start a node on a SQLite file: make run ARGS="--app tasks:app"
+	@PYTHON="$(PYTHON)" tools/setup build
 	$(BIN)/duetime serve $(ARGS)
+
+momentum: ## start Momentum with a local LinkedIn: http://127.0.0.1:8081
+	@PYTHON="$(PYTHON)" tools/setup build
+	$(BIN)/momentum serve --demo $(ARGS)
 
 fleet: setup ## start a fleet on this machine: make fleet ARGS="--broker redis"
 	$(BIN)/python -m tests.servers.fleet $(ARGS)
@@ -35,6 +42,15 @@ quick-tests: setup
 
 soak: setup ## kill a planner, a worker and the broker under load: make soak ARGS="--broker nats"
 	$(BIN)/python -m tests.faults.broker_kills $(ARGS)
+
+soak-kills: setup ## kill workers at random, and the server, on every store: make soak-kills ARGS="--store sqlite --kills 40"
+	$(BIN)/python -m tests.faults.random_kills $(ARGS)
+
+soak-planners: setup ## planners join, are killed, stopped and leave: make soak-planners ARGS="--leases etcd"
+	$(BIN)/python -m tests.faults.planners $(ARGS)
+
+soak-simulation: setup ## simulate many seeds: make soak-simulation SEEDS=0-4999 ARGS="--broker"
+	$(BIN)/python -m duetime.testing.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)
 
 bench: setup ## measure speed: make bench ARGS="--help"
 	$(BIN)/python -m bench $(ARGS)
@@ -64,14 +80,14 @@ screenshots: setup ## take the pictures of the documentation into docs/images/
 	$(BIN)/python -m tests.ui.screenshots
 
 docs: setup ## generate the reference pages from the code
-	$(BIN)/python tools/reference.py
+	$(BIN)/python -m tools.reference
 
 lock: setup ## refresh the hashed requirements
 	@tools/lock
 
 clean: ## remove .venv, caches and built files
-	rm -rf .venv dist build ui/node_modules src/duetime/_ui .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist build ui/node_modules src/duetime/_ui src/momentum/_ui .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests bench tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

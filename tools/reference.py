@@ -13,8 +13,12 @@ from typer.main import get_command
 from duetime import config_compat, errors
 from duetime.cli.program import COMMANDS, load_command, program, status_of
 from duetime.config import FILE, FILE_VARIABLE, TABLE, VARIABLES_FILE, Setting
+from tools.schedules_schema import schema_text
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "reference"
+DOCUMENTS = ROOT / "src" / "duetime" / "cli" / "documents"
+SCHEMA = "schedules.schema.json"
 NOTE = "<!-- Written by tools/reference.py from the code. Change the code, then run `make docs`. -->\n"
 TYPERS_OWN = ("help", "install_completion", "show_completion")
 
@@ -76,9 +80,9 @@ def _foreign_names() -> Iterator[str]:
 def cli_page() -> str:
     intro = """# Command line
 
-With `--server`, the commands `job`, `schedule`, `dead`, `queue`, `task`, `node`, `why`, `stats`, `events`,
-`key`, `doctor` and `simulate` go to a service over HTTP. Their output is the same as on a
-store: see [clients](../client.md).
+With `--server`, the commands `job`, `schedule`, `apply`, `export`, `shadow`, `dead`, `queue`, `task`, `node`,
+`why`, `stats`, `events`, `key`, `doctor` and `simulate` go to a service over HTTP. Their output is the same
+as on a store: see [clients](../client.md).
 
 Times are shown in the zone of this machine with their offset, ids in full. `--json` writes what the HTTP API
 returns: instants in UTC, and stable field names. Colours appear only on a terminal, and not if `NO_COLOR` is
@@ -93,7 +97,7 @@ module `app` or `tasks` holds it.
 |---|---|
 | 0 | done |
 | 1 | refused, not found or not reachable; `doctor`: a warning; `job submit --wait`: the job did not succeed |
-| 2 | wrong use: unknown option, invalid value, invalid setting |
+| 2 | wrong use: unknown option, invalid value, invalid setting; `apply --plan`: something would change |
 | 130 | interrupted with Ctrl-C |
 | 141 | the reader of the output closed the pipe, as `head` does |
 """
@@ -193,21 +197,23 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
-def out_of_date() -> list[str]:
-    return [
-        name
-        for name, page in PAGES.items()
-        if not (FOLDER / name).is_file() or (FOLDER / name).read_text("utf-8") != NOTE + page()
-    ]
+def out_of_date() -> dict[Path, str]:
+    """What each file that differs should hold. The schema is also part of the package."""
+    texts = {FOLDER / name: NOTE + page() for name, page in PAGES.items()}
+    texts |= dict.fromkeys((FOLDER / SCHEMA, DOCUMENTS / SCHEMA), schema_text())
+    return {
+        file: text for file, text in texts.items() if not file.is_file() or file.read_text("utf-8") != text
+    }
 
 
 def main() -> None:
     stale = out_of_date()
     if "--check" in sys.argv:
-        sys.exit(f"out of date: {', '.join(stale)}: run `make docs`" if stale else 0)
+        names = ", ".join(file.name for file in stale)
+        sys.exit(f"out of date: {names}: run `make docs`" if stale else 0)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in stale:
-        (FOLDER / name).write_text(NOTE + PAGES[name](), "utf-8")
+    for file, text in stale.items():
+        file.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":
