@@ -57,6 +57,7 @@ class TtlCache:
         while len(self._made) >= MAX_KEPT:
             del self._made[next(iter(self._made))]
         task = asyncio.create_task(self._make(key, make))
+        task.add_done_callback(_seen)  # its callers may have given up waiting
         self._made[key] = (task, 0)
         return await asyncio.shield(task)
 
@@ -67,6 +68,11 @@ class TtlCache:
         if key in self._made:
             self._made[key] = (self._made[key][0], now + max(self._ttl, COST_FACTOR * (now - began)))
         return answer
+
+
+def _seen(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 # Results of the fleet by the minute: the roll-ups of all processes, merged. Completed minutes are read
