@@ -17,7 +17,7 @@ from duetime.api.service import build
 from duetime.api.state import ServiceState
 from duetime.config import Settings
 
-WAIT_TIMEOUT = 60.0
+WAIT_TIMEOUT = 120.0
 
 
 class ReceivedEvent(NamedTuple):

@@ -21,7 +21,7 @@ from duetime.model.instant import SECOND, Micros
 from duetime.queue import MAX_TICKETS, Message, Received, Ticket
 from duetime.queues.memory import MemoryBroker, MemoryQueue
 
-TIMEOUT = 60  # seconds
+TIMEOUT = 120  # seconds
 
 
 @pytest.fixture

@@ -11,16 +11,17 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import duetime as dt
 from tests.faults.worker import build
 
-TIMEOUT = 60.0  # seconds
+TIMEOUT = 120.0  # seconds; only a fault takes that long, or a very busy machine
 # Stores report a killed process immediately, so no test waits for this lease to end.
 LEASE = "30s"
+PROBE_INTERVAL = 0.1  # seconds
 SHORT_LEASE = "2s"  # for nodes that must lose it
 CLOCK_ERROR = 0.002  # seconds; the recorder and the store read the same clock
 
@@ -124,6 +125,28 @@ class Fleet:
 
         await self.until(all_final, "every fire to finish")
         return sorted(await self.app.jobs(schedule=schedule, limit=500), key=lambda fire: fire.fire_time)
+
+    @contextlib.asynccontextmanager
+    async def probed(self) -> AsyncIterator[list[float]]:
+        """Submit small jobs all the time. The list gets how late, in seconds, the latest of them began: a measure
+        of how busy this machine was."""
+        probes: list[dt.JobHandle] = []
+
+        async def submit() -> None:
+            while True:
+                probes.append(await self.app.submit("work"))
+                await asyncio.sleep(PROBE_INTERVAL)
+
+        latest: list[float] = []
+        prober = asyncio.create_task(submit())
+        try:
+            yield latest
+        finally:
+            prober.cancel()
+            await asyncio.wait([prober])
+        await self.finished(probes)
+        ids = {str(probe.id) for probe in probes}
+        latest.append(max(one["at"] - one["due"] for one in self.seen("start") if one["job"] in ids))
 
     def seen(self, kind: str) -> list[dict[str, Any]]:
         lines = self.record.read_bytes().splitlines()

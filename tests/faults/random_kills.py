@@ -23,7 +23,7 @@ from pathlib import Path
 from random import Random
 
 import duetime as dt
-from tests.faults.fleet import CLOCK_ERROR, Fleet
+from tests.faults.fleet import CLOCK_ERROR, TIMEOUT, Fleet
 from tests.servers.brokers import RedisServer
 from tests.servers.mariadb import MariaDbServer
 from tests.servers.postgres import PostgresServer
@@ -174,7 +174,7 @@ class Run:
         victim = self._random.choice(self._working())
         victim.kill()
         self._killed[victim.pid] = time.time()
-        await asyncio.to_thread(victim.wait)
+        await asyncio.to_thread(victim.wait, TIMEOUT)
         self._fleet.spawn()
 
     def _working(self) -> list[subprocess.Popen[bytes]]:

@@ -13,7 +13,7 @@ import pytest
 
 import duetime as dt
 from tests.faults.broker_kills import kill_run
-from tests.faults.fleet import SHORT_LEASE, Fleet
+from tests.faults.fleet import SHORT_LEASE, TIMEOUT, Fleet
 from tests.servers.brokers import NatsServer, RedisServer
 from tests.servers.postgres import PostgresServer
 
@@ -67,7 +67,7 @@ async def test_jobs_survive_the_end_of_broker_dispatcher_and_worker(
     await asyncio.to_thread(redis.start)
     for number, roles in ((0, "planner,dispatcher"), (2, "worker")):
         fleet.workers[number].kill()
-        await asyncio.to_thread(fleet.workers[number].wait)
+        await asyncio.to_thread(fleet.workers[number].wait, TIMEOUT)
         jobs += await submit(fleet)
         spawn(fleet, redis, roles)
     await check(fleet, jobs)

@@ -12,7 +12,7 @@ import pytest
 
 import duetime as dt
 from tests.faults import random_kills
-from tests.faults.fleet import LEASE, SHORT_LEASE, Fleet
+from tests.faults.fleet import LEASE, SHORT_LEASE, TIMEOUT, Fleet
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ async def test_jobs_survive_a_kill_at_each_step(fleet: Fleet, step: str) -> None
     await fleet.app.schedule("tick", "work", dt.Every("1s"))
     jobs = await fleet.app.submit_many([dt.NewJob("work", payload={"seconds": 0.05}) for _ in range(JOBS)])
     later = await fleet.app.submit_many([dt.NewJob("work", payload={}, delay="1500ms") for _ in range(JOBS)])
-    await asyncio.to_thread(doomed.wait)
+    await asyncio.to_thread(doomed.wait, TIMEOUT)
     assert doomed.returncode == -signal.SIGKILL, fleet.logs()
 
     fleet.lease = LEASE
@@ -79,7 +79,7 @@ async def test_fires_planned_ahead_follow_the_missed_policy_after_an_outage(
     first = fleet.spawn(environment={"WORKER_LOOKAHEAD": "5s"})
     await fleet.recorded("effect", 4)
     first.send_signal(end)
-    await asyncio.to_thread(first.wait)
+    await asyncio.to_thread(first.wait, TIMEOUT)
     planned = [job for job in await fleet.app.jobs(limit=500) if job.state == "pending"]
     assert len(planned) >= 3, "the planner plans ahead"
     newest = max(job.fire_time for job in planned) + timedelta(seconds=5)
@@ -161,7 +161,7 @@ async def test_unstarted_jobs_of_a_stopping_worker_run_elsewhere_immediately(fle
     fleet.spawn()
     await fleet.joined(2)
     first.terminate()
-    assert await asyncio.to_thread(first.wait) == 0, fleet.logs()
+    assert await asyncio.to_thread(first.wait, TIMEOUT) == 0, fleet.logs()
     await fleet.finished(jobs)
     assert {job.state for job in jobs} == {"succeeded"}
     assert all(len(starts) == 1 for starts in fleet.starts().values()), "an orderly stop repeats nothing"

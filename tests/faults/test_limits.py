@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import duetime as dt
+from tests.faults.fleet import TIMEOUT
 from tests.faults.tool_fleet import ToolFleet
 
 pytestmark = pytest.mark.slow
@@ -54,7 +55,7 @@ async def test_limit_per_key_holds_across_three_processes(tools: ToolFleet, kill
         # Taken before the kill: others may take over before `wait` returns.
         killed[victim.pid] = time.time()
         victim.kill()
-        await asyncio.to_thread(victim.wait)
+        await asyncio.to_thread(victim.wait, TIMEOUT)
     await tools.until(tools.queues_are_empty, "the jobs to end", timeout=150.0)
     assert most_running(tools, killed) == MAX_RUNNING
     ends: Counter[Any] = Counter(event["job"] for event in tools.seen("end"))

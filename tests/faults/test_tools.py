@@ -12,6 +12,7 @@ import time
 import pytest
 
 import duetime as dt
+from tests.faults.fleet import TIMEOUT
 from tests.faults.tool_fleet import ToolFleet
 
 pytestmark = pytest.mark.slow
@@ -47,7 +48,7 @@ async def test_kill_right_before_or_after_a_checkpoint(tools: ToolFleet, step: s
     doomed = tools.spawn(step)
     await tools.joined(1)
     job = await tools.app.submit("steps", steps=8)
-    await asyncio.to_thread(doomed.wait)
+    await asyncio.to_thread(doomed.wait, TIMEOUT)
     assert doomed.returncode == -signal.SIGKILL, tools.logs()
     tools.spawn()
     await tools.finished([job])
@@ -64,11 +65,11 @@ async def test_kill_around_the_commit(tools: ToolFleet, step: str) -> None:
     helper = tools.spawn()
     await tools.result("prepare")
     helper.terminate()
-    await asyncio.to_thread(helper.wait)
+    await asyncio.to_thread(helper.wait, TIMEOUT)
     doomed = tools.spawn(step)
     await tools.joined(1)
     jobs = await tools.app.submit_many([dt.NewJob("add") for _ in range(5)])
-    await asyncio.to_thread(doomed.wait)
+    await asyncio.to_thread(doomed.wait, TIMEOUT)
     assert doomed.returncode == -signal.SIGKILL, tools.logs()
     tools.spawn()
     await tools.finished(jobs)

@@ -30,7 +30,7 @@ from momentum.settings import Settings
 from tests.momentum.platforms.fixtures import Sandbox
 from tests.momentum.samples import sample_post, stored_account
 
-TIMEOUT = 60.0  # seconds
+TIMEOUT = 120.0  # seconds
 VARIABLE = "MOMENTUM_TEST_SETTINGS"
 
 
@@ -94,7 +94,7 @@ class MomentumFleet:
 
     async def kill(self, worker: subprocess.Popen[bytes]) -> None:
         worker.send_signal(signal.SIGKILL)
-        await asyncio.to_thread(worker.wait)
+        await asyncio.to_thread(worker.wait, TIMEOUT)
 
     async def until(self, holds: Callable[[], Awaitable[bool]], what: str, timeout: float = TIMEOUT) -> None:
         try:

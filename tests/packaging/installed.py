@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
-TIMEOUT = 60.0  # seconds
+TIMEOUT = 120.0  # seconds
 
 
 class Installed:

@@ -13,7 +13,7 @@ TABLES = (
     "queues", "queue_tenants", "leases", "nodes", "records", "events",
 )  # fmt: skip
 OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-END_TIMEOUT = 60.0  # seconds
+END_TIMEOUT = 120.0  # seconds
 
 
 class Emptying:

@@ -18,7 +18,7 @@ from typing import TypedDict
 
 # Below the kernel's range for outgoing connections, so that a stopped server can use its port again.
 PORTS = range(20_000, 32_000)
-TIMEOUT = 60.0  # seconds
+TIMEOUT = 120.0  # seconds
 _given: set[int] = set()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.servers.process import ServerFailed
 
-TIMEOUT = 60.0  # seconds
+TIMEOUT = 120.0  # seconds
 # A node without the API answers health checks.
 _ADDRESS = re.compile(r"^\s*(?:API\s+(\S+)/api/v1|health\s+(\S+)/healthz)", re.M)
 

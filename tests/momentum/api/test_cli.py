@@ -20,7 +20,7 @@ from momentum.cli.program import program
 from tests.momentum.api.scene import Client, Running, soon
 from tests.momentum.media import samples
 
-TIMEOUT = 60.0
+TIMEOUT = 120.0
 PATHS = ":".join(path for path in sys.path if path)
 
 

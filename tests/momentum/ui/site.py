@@ -19,7 +19,7 @@ import httpx2 as httpx
 from tests.servers.process import ServerFailed
 from tests.ui.site import ROOT
 
-START_TIMEOUT = 60.0  # seconds
+START_TIMEOUT = 120.0  # seconds
 STOP_TIMEOUT = 30.0
 PROGRAM = "from momentum.cli import main; main()"
 ADDRESS = re.compile(r"^API\s+(\S+)/api/v1", re.M)
