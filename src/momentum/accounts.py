@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from logging import getLogger
 from typing import Any
 
 from sqlalchemy import delete, insert, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from momentum.database import Database, events, tables
@@ -29,6 +29,11 @@ from momentum.secret_box import SecretBox, SecretUnreadable
 
 AUTHORIZATION_LIFETIME = timedelta(minutes=30)
 REFRESH_AHEAD = timedelta(minutes=10)
+RENEWAL_TIMEOUT = 40.0  # seconds that the platform has to renew a token
+STORE_DELAYS = (0.2, 1.0, 5.0)  # seconds; a new token is worth waiting for the database
+RENEWAL_LEASE = timedelta(seconds=60)  # of a process: longer than both. Then another process tries.
+RENEWAL_CHECK_INTERVAL = 0.2  # seconds between two looks at the renewal of another process
+RENEWAL_CHECKS = 400  # over the whole lease
 log = getLogger("momentum.accounts")
 
 
@@ -63,7 +68,7 @@ class Accounts:
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._database, self._box, self._platforms, self._now = database, secret_box, platforms, now
-        self._refreshing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._renewing: set[asyncio.Task[Access]] = set()
 
     async def begin(self, tenant: str, platform: str, server: str, redirect_uri: str) -> Started:
         """Where the person grants access. The state works once, for this tenant and browser."""
@@ -124,29 +129,48 @@ class Accounts:
             raise
 
     async def refresh(self, account_id: str) -> Access:
-        """A new token, now: for this account and all others of the same grant."""
+        """A new token, now: for this account and all others of the same grant. Of several processes one
+        renews, and the others wait for its token: a second renewal would end the first token, or use a
+        refresh token that works once."""
         async with self._database.reading() as connection:
             seen = await rows.sealed_tokens(connection, account_id)
-        async with self._refreshing[account_id]:
-            async with self._database.reading() as connection:
-                account = await rows.get(connection, None, account_id)
-                stored = await rows.sealed_tokens(connection, account_id)
-                tokens = await self._tokens(connection, account)
-            if stored.token != seen.token:  # another task was first
+        for _ in range(RENEWAL_CHECKS):
+            found = await self._begin_renewal(account_id, seen.token)
+            if isinstance(found, Access):
+                return found
+            if found is not None:
+                # A task of its own: a job that is cancelled meanwhile must not lose the new token.
+                renewal = asyncio.create_task(self._renew(found))
+                self._renewing.add(renewal)
+                renewal.add_done_callback(self._renewing.discard)
+                return await asyncio.shield(renewal)
+            await asyncio.sleep(RENEWAL_CHECK_INTERVAL)
+        raise TryLater("another process renews the token of this account", code="renewal_busy")
+
+    async def _begin_renewal(self, account_id: str, seen: bytes | None) -> Access | _Renewal | None:
+        """What this process may renew; the account itself if it has a new token; None if another process
+        renews it."""
+        async with self._database.transaction() as connection:
+            account = await rows.get(connection, None, account_id)
+            tokens = await self._tokens(connection, account)
+            if (await rows.sealed_tokens(connection, account_id)).token != seen:
                 return _access(account, tokens.access)
             if tokens.refresh is None:
                 raise ReconnectNeeded(
                     f"{account.author.name} cannot be renewed without a person: connect the account again",
                     code="no_refresh_token",
                 )
-            try:
-                return await self._renew(account, tokens)
-            except ReconnectNeeded:
-                # Another process, or another author of the grant, may have used the refresh token just now.
-                async with self._database.reading() as connection:
-                    if (await rows.sealed_tokens(connection, account_id)).token == stored.token:
-                        raise
-                    return _access(account, (await self._tokens(connection, account)).access)
+            renewal = _Renewal(account, tokens, _digest(tokens.refresh, ""), new_id("ren"))
+            now = self._now()
+            if not await rows.take_renewal(
+                connection, renewal.grant, renewal.holder, now, now + RENEWAL_LEASE
+            ):
+                return None
+            # Another process may have stored its token after the first look.
+            if (await rows.sealed_tokens(connection, account_id)).token == seen:
+                return renewal
+            await rows.end_renewal(connection, renewal.grant, renewal.holder)
+        return None
 
     async def expire(self, account_id: str, reason: str) -> None:
         """The platform no longer accepts the token."""
@@ -161,7 +185,7 @@ class Accounts:
             account = await rows.get(connection, tenant, account_id)
             try:
                 tokens = await self._tokens(connection, account)
-                shared = bool(await self._siblings(connection, account, tokens))
+                shared = len(await self._of_grant(connection, account, tokens)) > 1
             except (ReconnectNeeded, SecretUnreadable):
                 tokens, shared = None, False
         changes = {
@@ -271,16 +295,13 @@ class Accounts:
         refresh = sealed.refresh_token
         return _Tokens(self._box.open(sealed.token), None if refresh is None else self._box.open(refresh))
 
-    async def _siblings(
+    async def _of_grant(
         self, connection: AsyncConnection, account: Account, tokens: _Tokens
     ) -> Sequence[str]:
-        """Other active accounts of the same grant."""
+        """The active accounts with these tokens: all authors of one grant."""
         found = []
         for other in await rows.listing(connection, account.tenant):
-            if other.id != account.id and (other.platform, other.server) == (
-                account.platform,
-                account.server,
-            ):
+            if (other.platform, other.server) == (account.platform, account.server):
                 try:
                     theirs = await self._tokens(connection, other)
                 except (ReconnectNeeded, SecretUnreadable):
@@ -289,9 +310,22 @@ class Accounts:
                     found.append(other.id)
         return found
 
-    async def _renew(self, account: Account, tokens: _Tokens) -> Access:
+    async def _renew(self, renewal: _Renewal) -> Access:
+        account, tokens = renewal.account, renewal.tokens
         assert tokens.refresh is not None
-        grant = await self._platforms[account.platform].refresh(tokens.refresh, account.server)
+        try:
+            async with asyncio.timeout(RENEWAL_TIMEOUT):
+                grant = await self._platforms[account.platform].refresh(tokens.refresh, account.server)
+        except (PlatformError, TimeoutError) as problem:
+            async with self._database.transaction() as connection:
+                await rows.end_renewal(connection, renewal.grant, renewal.holder)
+            async with self._database.reading() as connection:
+                now_stored = await self._tokens(connection, await rows.get(connection, None, account.id))
+            if now_stored != tokens:  # a person has connected the account again in the meantime
+                return _access(account, now_stored.access)
+            if isinstance(problem, TimeoutError):
+                raise TryLater("the platform did not renew the token in time", code="timeout") from None
+            raise
         kept = Grant(
             grant.access_token,
             grant.expires_at,
@@ -299,11 +333,26 @@ class Accounts:
             grant.refresh_token or tokens.refresh,
             grant.refresh_expires_at,
         )
+        for delay in (*STORE_DELAYS, None):
+            try:
+                return await self._store_renewal(renewal, kept)
+            except (SQLAlchemyError, OSError) as problem:
+                if delay is None:
+                    raise
+                log.warning("the new token of %s is stored again: %s", account.id, type(problem).__name__)
+                await asyncio.sleep(delay)
+        raise AssertionError("unreachable")
+
+    async def _store_renewal(self, renewal: _Renewal, grant: Grant) -> Access:
+        """For all accounts that still have the old tokens: a person may have changed one meanwhile."""
+        account = renewal.account
         async with self._database.transaction() as connection:
-            same_grant = [account.id, *await self._siblings(connection, account, tokens)]
-            for account_id in same_grant:
-                await rows.change(connection, account_id, warned_at=None, **self._sealed(kept))
-        return _access(account, grant.access_token)
+            for account_id in await self._of_grant(connection, account, renewal.tokens):
+                await rows.change(connection, account_id, warned_at=None, **self._sealed(grant))
+            await rows.end_renewal(connection, renewal.grant, renewal.holder)
+        async with self._database.reading() as connection:
+            account = await rows.get(connection, None, account.id)
+            return _access(account, (await self._tokens(connection, account)).access)
 
     async def _revoke(self, account: Account, tokens: _Tokens) -> None:
         """A platform that does not answer must not keep the account: its token ends by itself."""
@@ -325,6 +374,14 @@ class Accounts:
         ]
         if lines:
             await connection.execute(insert(tables.events), lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Renewal:
+    account: Account
+    tokens: _Tokens
+    grant: str  # digest of the refresh token
+    holder: str
 
 
 @dataclass(frozen=True, slots=True)

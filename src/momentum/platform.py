@@ -171,7 +171,15 @@ class DuplicatePost(Rejected):
 class Platform(Protocol):
     name: str  # in URLs, in the database, and the name of its queue
     title: str  # for people
-    rules: Rules
+    rules: Rules  # where nothing else is known
+
+    async def learn_rules(self, server: str) -> None:
+        """Ask the server for its own rules, unless they are known. Never fails."""
+        ...
+
+    def rules_at(self, server: str) -> Rules:
+        """The rules of this server as far as they are known. No request is made."""
+        ...
 
     def notices(self, now: datetime) -> Sequence[str]:
         """Warnings for the operator, such as an API version that ends soon."""

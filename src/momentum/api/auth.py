@@ -20,13 +20,18 @@ COOKIE = "momentum_session"
 PAGE_HEADER = "x-momentum"
 SESSION_SECONDS = 7 * 86_400
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-LOCAL_TENANT = "default"
+LOCAL_TENANT = "default"  # its keys belong to the operator of the service
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     tenant: str
     name: str
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the caller may change what all tenants share."""
+        return self.tenant == LOCAL_TENANT
 
 
 async def authenticate(request: Request) -> Caller:

@@ -34,6 +34,10 @@ class BodyTooLarge(HTTPException):
         super().__init__(413, f"the body is over {limit:,} bytes: send less")
 
 
+class OperatorOnly(MomentumError, code="operator_only", status=403):
+    """The request changes what all tenants share."""
+
+
 class Forbidden(MomentumError, code="forbidden", status=403):
     """The request comes from a page of another site, or lacks a needed header."""
 

@@ -18,6 +18,7 @@ from momentum.api.models.posts import (
 )
 from momentum.database import accounts
 from momentum.model import PLANNED, Account, AccountState, Attempt, Media, Post, PostEvent
+from momentum.platform import Rules
 from momentum.posts.local_time import local_of
 from momentum.posts.log import LogLine
 from momentum.posts.queries import CalendarPost, attempt_counts
@@ -86,7 +87,7 @@ def _lateness(post: Post) -> int | None:
 
 
 def show_account(
-    account: Account, *, expires_soon: bool, after_expiry: int, used: int, limit: int | None
+    account: Account, *, expires_soon: bool, after_expiry: int, used: int, rules: Rules | None
 ) -> AccountOut:
     return AccountOut(
         id=account.id,
@@ -100,7 +101,8 @@ def show_account(
         can_refresh=account.can_refresh,
         probe=account.probe,
         scheduled_after_expiry=after_expiry,
-        usage=UsageOut(today=used, limit=limit),
+        usage=UsageOut(today=used, limit=rules.requests_per_account_per_day if rules else None),
+        max_text=rules.max_text if rules else None,
     )
 
 

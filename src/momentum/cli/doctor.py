@@ -15,7 +15,7 @@ from momentum.cli.options import (
     KeyFileOption,
     MediaOption,
     QueueOption,
-    make_settings,
+    existing_settings,
 )
 from momentum.errors import ConfigError
 from momentum.settings import Settings
@@ -34,7 +34,7 @@ def doctor(
     key_file: KeyFileOption = None,
 ) -> None:
     """Check the settings: database, files, keys and platforms."""
-    settings = make_settings(key_file=key_file, database=database, media=media, queue=queue)
+    settings = existing_settings(key_file=key_file, database=database, media=media, queue=queue)
     problems = asyncio.run(_check(settings))
     if problems:
         raise ConfigError(f"{problems} of these need your attention")

@@ -17,10 +17,14 @@ from momentum.secret_box import new_key
 commands = typer.Typer(help="Create, list and revoke API keys.", no_args_is_help=True)
 
 
-def _within(database: str, work: Callable[[AsyncConnection], Awaitable[Any]]) -> Any:
+def _within(database: str, work: Callable[[AsyncConnection], Awaitable[Any]], *, create: bool = False) -> Any:
+    """`create`: make the database if there is none."""
+
     async def run() -> Any:
         opened = Database.of(database)
         try:
+            if not create:
+                await opened.require()
             await opened.migrate()
             async with opened.transaction() as connection:
                 return await work(connection)
@@ -37,7 +41,7 @@ def create(
     database: DatabaseOption = DEFAULT.database,
 ) -> None:
     """Create an API key. It is shown once."""
-    _, text = _within(database, lambda connection: create_key(connection, name, tenant))
+    _, text = _within(database, lambda connection: create_key(connection, name, tenant), create=True)
     typer.echo(text)
 
 

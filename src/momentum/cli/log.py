@@ -31,6 +31,7 @@ def log(
 
 async def _log(database: Database, tenant: str, wanted: LogFilter, limit: int, csv: bool) -> None:
     try:
+        await database.require()
         await database.migrate()
         if csv:
             async for chunk in log_csv(database, tenant, wanted):

@@ -3,6 +3,7 @@ MOMENTUM_*."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from momentum.database import Database
 from momentum.errors import ConfigError
 from momentum.platforms.linkedin.settings import LinkedInSettings
 from momentum.secret_box import default_key_file, read_key_file
@@ -69,6 +71,25 @@ def is_on(environment: Mapping[str, str], variable: str) -> bool:
     if text not in ("", "0", "1", "true", "false", "yes", "no"):
         raise ConfigError(f"{variable}: {text!r} is not a choice: use 1 or 0")
     return text in ("1", "true", "yes")
+
+
+def require_database(url: str) -> None:
+    """For commands that need a database that exists: they create none, and no key file either."""
+
+    async def check() -> None:
+        database = Database.of(url)
+        try:
+            await database.require()
+        finally:
+            await database.close()
+
+    asyncio.run(check())
+
+
+def existing_settings(*, database: str, key_file: Path | None = None, **given: Any) -> Settings:
+    """The settings of a command that needs a database that exists."""
+    require_database(database)
+    return make_settings(key_file=key_file, database=database, **given)
 
 
 def make_settings(*, key_file: Path | None = None, **given: Any) -> Settings:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from momentum.application import Momentum
-from momentum.cli.options import DEFAULT, DatabaseOption, KeyFileOption, MediaOption, make_settings
+from momentum.cli.options import DEFAULT, DatabaseOption, KeyFileOption, MediaOption, existing_settings
 from momentum.database import accounts, attempts, events, posts
 from momentum.errors import ConfigError, Conflict
 from momentum.model import Attempt, PostState
@@ -57,7 +57,7 @@ def list_posts(
             at = f"{post.scheduled_at:%Y-%m-%d %H:%M}Z" if post.scheduled_at else "-" * 17
             typer.echo(f"{post.id}  {post.state.value:10}  {at}  {title_of(post.content.text)}")
 
-    opened(make_settings(key_file=key_file, database=database), work)
+    opened(existing_settings(key_file=key_file, database=database), work)
 
 
 @commands.command("show", epilog="\b\nExamples:\n  momentum posts show post_01k...")
@@ -93,7 +93,7 @@ def show(
         for at, kind, detail, actor in sorted(happened):
             typer.echo(f"{at:%Y-%m-%d %H:%M:%S}Z  {kind:16}  {detail}  ({actor})")
 
-    opened(make_settings(key_file=key_file, database=database), work)
+    opened(existing_settings(key_file=key_file, database=database), work)
 
 
 def _outcome(attempt: Attempt) -> str:
@@ -127,7 +127,7 @@ def import_file(
         if not dry_run and created < len(rows):
             raise Conflict("not all rows were stored: correct them, or use --partial for the valid ones")
 
-    opened(make_settings(key_file=key_file, database=database, media=media), work)
+    opened(existing_settings(key_file=key_file, database=database, media=media), work)
 
 
 @commands.command("cancel")
@@ -142,7 +142,7 @@ def cancel(
     async def work(momentum: Momentum) -> Saved:
         return await commands_of(momentum).cancel(tenant, post_id, version=None, actor=ACTOR)
 
-    saved: Saved = opened(make_settings(key_file=key_file, database=database), work)
+    saved: Saved = opened(existing_settings(key_file=key_file, database=database), work)
     typer.echo(f"{saved.post.id} is {saved.post.state.value}")
 
 
@@ -158,5 +158,5 @@ def publish(
     async def work(momentum: Momentum) -> Saved:
         return await commands_of(momentum).publish_now(tenant, post_id, version=None, actor=ACTOR)
 
-    saved: Saved = opened(make_settings(key_file=key_file, database=database), work)
+    saved: Saved = opened(existing_settings(key_file=key_file, database=database), work)
     typer.echo(f"{saved.post.id} is {saved.post.state.value}")

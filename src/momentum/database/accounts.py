@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from momentum.database import tables
@@ -107,6 +108,24 @@ async def take_warning(connection: AsyncConnection, account_id: str, now: dateti
         accounts.c.warned_at.is_(None) | (accounts.c.warned_at < since),
     )
     return (await connection.execute(rule.values(warned_at=now))).rowcount == 1
+
+
+async def take_renewal(
+    connection: AsyncConnection, grant: str, holder: str, now: datetime, until: datetime
+) -> bool:
+    """Whether the holder may renew the tokens of this grant now. False: another process does it."""
+    table = tables.renewals
+    add = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    rule = add(table).values(grant_digest=grant, holder=holder, until=until)
+    rule = rule.on_conflict_do_update(
+        index_elements=["grant_digest"], set_={"holder": holder, "until": until}, where=table.c.until <= now
+    )
+    return (await connection.execute(rule.returning(table.c.holder))).first() is not None
+
+
+async def end_renewal(connection: AsyncConnection, grant: str, holder: str) -> None:
+    table = tables.renewals
+    await connection.execute(delete(table).where(table.c.grant_digest == grant, table.c.holder == holder))
 
 
 async def prune_authorizations(connection: AsyncConnection, before: datetime) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from uuid import uuid4
 
-from sqlalchemy import event, insert, select, text
+from sqlalchemy import event, insert, inspect, select, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
@@ -45,6 +45,17 @@ class Database:
                 return cls(_postgres(url))
             case scheme:
                 raise ConfigError(f"database: Momentum cannot use {scheme or url!r}: {KNOWN}")
+
+    async def require(self) -> None:
+        """Raises ConfigError unless the database and its tables exist. Creates nothing."""
+        advice = "start `momentum serve`, or give another with --database"
+        file = self.engine.url.database if self._is_sqlite else None
+        if file is not None and not await asyncio.to_thread(Path(file).exists):
+            raise ConfigError(f"database: there is no file {file}: {advice}")
+        async with self.reading() as connection:
+            names = await connection.run_sync(lambda found: inspect(found).get_table_names())
+        if tables.meta.name not in names:
+            raise ConfigError(f"database: it has no tables of Momentum: {advice}")
 
     async def migrate(self) -> None:
         """Create the tables that are missing. Several processes may call it at the same time."""

@@ -95,6 +95,14 @@ authorizations = Table(
     Column("expires_at", Instant, nullable=False),
 )
 
+renewals = Table(
+    "momentum_renewals",  # tokens that a process renews at this moment
+    metadata,
+    Column("grant_digest", String(64), primary_key=True),  # digest of the refresh token
+    Column("holder", String(40), nullable=False),
+    Column("until", Instant, nullable=False),  # then another process may try
+)
+
 media = Table(
     "momentum_media",
     metadata,

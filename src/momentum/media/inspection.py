@@ -1,13 +1,12 @@
 """What a file is, by its content: kind, type, pixels, duration and pages. Names and declared types are not
-trusted. Nothing is decoded: an image of gigantic size is refused by its header."""
+trusted. Images are decoded, because a file can be cut off anywhere; one of gigantic size is refused by its
+header. `bounded.py` runs this in a process with limits."""
 
 from __future__ import annotations
 
-import warnings
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 from momentum.errors import InvalidPost, Problem
 from momentum.media.mp4 import Mp4Damaged, read_mp4
@@ -25,7 +24,8 @@ HEAD = 4_096  # bytes that tell the type
 CHUNK = 1 << 20
 MAX_ZIP_ENTRIES = 20_000
 ACCEPTED = "JPEG, PNG, GIF, WebP, PDF, DOC, DOCX, PPT, PPTX or MP4"
-_pillow_lock = Lock()  # `warnings.catch_warnings` is for one thread at a time
+MAX_PIXELS = 50_000_000  # of one picture: more than any platform takes
+MAX_ALL_PIXELS = 1_000_000_000  # of all pictures of an animation
 
 
 class MediaRefused(InvalidPost, code="media_invalid"):
@@ -46,7 +46,7 @@ class MediaFacts:
 
 
 def inspect_file(path: Path, declared_type: str = "") -> MediaFacts:
-    """Blocks: call it in a thread. `declared_type` is only for the message."""
+    """Blocks, and decodes without limits: see `bounded.py`. `declared_type` is only for the message."""
     with path.open("rb") as file:
         head = file.read(HEAD)
     if head.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a")) or (
@@ -66,19 +66,25 @@ def inspect_file(path: Path, declared_type: str = "") -> MediaFacts:
 
 
 def _image(path: Path) -> MediaFacts:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image, ImageSequence
 
+    Image.MAX_IMAGE_PIXELS = None  # checked here, before anything is decoded
     try:
-        with _pillow_lock, warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path, formats=tuple(IMAGES)) as image:
-                (width, height), found = image.size, IMAGES[image.format or ""]
-                image.verify()  # checksums, without decoding
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        with Image.open(path, formats=tuple(IMAGES)) as image:
+            (width, height), found = image.size, IMAGES[image.format or ""]
+            if width * height > MAX_PIXELS or width * height * getattr(image, "n_frames", 1) > MAX_ALL_PIXELS:
+                raise MediaRefused("has far too many pixels: make the image smaller", "media_too_many_pixels")
+            for frame in ImageSequence.Iterator(image):
+                frame.load()
+        with Image.open(path, formats=tuple(IMAGES)) as image:
+            image.verify()  # checksums, which decoding does not always look at
+    except MediaRefused:
+        raise
+    except MemoryError:
         raise MediaRefused(
             "has far too many pixels: make the image smaller", "media_too_many_pixels"
         ) from None
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, KeyError, EOFError):
+    except Exception:  # decoders have many ways to fail on a damaged file
         raise MediaRefused("is a damaged image: export it again") from None
     return MediaFacts(MediaKind.IMAGE, found, width, height)
 

@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 
 from momentum.errors import ConfigError, NotFound
 from momentum.ids import new_id
-from momentum.media.inspection import MediaRefused, inspect_file
+from momentum.media.bounded import Inspector
+from momentum.media.inspection import MediaRefused
 from momentum.model import Media
 from momentum.platform import MediaFile
 
@@ -43,6 +44,7 @@ class MediaStore:
         self, store: ObjectStore, *, max_bytes: int = MAX_BYTES, now: Callable[[], datetime] = now_utc
     ) -> None:
         self._store, self._max_bytes, self._now = store, max_bytes, now
+        self._inspector = Inspector()
 
     @classmethod
     def of(
@@ -69,7 +71,7 @@ class MediaStore:
         limit = self._max_bytes if max_bytes is None else min(max_bytes, self._max_bytes)
         async with _temporary_file() as path:
             size, digest = await _spool(stream, path, limit)
-            facts = await asyncio.to_thread(inspect_file, path, declared_type)
+            facts = await self._inspector.inspect(path, declared_type)
             media = Media(
                 new_id("media"),
                 tenant,

@@ -6,12 +6,13 @@ A lost answer therefore leaves no doubt, and the call is simply tried again.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import unicodedata
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -48,6 +49,9 @@ USER_AGENT = {"User-Agent": f"Momentum/{__version__}"}
 TIMEOUT = aiohttp.ClientTimeout(total=None, connect=15, sock_read=60)
 CLOCK_SKEW = timedelta(seconds=60)  # between the server and this machine
 PAGE = 40
+RULES_LIFETIME = timedelta(hours=12)  # of what a server said about its limits
+RULES_RETRY = timedelta(minutes=5)  # after a server said nothing
+RULES_TIMEOUT = 5.0  # seconds; a person waits
 MB = 1024 * 1024
 RULES = Rules(
     max_text=500,
@@ -90,6 +94,12 @@ class Reply:
     body: Any
 
 
+@dataclass(frozen=True, slots=True)
+class _KnownRules:
+    rules: Rules
+    until: datetime
+
+
 class Mastodon:
     name = "mastodon"
     title = "Mastodon"
@@ -99,9 +109,31 @@ class Mastodon:
     def __init__(self, settings: MastodonSettings) -> None:
         self._settings = settings
         self._session: aiohttp.ClientSession | None = None
+        self._known: dict[str, _KnownRules] = {}
 
     def notices(self, now: datetime) -> Sequence[str]:
         return []
+
+    async def learn_rules(self, server: str) -> None:
+        """Each server has its own limit of characters."""
+        known = self._known.get(server)
+        if known is not None and known.until > datetime.now(UTC):
+            return
+        rules, lifetime = known.rules if known else self.rules, RULES_RETRY
+        try:
+            async with asyncio.timeout(RULES_TIMEOUT):
+                base = self._base(server)
+                answer = _checked(await self._exchange("GET", f"{base}/api/v2/instance"), base)
+            limit = answer["configuration"]["statuses"]["max_characters"]
+            if isinstance(limit, int) and limit > 0:
+                rules, lifetime = replace(self.rules, max_text=limit), RULES_LIFETIME
+        except (PlatformError, TimeoutError, KeyError, TypeError):
+            pass  # an old server, or one that does not answer
+        self._known[server] = _KnownRules(rules, datetime.now(UTC) + lifetime)
+
+    def rules_at(self, server: str) -> Rules:
+        known = self._known.get(server)
+        return known.rules if known else self.rules
 
     async def authorize_url(self, state: str, verifier: str, redirect_uri: str, server: str = "") -> str:
         base = self._base(server)

@@ -54,7 +54,7 @@ def check(
         problems.append(Problem("account_id", "is disconnected: connect it again", "account_disconnected"))
     labels = tuple(dict.fromkeys(label.strip() for label in given.labels))
     problems += _labels(labels)
-    problems += _content(given.content, media, platform.rules)
+    problems += _content(given.content, media, platform.rules_at(account.server))
     sample = _sample(given, account, now)
     problems += [one for one in platform.check(sample, media) if planned or one.code not in ONLY_WHEN_PLANNED]
     return Checked(

@@ -3,6 +3,7 @@ job: nothing is published here. A job of an older version is cancelled after the
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from momentum.database.media import to_media
 from momentum.errors import Conflict, InvalidPost, NotFound, PlatformFailed, Problem
 from momentum.ids import new_id
 from momentum.model import EDITABLE, PLANNED, Account, Media, Post, PostState
-from momentum.platform import Platform
+from momentum.platform import Platform, Rules
 from momentum.posts.checks import Checked, check
 from momentum.posts.content import PostInput
 from momentum.publishing.publisher import Publisher
@@ -45,10 +46,20 @@ class PostCommands:
     publisher: Publisher
     now: Callable[[], datetime] = utc_now
 
-    async def check(self, tenant: str, given: PostInput) -> tuple[Checked, Platform]:
-        """What would be wrong with this post. Nothing is stored."""
+    async def check(self, tenant: str, given: PostInput) -> tuple[Checked, Rules]:
+        """What would be wrong with this post, by which rules. Nothing is stored."""
+        await self.learn_rules(tenant, given.account_id)
         async with self.database.reading() as connection:
             return await self._check(connection, tenant, given)
+
+    async def learn_rules(self, tenant: str, account_id: str | None = None) -> None:
+        """Know the rules of the servers of this account, or of all: before a transaction begins, because a
+        server may be slow."""
+        async with self.database.reading() as connection:
+            found = await accounts.listing(connection, tenant)
+        servers = {(one.platform, one.server) for one in found if account_id in (None, one.id)}
+        known = [(self.platforms[name], server) for name, server in servers if name in self.platforms]
+        await asyncio.gather(*(platform.learn_rules(server) for platform, server in known))
 
     async def create(
         self,
@@ -60,6 +71,7 @@ class PostCommands:
         request_digest: str | None = None,
     ) -> Saved:
         """Store a post. A repeat with the same key and digest gets the post of the first request."""
+        await self.learn_rules(tenant, given.account_id)
         try:
             async with self.database.transaction() as connection:
                 if request_key is not None:
@@ -202,6 +214,7 @@ class PostCommands:
         keeps_time: bool = False,
     ) -> Saved:
         """Check all of the post again, and store it with a new version and job."""
+        await self.learn_rules(before.tenant, given.account_id)
         async with self.database.transaction() as connection:
             timed = replace(given, scheduled_at=None) if keeps_time else given
             checked = await self._require_valid(
@@ -271,13 +284,14 @@ class PostCommands:
 
     async def _check(
         self, connection: AsyncConnection, tenant: str, given: PostInput, *, planned: bool = False
-    ) -> tuple[Checked, Platform]:
+    ) -> tuple[Checked, Rules]:
         account = await _account(connection, tenant, given.account_id)
         platform = self.platforms.get(account.platform)
         if platform is None:
             raise PlatformFailed(f"account_id: the platform {account.platform} is not enabled here")
         media = await _media(connection, tenant, given)
-        return check(given, account, platform, media, self.now(), planned=planned), platform
+        checked = check(given, account, platform, media, self.now(), planned=planned)
+        return checked, platform.rules_at(account.server)
 
 
 async def _account(connection: AsyncConnection, tenant: str, account_id: str) -> Account:

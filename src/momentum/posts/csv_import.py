@@ -61,6 +61,7 @@ async def import_csv(
     """The rows, and how many posts were stored."""
     lines = list(read_lines(text))
     rows: list[ImportedRow] = []
+    await commands.learn_rules(tenant)
     try:
         async with commands.database.transaction() as connection:
             known = await _known(connection, tenant)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -38,8 +38,11 @@ from momentum.posts.content import title_of
 posts, accounts = tables.posts, tables.accounts
 MAX_PAGE = 200
 MAX_DAYS = 100
-DAY = 86_400_000_000  # microseconds
+HOUR = 3_600_000_000  # microseconds
+DAY = 24 * HOUR
+MAX_HOUR_DAYS = 7  # days that are counted by the hour
 MAX_PER_DAY = 1_000
+MAX_PER_HOUR = 50
 TITLE_SOURCE = 400  # characters of the text that are read for a title
 
 
@@ -76,6 +79,7 @@ class Day:
     date: date
     states: dict[PostState, int]
     posts: list[CalendarPost]
+    hours: dict[int, int] = field(default_factory=dict)  # posts by local hour, if they were counted
 
 
 async def listing(
@@ -141,31 +145,45 @@ async def calendar(
     text: str | None = None,
     label: str | None = None,
     per_day: int = 6,
+    per_hour: int | None = None,
 ) -> list[Day]:
     """The days from `first` to `last`, both included, each with its counts and its first posts. The database
-    counts and chooses: a month with thousands of posts sends a few hundred rows."""
+    counts and chooses: a month with thousands of posts sends a few hundred rows. `per_hour` counts the posts
+    of each hour, and has the first posts of each hour instead of those of the day."""
     dates = [first + timedelta(days=number) for number in range((last - first).days + 1)]
     if not 0 < len(dates) <= MAX_DAYS:
         message = f"must be from `from` to {MAX_DAYS - 1} days later"
         raise InvalidPost([Problem("to", message, "range_invalid")])
-    bounds = [_midnight(day, zone) for day in (*dates, last + timedelta(days=1))]
+    if per_hour is not None and len(dates) > MAX_HOUR_DAYS:
+        message = f"must be at most {MAX_HOUR_DAYS - 1} days after `from` with per_hour"
+        raise InvalidPost([Problem("to", message, "range_invalid")])
+    hours = [0] if per_hour is None else list(range(24))
+    bounds = [_local(day, hour, zone) for day in dates for hour in hours]
+    bounds.append(_local(last + timedelta(days=1), 0, zone))
     # All states by name: then the index by state answers, and no post itself is read for its count.
     wanted = PostFilter(tuple(states or PostState), account, text=text, label=label)
     chosen = [posts.c.tenant == tenant, *_conditions(wanted, posts.c.scheduled_at)]
     made = [Day(day, {}, []) for day in dates]
-    for number, state, count in await connection.execute(_counts(bounds, chosen)):
-        made[number].states[PostState(state)] = count
-    busy = [number for number, day in enumerate(made) if day.states]
-    if per_day > 0 and busy:
-        for row in await connection.execute(_first_posts(bounds, busy, chosen, per_day)):
-            made[row.number].posts.append(_calendar_post(row))
+    busy: dict[int, None] = {}
+    step = DAY if per_hour is None else HOUR
+    for number, state, count in await connection.execute(_counts(bounds, step, chosen)):
+        day, hour = divmod(number, len(hours))
+        by_state = made[day].states
+        by_state[PostState(state)] = by_state.get(PostState(state), 0) + count
+        if per_hour is not None:
+            made[day].hours[hour] = made[day].hours.get(hour, 0) + count
+        busy[number] = None
+    most = per_day if per_hour is None else per_hour
+    if most > 0 and busy:
+        for row in await connection.execute(_first_posts(bounds, sorted(busy), chosen, most)):
+            made[row.number // len(hours)].posts.append(_calendar_post(row))
     return made
 
 
-def _counts(bounds: Sequence[int], chosen: Sequence[ColumnElement[bool]]) -> Select[Any]:
+def _counts(bounds: Sequence[int], step: int, chosen: Sequence[ColumnElement[bool]]) -> Select[Any]:
     at = type_coerce(posts.c.scheduled_at, BigInteger)
     numbered = (
-        select(_day_number(at, bounds).label("number"), posts.c.state)
+        select(_slot_number(at, bounds, step).label("number"), posts.c.state)
         .where(*chosen, at >= bounds[0], at < bounds[-1])
         .subquery()
     )
@@ -173,17 +191,19 @@ def _counts(bounds: Sequence[int], chosen: Sequence[ColumnElement[bool]]) -> Sel
     return query.group_by(numbered.c.number, numbered.c.state)
 
 
-def _day_number(at: ColumnElement[int], bounds: Sequence[int]) -> ColumnElement[int]:
-    """Which day an instant belongs to. Days of 24 hours are counted by a division; where the clock changes,
-    another count begins."""
-    starts = [0]
+def _slot_number(at: ColumnElement[int], bounds: Sequence[int], step: int) -> ColumnElement[int]:
+    """Which day, or which hour, an instant belongs to. Those of the usual length are counted by a division;
+    where the clock changes, another count begins."""
+    starts, unusual = [0], set()
     for number, (first, next_first) in enumerate(pairwise(bounds)):
-        if next_first - first != DAY:
+        if next_first - first != step:
             starts += [number, number + 1]
+            unusual.add(number)
     starts = [start for start in dict.fromkeys(starts) if start < len(bounds) - 1]
 
     def counted_from(start: int) -> ColumnElement[int]:
-        return literal(start, BigInteger) + (at - bounds[start]) // literal(DAY, BigInteger)
+        known = literal(start, BigInteger)
+        return known if start in unusual else known + (at - bounds[start]) // literal(step, BigInteger)
 
     *earlier, last = starts
     if not earlier:
@@ -195,8 +215,8 @@ def _day_number(at: ColumnElement[int], bounds: Sequence[int]) -> ColumnElement[
 def _first_posts(
     bounds: Sequence[int], days: Sequence[int], chosen: Sequence[ColumnElement[bool]], per_day: int
 ) -> Select[Any]:
-    """The first posts of each day, with little more than a calendar shows. One short search for each day: to
-    rank all posts of a month would read them all."""
+    """The first posts of each day or hour, with little more than a calendar shows. One short search for each:
+    to rank all posts of a month would read them all."""
     at = type_coerce(posts.c.scheduled_at, BigInteger)
     first_ids = [
         select(literal(number).label("number"), posts.c.id)
@@ -246,10 +266,10 @@ def _calendar_post(row: Any) -> CalendarPost:
     )
 
 
-def _midnight(day: date, zone: ZoneInfo) -> int:
-    """The first instant of a day, as the database has it. Where the clock skips midnight, the first instant
+def _local(day: date, hour: int, zone: ZoneInfo) -> int:
+    """The first instant of a local hour, as the database has it. Where the clock skips it, the first instant
     after the gap."""
-    start = datetime.combine(day, time(), zone)
+    start = datetime.combine(day, time(hour), zone)
     return (start.astimezone(UTC) - EPOCH) // MICROSECOND
 
 

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from logging import getLogger
 from typing import Protocol
 
+import duetime as dt
 from momentum.database import Database, accounts, posts
 from momentum.errors import NotFound
-from momentum.model import Account, Media, Post
+from momentum.model import PLANNED, Account, Media, Post, PostState
 from momentum.platform import Access, MediaFile, Meter, Platform
 from momentum.publishing.budget import DailyMeter
 from momentum.publishing.options import PublishingOptions
@@ -85,6 +86,19 @@ class TryAgain(Exception):
     """Nothing was created. Duetime tries again, with its delays."""
 
 
+async def overtaken(parts: Parts, work: Work) -> Skip | dt.Snooze:
+    """Why a step did not find the post as it was loaded. A person may have changed it: then there is nothing
+    to do. Or another attempt of the same job has it, by a worker that only seemed to be dead: then this job
+    must go on. It is the only one that follows if that attempt publishes nothing."""
+    async with parts.database.reading() as connection:
+        now_stored = await posts.get(connection, None, work.post.id)
+    if now_stored.version == work.post.version and now_stored.state is PostState.PUBLISHING:
+        return dt.Snooze(parts.options.call_timeout, "another attempt is publishing the post")
+    if now_stored.version == work.post.version and now_stored.state in PLANNED:
+        return dt.Snooze(parts.options.recheck, "another attempt has the post")
+    return Skip("the post was changed in the meantime")
+
+
 async def load(parts: Parts, post_id: str, version: int, last_try: bool = False) -> Work:
     """The post that a message names. A message of an older version is dropped."""
     try:
@@ -97,5 +111,7 @@ async def load(parts: Parts, post_id: str, version: int, last_try: bool = False)
         raise Skip(f"the post has version {post.version}, this message is for {version}")
     platform = parts.platforms.get(account.platform)
     if platform is None:
-        raise TryAgain(f"this worker does not know the platform {account.platform!r}")
+        # No attempt is used up: the post is not to blame, and another worker may know it.
+        reason = f"this worker does not know the platform {account.platform!r}"
+        raise dt.Snooze(parts.options.recheck, reason)
     return Work(post, account, platform, last_try)

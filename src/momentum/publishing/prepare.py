@@ -11,7 +11,7 @@ from momentum.database import events, media, posts
 from momentum.errors import NotFound
 from momentum.model import Media, Post, PostState
 from momentum.platform import Access, Attachment, Upload
-from momentum.publishing.parts import Parts, Skip, Work, load, log
+from momentum.publishing.parts import Parts, Skip, Work, load, log, overtaken
 from momentum.publishing.record import fail, guarded, stop_if_held
 
 KEPT_BACK = 1  # requests of the day that uploads leave for the call that publishes
@@ -66,7 +66,7 @@ async def _begin(parts: Parts, work: Work) -> Work:
         if not await posts.advance(
             connection, work.post, [PostState.SCHEDULED], PostState.PREPARING, now=now
         ):
-            raise Skip("the post was changed in the meantime")
+            raise await overtaken(parts, work)
         await events.add(connection, work.post, "preparing", now=now)
         return Work(
             await posts.get(connection, None, work.post.id), work.account, work.platform, work.last_try

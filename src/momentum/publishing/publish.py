@@ -21,7 +21,7 @@ from momentum.platform import (
     ReconnectNeeded,
 )
 from momentum.publishing.decide import Answer, Circumstances, Decision, decide, in_doubt
-from momentum.publishing.parts import Parts, Skip, Work, load, log
+from momentum.publishing.parts import Parts, Skip, Work, load, log, overtaken
 from momentum.publishing.prepare import attachments, file_ids
 from momentum.publishing.record import fail, guarded, next_step, record, renew, stop_if_held
 
@@ -60,7 +60,7 @@ async def store_intent(parts: Parts, work: Work, allowed: Sequence[PostState]) -
     now = parts.now()
     async with parts.database.transaction() as connection:
         if not await posts.advance(connection, work.post, allowed, PostState.PUBLISHING, now=now):
-            raise Skip("the post was changed in the meantime")
+            raise await overtaken(parts, work)
         attempt = await attempts.begin(connection, work.post, parts.worker, now)
         await events.add(connection, work.post, "publishing", f"attempt {attempt.number}", now=now)
     return attempt

@@ -16,11 +16,12 @@ from momentum.database.usage import Hold
 from momentum.model import PLANNED, Attempt, Outcome, PostState
 from momentum.platform import PlatformError, ReconnectNeeded
 from momentum.publishing.decide import Circumstances, Decision, Then, decide
-from momentum.publishing.parts import Parts, PostFailed, Skip, TryAgain, Work, log
+from momentum.publishing.parts import Parts, PostFailed, TryAgain, Work, log, overtaken
 
 Result = TypeVar("Result")
 LONG_RECHECK = 15  # times `recheck`: a hold with an end seldom ends earlier
-CALLED = (PostState.PUBLISHING, PostState.UNKNOWN)  # the call was made, or may have been
+IN_DOUBT = {PostState.UNKNOWN}
+CALLED = {PostState.PUBLISHING, *IN_DOUBT}  # the call was made, or may have been
 RECORD_DELAYS = (0.2, 1.0, 5.0, 15.0)  # seconds; an answer is worth waiting for the database
 
 
@@ -53,11 +54,13 @@ async def _record(
     allowed: Collection[PostState],
 ) -> None:
     now, post = parts.now(), work.post
-    moved = await posts.advance(
-        connection, post, allowed, decision.state, now=now, **_post_changes(decision, now)
-    )
+    changes = _post_changes(decision, now)
+    doubted = False
+    moved = await posts.advance(connection, post, set(allowed) - IN_DOUBT, decision.state, now=now, **changes)
+    if not moved and set(allowed) >= IN_DOUBT:
+        doubted = moved = await posts.advance(connection, post, IN_DOUBT, decision.state, now=now, **changes)
     if not moved and attempt is None:
-        raise Skip("the post was changed in the meantime")
+        raise await overtaken(parts, work)
     await _log_attempt(parts, connection, work, attempt, decision, now)
     if not moved:
         kind, detail = "late_answer", f"{decision.outcome.value}: the post had been decided before"
@@ -70,6 +73,9 @@ async def _record(
         reason, code = decision.message or "", decision.code or "held"
         hold = Hold(work.platform.name, account_id, decision.hold.until, code, reason, now)
         await usage.hold(connection, hold)
+    if doubted and decision.then in (Then.RETRY, Then.WAIT):
+        # The job has ended: another attempt of it called this one lost.
+        await parts.publisher.plan(connection, await posts.get(connection, None, post.id))
     if decision.then is Then.RESOLVE:
         await look_later(parts, connection, work, now)
 

@@ -125,7 +125,7 @@ async def _take_care(parts: Parts, post: Post) -> bool:
         try:
             work: Work = await load(parts, post.id, post.version)
             await doubt(parts, work)
-        except Skip:
+        except (Skip, dt.Snooze):  # its worker goes on
             return False
         return True
     async with parts.database.transaction() as connection:

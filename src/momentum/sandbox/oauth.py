@@ -104,16 +104,19 @@ class OAuth:
         if row is None or row["revoked"] or row["refresh_expires_at"] < time.time():
             text = "The provided authorization grant or refresh token is invalid, expired or revoked"
             return _refused(400, "invalid_grant", text)
-        # The refresh token stays, and its end with it; a new access token does not outlive it.
+        # The refresh token stays, or at least its end; a new access token does not outlive it.
         expires_at = min(time.time() + self._state.setting("token_seconds"), row["refresh_expires_at"])
         token = f"AQ{secrets.token_urlsafe(48)}"
+        rotates = self._state.setting("single_use_refresh")
+        next_token = f"AR{secrets.token_urlsafe(48)}" if rotates else refresh_token
         self._state.run(
-            "UPDATE tokens SET token = ?, expires_at = ? WHERE refresh_token = ?",
+            "UPDATE tokens SET token = ?, expires_at = ?, refresh_token = ? WHERE refresh_token = ?",
             token,
             expires_at,
+            next_token,
             refresh_token,
         )
-        return _tokens({**dict(row), "token": token, "expires_at": expires_at})
+        return _tokens({**dict(row), "token": token, "expires_at": expires_at, "refresh_token": next_token})
 
     def _granted(self, member: str, scopes: str) -> web.Response:
         return _tokens(dict(self._state.add_token(member, scopes)))

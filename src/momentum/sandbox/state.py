@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "token_seconds": 5_184_000,  # 60 days
     "refresh_tokens": False,  # only partners of LinkedIn get them
     "refresh_seconds": 31_536_000,
+    "single_use_refresh": False,  # each refresh token works once, as at other platforms
     "code_seconds": 1800,
     "upload_url_seconds": 86_400,
     "part_bytes": 4 * 1024 * 1024,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from momentum.api.keys import list_keys, revoke_key
+from momentum.api.keys import find_key, list_keys, revoke_key
 from momentum.api.page import PageFiles
+from momentum.api.routes import lists
 from momentum.api.server import address_of, listen, serving
 from momentum.api.service import build
 from momentum.errors import ConfigError
@@ -53,12 +55,49 @@ async def test_revoked_key_ends_its_sessions(client: Client, service: Running) -
         headers["Origin"] = service.address
         async with page.post(f"{address}/accounts/connect", json=body, headers=headers) as response:
             assert response.status == 200
-        async with service.momentum.database.transaction() as connection:
-            (key,) = [one for one in await list_keys(connection) if one.tenant == client.tenant]
-            await revoke_key(connection, key.id)
+        await revoke_key_of(client)
         async with page.get(f"{address}/status") as response:
             assert response.status == 401
     await client.get("/status", 401)
+
+
+async def revoke_key_of(client: Client) -> None:
+    async with client.service.momentum.database.transaction() as connection:
+        (key,) = [one for one in await list_keys(connection) if one.tenant == client.tenant]
+        await revoke_key(connection, key.id)
+
+
+async def test_idle_event_stream_of_a_revoked_key_ends(
+    client: Client, service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "HEARTBEAT_INTERVAL", 3_600.0)
+    async with asyncio.timeout(30), client.http.get(f"{service.address}{API}/events") as stream:
+        assert (await stream.content.readline()).startswith(b"retry:")
+        await revoke_key_of(client)
+        assert b"post" not in await stream.content.read()
+
+
+async def test_event_stream_of_a_revoked_key_ends_instead_of_sending_an_event(
+    client: Client, service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "KEY_CHECK_INTERVAL", 3_600.0)
+    account = await client.stored_account()
+    async with (
+        asyncio.timeout(30),
+        service.client(client.tenant) as colleague,
+        client.http.get(f"{service.address}{API}/events") as stream,
+    ):
+        assert (await stream.content.readline()).startswith(b"retry:")
+        post = await colleague.post("/posts", {"account_id": account.id, "text": "seen"}, 201)
+        while (line := await stream.content.readline()) and not line.startswith(b"data:"):
+            pass
+        assert post["id"] in line.decode()
+        async with service.momentum.database.transaction() as connection:
+            own = await find_key(connection, text=client.key)
+            assert own is not None
+            await revoke_key(connection, own.id)
+        await colleague.post("/posts", {"account_id": account.id, "text": "not seen"}, 201)
+        assert b"data:" not in await stream.content.read()
 
 
 async def test_sign_out_forgets_the_cookie(client: Client, service: Running) -> None:

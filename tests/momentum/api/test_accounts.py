@@ -4,6 +4,9 @@ show."""
 from __future__ import annotations
 
 import json
+from asyncio import create_task, gather, sleep, timeout
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from momentum.database import tables
+from momentum.accounts import Accounts
+from momentum.database import Database, tables, usage
+from momentum.database.accounts import sealed_tokens
 from momentum.platform import ReconnectNeeded
 from momentum.secret_box import SecretBox, SecretUnreadable, new_key
 from tests.momentum.api.scene import Client, Running, soon
@@ -116,6 +121,70 @@ async def test_renewal_reaches_all_authors_of_the_grant(client: Client, sandbox:
     assert await is_accepted(sandbox, after[member["id"]])
 
 
+@asynccontextmanager
+async def other_processes(client: Client, count: int) -> AsyncIterator[list[Accounts]]:
+    """Further services on the same database, each with connections of its own."""
+    momentum = client.service.momentum
+    databases = [Database.of(momentum.settings.database) for _ in range(count)]
+    yield [Accounts(one, momentum.secrets, momentum.platforms) for one in databases]
+    for database in databases:
+        await database.close()
+
+
+@pytest.mark.parametrize("single_use", [False, True])
+async def test_several_processes_renew_a_token_once(
+    client: Client, sandbox: Sandbox, single_use: bool
+) -> None:
+    await sandbox.change(refresh_tokens=True, single_use_refresh=single_use)
+    member, company = await client.connect()
+    await sandbox.faults("slow", "oauth.token", times=100, seconds=1.0)
+    ids = [member["id"], company["id"], member["id"], company["id"]]
+    async with other_processes(client, len(ids)) as processes:
+        found = await gather(*(process.refresh(one) for process, one in zip(processes, ids, strict=True)))
+    (fault,) = await sandbox.scripted()
+    assert fault["seen"] == 1
+    assert len({access.token for access in found}) == 1
+    assert set((await tokens_of(client)).values()) == {found[0].token}
+    assert await is_accepted(sandbox, found[0].token)
+    await sandbox.no_faults()
+    await client.post(f"/accounts/{member['id']}/refresh")  # the new refresh token was kept, too
+
+
+async def test_renewal_of_a_dead_process_is_taken_over(client: Client, sandbox: Sandbox) -> None:
+    await sandbox.change(refresh_tokens=True)
+    member, _ = await client.connect()
+    before = (await tokens_of(client))[member["id"]]
+    async with other_processes(client, 1) as (other,):
+        seen = await sealed_token(client, member["id"])
+        assert await other._begin_renewal(member["id"], seen) is not None  # and then it dies
+        assert await other._begin_renewal(member["id"], seen) is None
+    async with client.service.momentum.database.transaction() as connection:
+        await connection.execute(update(tables.renewals).values(until=utc_now()))
+    await client.post(f"/accounts/{member['id']}/refresh")
+    assert (await tokens_of(client))[member["id"]] != before
+
+
+async def test_renewal_does_not_bring_back_a_disconnected_account(client: Client, sandbox: Sandbox) -> None:
+    await sandbox.change(refresh_tokens=True)
+    member, company = await client.connect()
+    await sandbox.faults("slow", "oauth.token", times=1, seconds=1.0)
+    async with other_processes(client, 1) as (other,):
+        renewal = create_task(other.refresh(member["id"]))
+        async with timeout(20):
+            while not (await sandbox.scripted())[0]["seen"]:
+                await sleep(0.02)
+        await client.call("DELETE", f"/accounts/{member['id']}")
+        with pytest.raises(ReconnectNeeded, match="disconnected"):
+            await renewal
+    assert await sealed_token(client, member["id"]) is None
+    assert await is_accepted(sandbox, (await tokens_of(client))[company["id"]])
+
+
+async def sealed_token(client: Client, account_id: str) -> bytes | None:
+    async with client.service.momentum.database.reading() as connection:
+        return (await sealed_tokens(connection, account_id)).token
+
+
 async def test_token_that_ends_soon_is_renewed_before_it_is_used(client: Client, sandbox: Sandbox) -> None:
     await sandbox.change(refresh_tokens=True)
     member, _ = await client.connect()
@@ -202,9 +271,23 @@ def test_keys_can_be_changed_one_after_another() -> None:
         SecretBox([new]).open(sealed)
 
 
-async def test_platform_is_held_and_resumed(client: Client, sandbox: Sandbox) -> None:
-    from momentum.database import usage
+async def _linkedin_hold(client: Client) -> Any:
+    (platform,) = (await client.get("/status"))["platforms"]
+    return platform["hold"]
 
+
+async def test_tenant_resumes_its_own_account_only(client: Client, other_client: Client) -> None:
+    account = await client.stored_account()
+    held = usage.Hold("linkedin", account.id, None, "throttled", "too many requests", utc_now())
+    async with client.service.momentum.database.transaction() as connection:
+        await usage.hold(connection, held)
+    await other_client.post("/platforms/linkedin/resume")
+    assert [item["account_id"] for item in (await client.get("/inbox"))["items"]] == [account.id]
+    await client.post("/platforms/linkedin/resume")
+    assert (await client.get("/inbox"))["items"] == []
+
+
+async def test_only_an_operator_resumes_a_whole_platform(client: Client, sandbox: Sandbox) -> None:
     held = usage.Hold("linkedin", "", None, "version_dead", "the API version is not active", utc_now())
     async with client.service.momentum.database.transaction() as connection:
         await usage.hold(connection, held)
@@ -215,5 +298,10 @@ async def test_platform_is_held_and_resumed(client: Client, sandbox: Sandbox) ->
         "reason": "the API version is not active",
     }
     assert [item["kind"] for item in (await client.get("/inbox"))["items"]] == ["hold"]
-    assert (await client.post("/platforms/linkedin/resume"))["hold"] is None
+    refused = await client.post("/platforms/linkedin/resume", None, 403)
+    assert (refused["code"], "operator" in refused["detail"]) == ("operator_only", True)
+    assert await _linkedin_hold(client) is not None
+    async with client.service.client("default") as operator:
+        assert (await operator.post("/platforms/linkedin/resume"))["hold"] is None
+    assert await _linkedin_hold(client) is None
     await client.post("/platforms/myspace/resume", None, 404)

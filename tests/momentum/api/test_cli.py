@@ -139,6 +139,7 @@ def test_errors_are_one_line_with_a_code(momentum: CommandLine) -> None:
 
 def test_import_and_doctor(momentum: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "posts.csv").write_text("account,text\nme,Hello\n")
+    momentum("key", "create", "someone")  # makes the database
     error = momentum("posts", "import", "posts.csv", expect=1)
     assert "line 2: account: 'me' is not an account" in error
     error = momentum("doctor", expect=2)
@@ -151,3 +152,32 @@ def test_import_and_doctor(momentum: CommandLine, tmp_path: Path) -> None:
 
 def test_help_shows_examples(momentum: CommandLine) -> None:
     assert "momentum serve --demo" in momentum("--help")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "posts show post_1",
+        "posts list",
+        "posts cancel post_1",
+        "posts publish post_1",
+        "posts import posts.csv",
+        "log",
+        "doctor",
+        "key list",
+        "key revoke key_1",
+    ],
+)
+def test_command_that_needs_a_database_creates_none(momentum: CommandLine, words: str) -> None:
+    (momentum.folder / "posts.csv").write_text("account,text\n")
+    before = set(momentum.folder.rglob("*"))
+    error = momentum(*words.split(), expect=2)
+    assert "database: there is no file" in error
+    assert "momentum serve" in error
+    assert set(momentum.folder.rglob("*")) == before
+
+
+def test_database_of_another_program_is_named(momentum: CommandLine) -> None:
+    (momentum.folder / "momentum.db").touch()
+    assert "it has no tables of Momentum" in momentum("posts", "list", expect=2)
+    assert not (momentum.folder / "config").exists()

@@ -114,6 +114,28 @@ async def test_calendar_counts_days_of_the_zone(client: Client) -> None:
     await client.call("GET", "/calendar", 422, params={"from": "2027-01-02", "to": "2027-01-01"})
 
 
+async def test_calendar_counts_hours_of_the_zone(client: Client) -> None:
+    account = await client.stored_account()
+    instants = [
+        datetime(2027, 10, 31, hour, minute, tzinfo=UTC) for hour in (0, 1, 2) for minute in (5, 10, 15, 20)
+    ]  # in Berlin: 02:05 twice, and 03:05
+    await add_posts(client, [{"account_id": account.id, "scheduled_at": at} for at in instants])
+    span = {"from": "2027-10-30", "to": "2027-10-31", "zone": "Europe/Berlin"}
+    _, day = await calendar(client, **span, per_hour=3)
+    assert (day["count"], day["hours"]) == (12, {"2": 8, "3": 4})
+    shown = [datetime.fromisoformat(post["scheduled_at"]) for post in day["posts"]]
+    assert shown == [*instants[:3], *instants[8:11]]
+    late = datetime(2027, 10, 31, 22, 30, tzinfo=UTC)  # 23:30, in the 25th hour of this day
+    await add_posts(client, [{"account_id": account.id, "scheduled_at": late}])
+    autumn = await calendar(client, **{**span, "to": "2027-11-01"})
+    assert [(one["count"], one["hours"]) for one in autumn] == [(0, {}), (13, {}), (0, {})]
+    spring = {"from": "2027-03-28", "to": "2027-03-28", "zone": "Europe/Berlin"}
+    at = datetime(2027, 3, 28, 1, 5, tzinfo=UTC)  # 03:05; there is no 02:05
+    await add_posts(client, [{"account_id": account.id, "scheduled_at": at}])
+    assert (await calendar(client, **spring, per_hour=3))[0]["hours"] == {"3": 1}
+    await client.call("GET", "/calendar", 422, params={**span, "to": "2027-11-08", "per_hour": 3})
+
+
 async def test_calendar_of_ten_thousand_posts(client: Client, record_property: Any) -> None:
     """The time is reported, not asserted: other programs share this machine."""
     accounts = [await client.stored_account() for _ in range(50)]

@@ -16,6 +16,14 @@ def image(kind: str = "PNG", width: int = 40, height: int = 30) -> bytes:
     return made.getvalue()
 
 
+def photo(kind: str, width: int = 200, height: int = 150, frames: int = 1) -> bytes:
+    """An image with a picture that does not compress well, so that most of the file is picture."""
+    made = io.BytesIO()
+    first, *others = [Image.effect_noise((width, height), 90).convert("RGB") for _ in range(frames)]
+    first.save(made, kind, **({"save_all": True, "append_images": others} if others else {}))
+    return made.getvalue()
+
+
 def huge_png_header(width: int = 60_000, height: int = 60_000) -> bytes:
     """A PNG that says it has billions of pixels, in a hundred bytes."""
     import zlib

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from momentum.media import bounded
+from momentum.media.bounded import Inspector
 from momentum.media.inspection import DOC, DOCX, PPT, PPTX, MediaFacts, MediaRefused, inspect_file
 from momentum.model import MediaKind
 from tests.momentum.media import samples
@@ -74,6 +77,50 @@ def test_file_is_refused_with_the_reason(content: bytes, code: str, message: str
     with pytest.raises(MediaRefused, match=message) as refused:
         facts_of(content, tmp_path)
     assert [(one.field, one.code) for one in refused.value.problems] == [("media", code)]
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+@pytest.mark.parametrize("kept", [0.3, 0.9])
+def test_image_that_is_cut_off_is_refused(kind: str, kept: float, tmp_path: Path) -> None:
+    content = samples.photo(kind)
+    assert facts_of(content, tmp_path).width == 200
+    with pytest.raises(MediaRefused, match="damaged image"):
+        facts_of(content[: int(len(content) * kept)], tmp_path)
+
+
+def test_later_picture_of_an_animation_is_decoded(tmp_path: Path) -> None:
+    content = samples.photo("GIF", frames=3)
+    facts_of(content, tmp_path)
+    with pytest.raises(MediaRefused, match="damaged image"):
+        facts_of(content[: int(len(content) * 0.8)], tmp_path)
+
+
+async def test_file_that_keeps_its_parser_busy_is_refused(tmp_path: Path) -> None:
+    """A pipe into which nothing is written: reading it never ends."""
+    endless = tmp_path / "endless"
+    os.mkfifo(endless)
+    with pytest.raises(MediaRefused, match="too much time or memory") as refused:
+        await Inspector(timeout=2.0).inspect(endless)
+    assert [(one.field, one.code) for one in refused.value.problems] == [("media", "media_too_complex")]
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MAX_MEMORY", 1 << 20), ("MAX_CPU", 0)])
+async def test_limits_hold_in_the_process_of_the_file(
+    limit: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = f"import momentum.media.bounded as m; m.{limit} = {value}; m.main()"
+    monkeypatch.setattr(bounded, "PROGRAM", program)
+    file = tmp_path / "photo.png"
+    file.write_bytes(samples.photo("PNG", 2_000, 2_000))
+    with pytest.raises(MediaRefused) as refused:
+        await Inspector().inspect(file)
+    assert refused.value.problems[0].code in ("media_too_complex", "media_too_many_pixels")
+
+
+async def test_facts_come_from_the_process_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(samples.pdf(2))
+    assert await Inspector().inspect(file) == MediaFacts(MediaKind.DOCUMENT, "application/pdf", pages=2)
 
 
 def test_video_whose_box_ends_before_it_begins_is_refused(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ class MastodonServer:
         self.keys: dict[str, dict[str, Any]] = {}
         self.scopes: str | None = None  # granted instead of those requested
         self.slow_processing = False
+        self.max_characters: object = 500
+        self.instance_requests = 0
         self.faults: dict[str, list[Fault]] = {}  # path: what happens to its next requests
 
     def application(self) -> web.Application:
@@ -36,6 +38,7 @@ class MastodonServer:
         application.add_routes(
             [
                 web.post("/api/v1/apps", self._register),
+                web.get("/api/v2/instance", self._instance),
                 web.post("/oauth/token", self._token),
                 web.post("/oauth/revoke", self._revoke),
                 web.get("/api/v1/accounts/verify_credentials", self._me),
@@ -62,6 +65,10 @@ class MastodonServer:
     async def _faulty(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         faults = self.faults.get(request.path, [])
         return await (faults.pop(0)(request, handler) if faults else handler(request))
+
+    async def _instance(self, request: web.Request) -> web.Response:
+        self.instance_requests += 1
+        return web.json_response({"configuration": {"statuses": {"max_characters": self.max_characters}}})
 
     async def _register(self, request: web.Request) -> web.Response:
         form = {name: str(value) for name, value in (await request.post()).items()}

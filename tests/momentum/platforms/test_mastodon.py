@@ -27,6 +27,8 @@ from momentum.platform import (
 from momentum.platforms import platforms_of
 from momentum.platforms.linkedin import LinkedInSettings
 from momentum.platforms.mastodon import Mastodon, MastodonSettings
+from momentum.posts.checks import check
+from momentum.posts.content import PostInput
 from tests.momentum.platforms.fixtures import PNG, CountingMeter, SavedUploads, media_file, post_of
 from tests.momentum.platforms.mastodon_server import (
     MastodonServer,
@@ -35,6 +37,7 @@ from tests.momentum.platforms.mastodon_server import (
     rate_limit,
     running_mastodon,
 )
+from tests.momentum.samples import sample_account
 from tests.servers.process import free_port
 
 REDIRECT = "http://127.0.0.1:8081/oauth/callback"
@@ -240,3 +243,41 @@ def test_post_is_checked() -> None:
 def test_settings_choose_the_platforms(enabled: bool, names: list[str]) -> None:
     settings = SimpleNamespace(linkedin=LinkedInSettings(), mastodon=enabled)
     assert list(platforms_of(settings)) == names
+
+
+async def test_text_limit_is_that_of_the_server(mastodon: Mastodon, server: MastodonServer) -> None:
+    server.max_characters = 1_200
+    account = sample_account(platform="mastodon", server=server.url)
+    given = PostInput(account.id, "x" * 1_000)
+
+    def problems() -> list[str]:
+        return [one.code for one in check(given, account, mastodon, [], datetime.now(UTC)).problems]
+
+    assert problems() == ["text_too_long"]  # nothing is known yet
+    await mastodon.learn_rules(server.url)
+    assert problems() == []
+    assert mastodon.rules_at(server.url).max_text == 1_200
+    assert mastodon.rules_at("https://other.example").max_text == 500
+    await mastodon.learn_rules(server.url)
+    assert server.instance_requests == 1
+
+
+@pytest.mark.parametrize("limit", [None, "many", 0, -5])
+async def test_unusable_limit_of_a_server_leaves_the_default(
+    mastodon: Mastodon, server: MastodonServer, limit: object
+) -> None:
+    server.max_characters = limit
+    await mastodon.learn_rules(server.url)
+    assert mastodon.rules_at(server.url).max_text == 500
+
+
+async def test_server_that_says_nothing_is_not_asked_again_at_once(
+    mastodon: Mastodon, server: MastodonServer
+) -> None:
+    server.faults["/api/v2/instance"] = [answer(404)]
+    await mastodon.learn_rules(server.url)
+    await mastodon.learn_rules(server.url)
+    assert (mastodon.rules_at(server.url).max_text, server.instance_requests) == (500, 0)
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    await mastodon.learn_rules(nowhere)
+    assert mastodon.rules_at(nowhere).max_text == 500

@@ -12,13 +12,15 @@ import pytest
 import duetime as dt
 from momentum.database import posts, usage
 from momentum.errors import PostPublishing
-from momentum.model import AccountState, Content, Outcome, PostState
-from momentum.platform import NotSent, Published, ReconnectNeeded
+from momentum.model import PLANNED, AccountState, Attempt, Content, MediaKind, Outcome, Post, PostState
+from momentum.platform import Access, NotSent, PlatformError, Published, ReconnectNeeded, Throttled
 from momentum.platforms.linkedin import LinkedIn
+from momentum.publishing import prepare
 from momentum.publishing.options import SECOND
-from momentum.publishing.parts import PostFailed, TryAgain, load
+from momentum.publishing.parts import PostFailed, TryAgain, Work, load
 from momentum.publishing.publish import call, judge, store_intent
 from momentum.publishing.record import record
+from tests.momentum.platforms.fixtures import PNG
 from tests.momentum.publishing.scene import Scene
 from tests.momentum.samples import utc_now
 
@@ -324,3 +326,90 @@ async def test_answer_is_recorded_although_the_database_was_away(
     monkeypatch.setattr("momentum.publishing.record.RECORD_DELAYS", (0.01, 0.01))
     await record(scene.parts, work, attempt, decision)
     assert (await scene.stored(post)).state is PostState.PUBLISHED
+
+
+async def taken_while_published(scene: Scene, post: Post, monkeypatch: pytest.MonkeyPatch) -> Attempt:
+    """A worker that only seemed to be dead stores its intent just before another worker of the same job. The
+    other one puts its job back."""
+    found: list[Attempt] = []
+    read = scene.known.access
+
+    async def access(account_id: str) -> Access:
+        found.append(await store_intent(scene.parts, await load(scene.parts, post.id, 1), PLANNED))
+        return await read(account_id)
+
+    monkeypatch.setattr(scene.known, "access", access)
+    with pytest.raises(dt.Snooze, match="another attempt is publishing") as put_back:
+        await scene.publish(post)
+    assert put_back.value.delay >= scene.parts.options.call_timeout / timedelta(microseconds=1)
+    monkeypatch.undo()
+    return found[0]
+
+
+async def test_job_goes_on_while_another_attempt_of_it_publishes(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post = await scene.post(await scene.account())
+    attempt = await taken_while_published(scene, post, monkeypatch)
+    work = await load(scene.parts, post.id, 1)
+    decision = await judge(scene.parts, work, attempt, NotSent("no connection"))
+    await record(scene.parts, work, attempt, decision)  # its job does not hear of it: it has a newer attempt
+    assert (await scene.stored(post)).state is PostState.READY
+    assert (await scene.publish(post)).startswith("published: ")
+    assert len(await scene.texts()) == 1
+
+
+async def test_job_ends_when_another_attempt_of_it_has_published(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post = await scene.post(await scene.account())
+    attempt = await taken_while_published(scene, post, monkeypatch)
+    work = await load(scene.parts, post.id, 1)
+    access = await scene.known.access(work.account.id)
+    answer = await call(scene.parts, work, attempt, access, ())
+    await record(scene.parts, work, attempt, await judge(scene.parts, work, attempt, answer))
+    assert await scene.publish(post) == "skipped: the post is published"
+    assert len(await scene.texts()) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [NotSent("no connection"), Throttled("too many requests", until=utc_now() + timedelta(hours=1))],
+    ids=["retry", "hold"],
+)
+async def test_late_answer_that_nothing_was_published_gives_the_post_a_job(
+    scene: Scene, answer: PlatformError
+) -> None:
+    post = await scene.post(await scene.account(), planned=True)
+    work = await load(scene.parts, post.id, 1)
+    attempt = await store_intent(scene.parts, work, PLANNED)
+    assert (await scene.publish(post)).startswith("unknown: worker_lost")  # and so its job ends
+    ended = str((await scene.stored(post)).job_id)
+    await scene.app.cancel_job(ended)
+    await record(scene.parts, work, attempt, await judge(scene.parts, work, attempt, answer))
+    stored = await scene.stored(post)
+    assert (stored.state, stored.job_id != ended) == (PostState.READY, True)
+    assert (await scene.app.get_job(str(stored.job_id))).state is dt.State.PENDING
+
+
+async def test_prepared_post_that_another_attempt_has_is_put_back(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use = await scene.file(MediaKind.IMAGE, PNG)
+    post = await scene.post_with(await scene.account(), use)
+    before = await load(scene.parts, post.id, 1)
+    async with scene.database.transaction() as connection:
+        await posts.advance(connection, post, PLANNED, PostState.PREPARING, now=utc_now())
+
+    async def seen_earlier(*_: object) -> Work:
+        return before
+
+    monkeypatch.setattr(prepare, "load", seen_earlier)
+    with pytest.raises(dt.Snooze, match="another attempt has the post"):
+        await scene.prepare(post)
+
+
+async def test_worker_without_the_platform_uses_up_no_attempt(scene: Scene) -> None:
+    post = await scene.post(await scene.account())
+    with pytest.raises(dt.Snooze, match="does not know the platform 'linkedin'"):
+        await load(replace(scene.parts, platforms={}), post.id, 1)

@@ -36,7 +36,18 @@ def member(accounts: list[Any]) -> Any:
     return next(account for account in accounts if account["author"]["kind"] == "member")
 
 
-@pytest.fixture
-async def page(browser: Browser) -> AsyncIterator[Page]:
+@pytest.fixture(scope="module")
+async def window(browser: Browser) -> AsyncIterator[Page]:
+    """One for all tests of a module: its cache has the files of the page."""
     async with strict_page(browser) as opened:
         yield opened
+
+
+@pytest.fixture
+async def page(window: Page) -> Page:
+    """As in a new window: nothing is loaded, and nothing is remembered."""
+    if window.url.startswith("http"):
+        await window.evaluate("localStorage.clear(); sessionStorage.clear()")
+        await window.goto("about:blank")
+    await window.context.clear_cookies()
+    return window

@@ -7,10 +7,11 @@ from io import BytesIO
 from zoneinfo import ZoneInfo
 
 from PIL import Image
-from playwright.async_api import FilePayload, Locator, Page, expect
+from playwright.async_api import FilePayload, Locator, expect
 
 from tests.momentum.ui.site import MomentumSite
 from tests.ui.browser import ZONE
+from tests.ui.screens import Screen
 
 PATHS = (
     "/",
@@ -32,27 +33,7 @@ def picture(name: str = "scope.png", colour: str = "#335577") -> FilePayload:
     return {"name": name, "mimeType": "image/png", "buffer": file.getvalue()}
 
 
-class Screen:
-    def __init__(self, page: Page, site: MomentumSite) -> None:
-        self.page = page
-        self.site = site
-
-    async def open(self, path: str) -> None:
-        await self.page.goto(f"{self.site.address}{path}")
-        await expect(self.page.get_by_role("heading", level=1)).to_be_visible()
-
-    def button(self, name: str) -> Locator:
-        return self.page.get_by_role("button", name=name, exact=True)
-
-    async def sees_message(self, text: str) -> None:
-        await expect(self.page.get_by_role("status").filter(has_text=text).first).to_be_visible()
-
-    @property
-    def dialog(self) -> Locator:
-        return self.page.get_by_role("dialog")
-
-
-class Composer(Screen):
+class Composer(Screen[MomentumSite]):
     @property
     def text(self) -> Locator:
         return self.page.get_by_role("textbox", name="Text", exact=True)
@@ -85,7 +66,7 @@ class Composer(Screen):
         await self.page.get_by_label("Time", exact=True).fill(f"{local:%H:%M:%S}")
 
 
-class Calendar(Screen):
+class Calendar(Screen[MomentumSite]):
     def post(self, title: str) -> Locator:
         return self.page.locator("[data-post]").filter(has_text=title)
 

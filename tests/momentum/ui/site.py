@@ -55,6 +55,11 @@ class MomentumSite:
         return {**own, "PYTHONPATH": str(ROOT / "src"), "MOMENTUM_KEY_FILE": str(self._folder / "key")}
 
     @property
+    def ui(self) -> str:
+        """The address of the page."""
+        return self.address
+
+    @property
     def database(self) -> str:
         return f"sqlite:///{self._folder / 'data' / 'momentum.db'}"
 

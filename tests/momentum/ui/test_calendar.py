@@ -45,7 +45,9 @@ async def test_month_view_moves_a_post_to_another_day(calendar: Calendar, member
     target = at + timedelta(days=3)
     post = calendar.site.add_post(member, "From day to day", at)
     await calendar.open(f"/?date={local_date(at)}&q=From+day")
-    await calendar.post("From day to day").drag_to(calendar.day(local_date(target)))
+    day = calendar.day(local_date(target))
+    await day.scroll_into_view_if_needed()  # a page that scrolls under the pressed button begins no drag
+    await calendar.post("From day to day").drag_to(day)
     await calendar.sees_message("Planned for")
     moved = calendar.site.request("GET", f"/posts/{post['id']}")
     assert datetime.fromisoformat(moved["scheduled_at"]) == target
@@ -76,10 +78,10 @@ async def test_filters_choose_by_text_label_state_and_account(
     await calendar.page.get_by_label("Label", exact=True).fill("fruit")
     await expect(calendar.post("Filter carrot")).to_have_count(0)
     await expect(calendar.post("Filter apple")).to_be_visible()
-    await calendar.open(f"/?view=day&date={local_date(at)}&q=Filter&account={second['id']}")
+    await calendar.go(f"/?view=day&date={local_date(at)}&q=Filter&account={second['id']}")
     await expect(calendar.post("Filter carrot")).to_be_visible()
     await expect(calendar.post("Filter apple")).to_have_count(0)
-    await calendar.open("/?view=list&q=Filter&state=draft")
+    await calendar.go("/?view=list&q=Filter&state=draft")
     await expect(calendar.page.get_by_text("No posts match")).to_be_visible()
 
 

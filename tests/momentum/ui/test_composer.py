@@ -65,7 +65,36 @@ async def test_mention_is_inserted_at_the_cursor(composer: Composer) -> None:
     await composer.page.get_by_label("Name", exact=True).fill("Northwind Coffee")
     await composer.page.get_by_label("Page number or URN").fill("1337")
     await composer.button("Insert").click()
-    await expect(composer.text).to_have_value("Thanks to @[Northwind Coffee](urn:li:organization:1337) ")
+    await expect(composer.text).to_have_value("Thanks to Northwind Coffee ")
+    chip = composer.page.locator("[data-kind=mention]")
+    await expect(chip).to_have_text("Northwind Coffee")
+    await expect(composer.preview).to_contain_text("Thanks to Northwind Coffee")
+    await composer.text.press_sequentially("and all")
+    await composer.text.press("Home")
+    await composer.text.press_sequentially("Many ")
+    await composer.button("Save draft").click()
+    await composer.sees_message("saved as a draft")
+    (post,) = composer.site.request("GET", "/posts?q=and+all")["items"]
+    assert post["text"] == "Many Thanks to @[Northwind Coffee](urn:li:organization:1337) and all"
+    await composer.go(f"/posts/{post['id']}/edit")
+    await expect(composer.text).to_have_value("Many Thanks to Northwind Coffee and all")
+
+
+async def test_mention_keeps_its_target_until_its_name_is_changed(composer: Composer) -> None:
+    chip = composer.page.locator("[data-kind=mention]")
+    await composer.text.fill(f"{MENTION} and {MENTION}")  # as if pasted
+    await expect(composer.text).to_have_value("Northwind Coffee and Northwind Coffee")
+    await expect(chip).to_have_count(2)
+    await composer.text.press("Home")
+    await composer.text.press_sequentially("N")  # the first letter of the name, before it
+    await expect(chip).to_have_count(2)
+    await composer.text.press("End")
+    await composer.text.press("Backspace")
+    await expect(composer.text).to_have_value("NNorthwind Coffee and Northwind Coffe")
+    await expect(chip).to_have_count(1)
+    await composer.text.press_sequentially("e!")
+    await expect(chip).to_have_count(1)
+    await expect(composer.counter).to_have_text("39 / 3,000")
 
 
 async def test_problem_of_the_server_is_shown_at_its_field(composer: Composer) -> None:
@@ -160,6 +189,8 @@ async def test_edit_does_not_overwrite_what_another_user_changed(
     await composer.open(f"{path}/edit")
     await composer.text.fill("My edit")
     site.request("PATCH", path, {"text": "Another user's edit", "version": post["version"]})
+    await expect(page.get_by_text("The post was changed by another user")).to_be_visible()
+    await expect(composer.text).to_have_value("My edit")
     await composer.button("Schedule").click()
     await expect(page.get_by_role("alert", name="The post was not stored")).to_be_visible()
     assert site.request("GET", path)["text"] == "Another user's edit"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.momentum.ui.screens import Screen
 from tests.momentum.ui.site import MomentumSite
+from tests.ui.screens import Screen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
@@ -35,7 +36,7 @@ async def test_newcomer_publishes_a_post_with_a_picture(page: Page, new_site: Mo
     await composer.text.fill(TEXT)
     await composer.attach(picture())
     await expect(composer.preview.get_by_role("img", name="scope.png")).to_be_visible()
-    await composer.plan(datetime.now(UTC) + timedelta(seconds=8))
+    await composer.plan(datetime.now(UTC) + timedelta(seconds=2))
     await composer.button("Schedule").click()
     await composer.sees_message("Post scheduled")
 
@@ -50,13 +51,15 @@ async def test_newcomer_publishes_a_post_with_a_picture(page: Page, new_site: Mo
     assert "image" in str(published["content"])
 
 
-async def test_post_is_published_now_after_a_confirmation(page: Page, new_site: MomentumSite) -> None:
-    new_site.connect()
-    composer = Composer(page, new_site)
+async def test_post_is_published_now_after_a_confirmation(
+    page: Page, site: MomentumSite, accounts: list[Any]
+) -> None:
+    composer = Composer(page, site)
     await composer.open("/new")
     await composer.choose("Maya Lindqvist")
     await composer.text.fill("Out it goes")
     await composer.button("Publish now").click()
     await composer.dialog.get_by_role("button", name="Publish now").click()
     await expect(page.get_by_text("Accepted by LinkedIn").first).to_be_visible()
-    assert [post["text"] for post in new_site.sandbox("GET", "/posts")["posts"]] == ["Out it goes"]
+    texts = [post["text"] for post in site.sandbox("GET", "/posts")["posts"]]
+    assert texts.count("Out it goes") == 1

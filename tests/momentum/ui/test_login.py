@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.momentum.ui.screens import Screen
 from tests.momentum.ui.site import MomentumSite
+from tests.ui.screens import Screen
 from tests.ui.test_accessibility import serious_problems
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

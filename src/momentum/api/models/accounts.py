@@ -44,6 +44,7 @@ class StatusOut(Output):
     now: Instant
     demo: bool
     auth: str
+    operator: bool = Field(description="whether the caller may resume a whole platform")
     platforms: list[PlatformOut]
     counts: CountsOut
 
@@ -69,6 +70,7 @@ class AccountOut(Output):
     probe: bool
     scheduled_after_expiry: int
     usage: UsageOut
+    max_text: int | None = Field(description="characters of a post; null: the platform is not enabled")
 
 
 class AccountList(Output):

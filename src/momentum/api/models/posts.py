@@ -201,6 +201,7 @@ class CalendarDay(Output):
     count: int
     states: dict[PostState, int]
     posts: list[SlimPost]
+    hours: dict[int, int] = Field(description="posts by local hour; empty without per_hour")
 
 
 class CalendarOut(Output):

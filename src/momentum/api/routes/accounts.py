@@ -17,7 +17,7 @@ from momentum.api.views import show_account
 from momentum.database import accounts, usage
 from momentum.errors import MomentumError, PlatformFailed
 from momentum.model import Account, AccountState
-from momentum.platform import PlatformError, ReconnectNeeded
+from momentum.platform import PlatformError, ReconnectNeeded, Rules
 from momentum.posts.inbox import after_expiry
 
 router = APIRouter(tags=["accounts"])
@@ -39,15 +39,15 @@ async def _shown(
             expires_soon=_expires_soon(account, state.now(), state),
             after_expiry=waiting.get(account.id, 0),
             used=await usage.used(connection, account.platform, account.id, day),
-            limit=_limit(state, account),
+            rules=_rules(state, account),
         )
         for account in found
     ]
 
 
-def _limit(state: ServiceState, account: Account) -> int | None:
+def _rules(state: ServiceState, account: Account) -> Rules | None:
     platform = state.momentum.platforms.get(account.platform)
-    return platform.rules.requests_per_account_per_day if platform else None
+    return platform.rules_at(account.server) if platform else None
 
 
 def _expires_soon(account: Account, now: datetime, state: ServiceState) -> bool:
@@ -63,6 +63,7 @@ async def _one(state: ServiceState, tenant: str, account_id: str) -> AccountOut:
 
 @router.get("/accounts", response_model=AccountList)
 async def list_accounts(caller: KnownCaller, state: State) -> AccountList:
+    await state.posts.learn_rules(caller.tenant)
     async with state.momentum.database.reading() as connection:
         return AccountList(items=await _shown(state, connection, caller.tenant))
 

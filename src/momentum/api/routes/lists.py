@@ -7,12 +7,14 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from datetime import date, datetime
+from time import monotonic
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
 from momentum.api.auth import Caller, KnownCaller, authenticate
+from momentum.api.changes import Change, Listener
 from momentum.api.models.posts import (
     CalendarDay,
     CalendarOut,
@@ -30,10 +32,11 @@ from momentum.posts.hints import read_hints
 from momentum.posts.inbox import open_holds, waiting_posts
 from momentum.posts.local_time import zone_of
 from momentum.posts.log import LogFilter, log_csv, read_log
-from momentum.posts.queries import MAX_PAGE, MAX_PER_DAY, calendar
+from momentum.posts.queries import MAX_PAGE, MAX_PER_DAY, MAX_PER_HOUR, calendar
 
 router = APIRouter()
-HEARTBEAT_INTERVAL = 15.0  # seconds
+HEARTBEAT_INTERVAL = 15.0  # seconds without an event
+KEY_CHECK_INTERVAL = 3.0  # seconds after which the stream of a revoked key ends at the latest
 Since = Annotated[datetime | None, Query(alias="from")]
 Until = Annotated[datetime | None, Query(alias="to")]
 
@@ -50,8 +53,10 @@ async def get_calendar(
     q: Annotated[str | None, Query(max_length=200)] = None,
     label: str | None = None,
     per_day: Annotated[int, Query(ge=0, le=MAX_PER_DAY)] = 6,
+    per_hour: Annotated[int | None, Query(ge=0, le=MAX_PER_HOUR)] = None,
 ) -> CalendarOut:
-    """The days from `from` to `to`, both included, with counts and the first posts of each."""
+    """The days from `from` to `to`, both included, with counts and the first posts of each. `per_hour`: with
+    the counts and the first posts of each hour instead, for up to 7 days."""
     place = zone_of(zone)
     async with state.momentum.database.reading() as connection:
         days = await calendar(
@@ -65,6 +70,7 @@ async def get_calendar(
             text=q,
             label=label,
             per_day=per_day,
+            per_hour=per_hour,
         )
     return CalendarOut(
         days=[
@@ -72,6 +78,7 @@ async def get_calendar(
                 date=day.date,
                 count=sum(day.states.values()),
                 states=day.states,
+                hours=day.hours,
                 posts=[show_calendar_post(post) for post in day.posts],
             )
             for day in days
@@ -184,20 +191,38 @@ async def get_events(request: Request, caller: KnownCaller, state: State) -> Str
 
 
 async def _stream(state: ServiceState, caller: Caller, request: Request) -> AsyncIterator[str]:
-    """Ends when the service stops, or when the key is revoked."""
+    """Ends when the service stops, or when the key is revoked: the key is checked before events are sent, and
+    every few seconds without one."""
     async with state.changes.listen(caller.tenant) as listener:
         yield "retry: 2000\n\n"
+        silent_since = monotonic()
         while True:
-            try:
-                async with asyncio.timeout(HEARTBEAT_INTERVAL):
-                    change = await listener.get()
-            except TimeoutError:
-                try:
-                    await authenticate(request)
-                except AccessDenied:
-                    return
-                yield ": still here\n\n"
-                continue
-            if change is None:
+            changes = await _next_changes(listener)
+            if None in changes or not await _still_allowed(request, caller):
                 return
-            yield f"event: post\ndata: {json.dumps(asdict(change))}\n\n"
+            if changes:
+                yield "".join(f"event: post\ndata: {json.dumps(asdict(one))}\n\n" for one in changes if one)
+            elif monotonic() - silent_since >= HEARTBEAT_INTERVAL:
+                yield ": still here\n\n"
+            else:
+                continue
+            silent_since = monotonic()
+
+
+async def _next_changes(listener: Listener) -> list[Change | None]:
+    """All changes that wait, so that one check of the key is enough for them; none after a while."""
+    try:
+        async with asyncio.timeout(KEY_CHECK_INTERVAL):
+            found = [await listener.get()]
+    except TimeoutError:
+        return []
+    while not listener.empty():
+        found.append(listener.get_nowait())
+    return found
+
+
+async def _still_allowed(request: Request, caller: Caller) -> bool:
+    try:
+        return (await authenticate(request)).tenant == caller.tenant
+    except AccessDenied:
+        return False

@@ -74,8 +74,8 @@ async def create_post(
 @router.post("/posts/check", response_model=CheckOut)
 async def check_input(body: NewPostIn, caller: KnownCaller, state: State) -> CheckOut:
     """What would be wrong with this post, and how it reads. Nothing is stored."""
-    checked, platform = await state.posts.check(caller.tenant, body.to_input())
-    rules, text = platform.rules, visible_text(body.text)
+    checked, rules = await state.posts.check(caller.tenant, body.to_input())
+    text = visible_text(body.text)
     fold = rules.fold_after
     preview = PostPreview(
         text=text,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from sqlalchemy import select
 
 from momentum import __version__
-from momentum.api.auth import COOKIE, SESSION_SECONDS, KnownCaller, session_cookie
+from momentum.api.auth import COOKIE, LOCAL_TENANT, SESSION_SECONDS, KnownCaller, session_cookie
 from momentum.api.keys import find_key
 from momentum.api.models.accounts import (
     CountsOut,
@@ -20,6 +20,7 @@ from momentum.api.models.accounts import (
     StatusOut,
     UsageOut,
 )
+from momentum.api.problems import OperatorOnly
 from momentum.api.state import ServiceState, State
 from momentum.database import tables, usage
 from momentum.errors import AccessDenied, NotFound
@@ -42,6 +43,7 @@ async def get_status(caller: KnownCaller, state: State) -> StatusOut:
         now=state.now(),
         demo=state.settings.demo,
         auth=state.settings.auth,
+        operator=caller.is_operator,
         platforms=platforms,
         counts=CountsOut(
             drafts=counts.get(PostState.DRAFT, 0),
@@ -70,14 +72,22 @@ async def _platform(state: ServiceState, platform: Platform) -> PlatformOut:
 
 @router.post("/platforms/{name}/resume", response_model=PlatformOut)
 async def resume_platform(name: str, caller: KnownCaller, state: State) -> PlatformOut:
-    """End the holds of a platform and of the caller's accounts at it: held posts go on."""
+    """End the holds of the caller's accounts at a platform, and the hold of the whole platform: held posts go
+    on. All tenants share a platform, so only an operator may resume the whole one."""
     platform = state.momentum.platforms.get(name)
     if platform is None:
         raise NotFound(f"platform: there is no platform {name!r}")
     accounts = tables.accounts
     own = select(accounts.c.id).where(accounts.c.tenant == caller.tenant, accounts.c.platform == name)
     async with state.momentum.database.transaction() as connection:
-        for account_id in [usage.WHOLE, *(await connection.execute(own)).scalars()]:
+        held = await usage.hold_on(connection, name, usage.WHOLE, state.now())
+        if held is not None and not caller.is_operator:
+            raise OperatorOnly(
+                f"platform: {platform.title} is on hold for all tenants, and only an operator may resume it: "
+                f"use a key of the tenant {LOCAL_TENANT!r}"
+            )
+        shared = [usage.WHOLE] if caller.is_operator else []
+        for account_id in [*shared, *(await connection.execute(own)).scalars()]:
             await state.momentum.publisher.resume(connection, name, account_id)
     return await _platform(state, platform)
 

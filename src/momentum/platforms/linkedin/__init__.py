@@ -48,6 +48,12 @@ class LinkedIn:
     async def exchange(self, code: str, verifier: str, redirect_uri: str, server: str = "") -> Grant:
         return await self._oauth.exchange(code, verifier, redirect_uri)
 
+    async def learn_rules(self, server: str) -> None:
+        """There is one LinkedIn, and its rules cannot be asked for."""
+
+    def rules_at(self, server: str) -> Rules:
+        return self.rules
+
     async def authors(self, grant: Grant, server: str = "") -> Sequence[Author]:
         return await self._oauth.authors(grant)
 
