@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Generic, Protocol, TypeVar
+
 from playwright.async_api import Locator, Page, expect
 
 from tests.ui.site import Site
+
+GO = """(path) => {
+  history.pushState(null, '', path);
+  dispatchEvent(new PopStateEvent('popstate'));
+}"""
 
 # Every page, and an unknown one.
 PATHS = (
@@ -16,6 +23,7 @@ PATHS = (
     "/tasks",
     "/calendar",
     "/dead",
+    "/alerts",
     "/queues",
     "/nodes",
     "/keys",
@@ -23,13 +31,28 @@ PATHS = (
 )
 
 
-class Screen:
-    def __init__(self, page: Page, site: Site) -> None:
+class Served(Protocol):
+    @property
+    def ui(self) -> str:
+        """The address of the page."""
+        ...
+
+
+AnySite = TypeVar("AnySite", bound=Served)
+
+
+class Screen(Generic[AnySite]):
+    def __init__(self, page: Page, site: AnySite) -> None:
         self.page = page
         self.site = site
 
     async def open(self, path: str) -> None:
         await self.page.goto(f"{self.site.ui}{path}")
+        await expect(self.page.get_by_role("heading", level=1)).to_be_visible()
+
+    async def go(self, path: str) -> None:
+        """Like a link of the page: nothing is loaded again, which is quicker than `open`."""
+        await self.page.evaluate(GO, f"{self.site.ui}{path}")
         await expect(self.page.get_by_role("heading", level=1)).to_be_visible()
 
     def button(self, name: str) -> Locator:
@@ -43,7 +66,7 @@ class Screen:
         return self.page.get_by_role("dialog")
 
 
-class Schedules(Screen):
+class Schedules(Screen[Site]):
     @property
     def table(self) -> Locator:
         return self.page.get_by_role("table", name="Schedules")
@@ -59,7 +82,7 @@ class Schedules(Screen):
         await self.page.get_by_label("Select all matches").check()
 
 
-class Editor(Screen):
+class Editor(Screen[Site]):
     @property
     def name(self) -> Locator:
         return self.page.get_by_role("textbox", name="Name", exact=True)
@@ -86,7 +109,7 @@ class Editor(Screen):
         await self.sees_message("saved")
 
 
-class Jobs(Screen):
+class Jobs(Screen[Site]):
     @property
     def table(self) -> Locator:
         return self.page.get_by_role("table", name="Jobs")

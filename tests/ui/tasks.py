@@ -33,6 +33,7 @@ async def remember(ctx: dt.Context, text: str) -> dict[str, str]:
 @app.task("endless")
 async def endless(ctx: dt.Context) -> None:
     """Runs until it is cancelled."""
+    ctx.log.warning("counts pages")
     await ctx.progress(3, 10, "pages")
     await asyncio.Event().wait()
 

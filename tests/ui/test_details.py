@@ -17,7 +17,7 @@ from tests.ui.site import Site
 pytestmark = pytest.mark.slow
 
 
-async def sent(page: Page, path: str, screen: Screen, button: str) -> Any:
+async def sent(page: Page, path: str, screen: Screen[Site], button: str) -> Any:
     """The body of the request that a button sends."""
     async with page.expect_request(lambda request: request.method == "POST" and path in request.url) as made:
         await screen.button(button).click()
@@ -123,6 +123,18 @@ async def test_job_shows_the_name_of_its_node_and_the_timeout_of_its_task(page: 
     await expect(jobs.fact("Node")).to_have_text(node["name"])
     await expect(page.get_by_text(f"on {node['name']}", exact=False).first).to_be_visible()
     await expect(jobs.fact("Timeout")).to_have_text("5m, as declared by the task")
+
+
+async def test_job_shows_its_output_while_it_runs(page: Page, site: Site) -> None:
+    job = site.submit("endless", queue="output")
+    jobs = Jobs(page, site)
+    await jobs.open(f"/jobs/{job}")
+    lines = page.get_by_role("region", name="Lines of output")
+    await expect(lines).to_contain_text("counts pages")
+    await expect(lines).to_contain_text("warning")
+    await expect(page.get_by_role("button", name="Copy output")).to_be_visible()
+    await expect(jobs.fact("Trace")).to_contain_text("…")
+    site.request("DELETE", f"/jobs/{job}")
 
 
 async def test_rejected_form_shows_its_error(page: Page, site: Site) -> None:

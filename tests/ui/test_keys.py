@@ -38,7 +38,7 @@ def key_of(site: Site, scope: str) -> str:
     return next(word for word in output.split() if word.startswith("dt_"))
 
 
-class Login(Screen):
+class Login(Screen[Site]):
     async def sign_in(self, key: str) -> None:
         await self.page.get_by_label("API key").fill(key)
         await self.button("Sign in").click()

@@ -8,6 +8,18 @@ export type AgentScheduleOut = { id: string; name: string; cronExpression: strin
 
 export type AgentSchedulePatchIn = { name?: string; cronExpression?: string; agentId?: string; agentUrl?: string; httpMethod?: string; headers?: { [key: string]: string }; payload?: unknown; retryPolicy?: RetryPolicyIn; enabled?: boolean; missed?: "latest" | "all" | "skip" };
 
+export type AlertChannelIn = { target: { type: "webhook"; url: string; signing_secret?: string } | { type: "slack"; url?: string } | { type: "pagerduty"; routing_key?: string; url?: string } | { type: "alertmanager"; url: string; authorization?: string } | { type: "email"; host: string; port?: number; tls?: "starttls" | "tls" | "none"; sender: string; to: Array<string>; username?: string; password?: string }; quiet?: Array<{ start: string; end: string; tz?: string; days?: Array<"mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun"> }>; enabled?: boolean };
+
+export type AlertChannelView = { name: string; type: "webhook" | "slack" | "pagerduty" | "alertmanager" | "email"; settings: { [key: string]: unknown }; secrets: Array<string>; quiet: Array<{ [key: string]: unknown }>; enabled: boolean; version: number };
+
+export type AlertRuleIn = { condition: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; schedule?: string; queue?: string; after?: string; count?: number; ratio?: number; window?: string; channels?: Array<string>; severity?: "critical" | "warning" | "info"; enabled?: boolean };
+
+export type AlertRuleView = { name: string; condition: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; schedule: string | null; queue: string | null; after: string | null; count: number | null; ratio: number | null; window: string | null; channels: Array<string>; severity: "critical" | "warning" | "info"; enabled: boolean; version: number };
+
+export type AlertTest = { job_id: string };
+
+export type AlertView = { id: string; condition: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; subject: string; severity: "critical" | "warning" | "info"; rule: string; text: string; since: string; opened_at: string; closed_at: string | null; closed: string | null; told: Array<string>; muted_until: string | null };
+
 export type AliveIn = { id: string; attempt: number; checkpoint?: unknown; progress?: ProgressIn };
 
 export type ArgumentView = { name: string; type: string | null; required: boolean; default: unknown };
@@ -92,11 +104,13 @@ export type JobBulkIn = { ids?: Array<string>; dry_run?: boolean; cursor?: strin
 
 export type JobFilterIn = { state?: "pending" | "queued" | "running" | "succeeded" | "dead" | "cancelled" | "skipped" | null; queue?: string | null; owner?: string | null; schedule?: string | null; label?: string | null; target?: string | null; due_after?: string | null; due_before?: string | null; error?: string | null; error_group?: string | null; payload?: string | null };
 
+export type JobOutputIn = { id: string; attempt: number; lines: Array<OutputLineIn> };
+
 export type JobPatchIn = { at?: string; delay?: string; priority?: number };
 
 export type JobSummary = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null; payload: unknown; payload_bytes: number };
 
-export type JobView = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null; payload: unknown; payload_bytes: number; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; expires: string | null; losses: number; checkpoint: unknown; progress: unknown; result: unknown; attempts: Array<AttemptView> };
+export type JobView = { id: string; state: State; target: { type: string; [key: string]: unknown }; schedule: string | null; fire_time: string; due_at: string; queue: string; priority: number; attempt: number; failures: number; node: number | null; owner: string | null; labels: { [key: string]: string }; unique_key: string | null; retry_of: string | null; cancel_requested: boolean; created_at: string; claimed_at: string | null; started_at: string | null; finished_at: string | null; error: string | null; disposition: string | null; payload: unknown; payload_bytes: number; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; expires: string | null; losses: number; checkpoint: unknown; progress: unknown; result: unknown; trace_id: string | null; attempts: Array<AttemptView> };
 
 export type JoinIn = { name: string; tasks: Array<RemoteTaskIn>; queues?: Array<string>; concurrency?: number; lease?: string };
 
@@ -106,9 +120,13 @@ export type LeaseView = { name: string; holder: number | null; token: number; ex
 
 export type LiveCounts = { pending: number; due: number; running: number; dead: number };
 
-export type Me = { tenant: string; scopes: Array<Scope>; key: string | null; local: boolean; version: string; now: string; expires_at: string | null };
+export type Me = { tenant: string; scopes: Array<Scope>; key: string | null; local: boolean; version: string; now: string; expires_at: string | null; trace_link: string | null };
 
 export type MissedIn = { policy?: "latest" | "all" | "skip"; within?: string; max?: number };
+
+export type MuteIn = { for: string; start?: string; condition?: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; subject?: string; note?: string };
+
+export type MuteView = { id: string; start: string; until: string; condition: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew" | null; subject: string | null; note: string | null; author: string | null };
 
 export type NewJobIn = { target: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; at?: string; delay?: string; expires?: string; jitter?: string; unique_key?: string; on_conflict?: "skip" | "replace" | "reschedule" };
 
@@ -120,6 +138,20 @@ export type NextFire = { schedule_id: string; name: string; at: string };
 
 export type NodeView = { id: number; name: string; state: "alive" | "expired" | "dead" | "left"; roles: Array<string>; version: string; running: number; started_at: string; lease_until: string; broker: string | null };
 
+export type OutputLine = { number: number; at: string; stream: "log" | "stdout" | "stderr"; level: "debug" | "info" | "warning" | "error" | "critical"; text: string };
+
+export type OutputLineIn = { text: string; stream?: "log" | "stdout" | "stderr"; level?: "debug" | "info" | "warning" | "error" | "critical" };
+
+export type OutputView = { attempt: number; lines: Array<OutputLine>; total: number; last: number; ended: boolean };
+
+export type OutputsIn = { jobs: Array<JobOutputIn> };
+
+export type Page_AlertChannelView_ = { items: Array<AlertChannelView>; next_cursor: string | null };
+
+export type Page_AlertRuleView_ = { items: Array<AlertRuleView>; next_cursor: string | null };
+
+export type Page_AlertView_ = { items: Array<AlertView>; next_cursor: string | null };
+
 export type Page_ComingFire_ = { items: Array<ComingFire>; next_cursor: string | null };
 
 export type Page_JobSummary_ = { items: Array<JobSummary>; next_cursor: string | null };
@@ -127,6 +159,8 @@ export type Page_JobSummary_ = { items: Array<JobSummary>; next_cursor: string |
 export type Page_KeyView_ = { items: Array<KeyView>; next_cursor: string | null };
 
 export type Page_LeaseView_ = { items: Array<LeaseView>; next_cursor: string | null };
+
+export type Page_MuteView_ = { items: Array<MuteView>; next_cursor: string | null };
 
 export type Page_NodeView_ = { items: Array<NodeView>; next_cursor: string | null };
 
@@ -222,6 +256,8 @@ export type ServicesOut = { database: string; locks: string; redis: string };
 
 export type SigningSecrets = { origin: string; secrets: Array<string> };
 
+export type SnoozeIn = { for?: string; note?: string };
+
 export type SnoozedIn = { id: string; attempt: number; after: string; reason?: string };
 
 export type SnoozesIn = { jobs: Array<SnoozedIn> };
@@ -271,6 +307,20 @@ export const DEFAULTS = {
 
 /** Every route with its parameters, request body and successful response. */
 export interface Routes {
+  'GET /alerts': { path: unknown; query: { past?: boolean; limit?: number }; body: unknown; response: Page_AlertView_; };
+  'GET /alerts/channels': { path: unknown; query: unknown; body: unknown; response: Page_AlertChannelView_; };
+  'DELETE /alerts/channels/{channel}': { path: { channel: string }; query: unknown; body: unknown; response: unknown; };
+  'PUT /alerts/channels/{channel}': { path: { channel: string }; query: unknown; body: AlertChannelIn; response: AlertChannelView; };
+  'POST /alerts/channels/{channel}/test': { path: { channel: string }; query: unknown; body: unknown; response: AlertTest; };
+  'GET /alerts/deliveries': { path: unknown; query: { limit?: number }; body: unknown; response: Page_JobSummary_; };
+  'GET /alerts/mutes': { path: unknown; query: unknown; body: unknown; response: Page_MuteView_; };
+  'POST /alerts/mutes': { path: unknown; query: unknown; body: MuteIn; response: MuteView; };
+  'DELETE /alerts/mutes/{mute_id}': { path: { mute_id: string }; query: unknown; body: unknown; response: unknown; };
+  'GET /alerts/rules': { path: unknown; query: unknown; body: unknown; response: Page_AlertRuleView_; };
+  'DELETE /alerts/rules/{rule}': { path: { rule: string }; query: unknown; body: unknown; response: unknown; };
+  'PUT /alerts/rules/{rule}': { path: { rule: string }; query: unknown; body: AlertRuleIn; response: AlertRuleView; };
+  'POST /alerts/{alert_id}/close': { path: { alert_id: string }; query: unknown; body: unknown; response: AlertView; };
+  'POST /alerts/{alert_id}/snooze': { path: { alert_id: string }; query: unknown; body: SnoozeIn; response: MuteView; };
   'GET /broker': { path: unknown; query: unknown; body: unknown; response: BrokerView; };
   'GET /calendar': { path: unknown; query: { from?: string | null; to?: string | null; bucket?: "1m" | "5m" | "10m" | "15m" | "30m" | "1h" | "2h" | "3h" | "4h" | "6h" | "8h" | "12h" | "1d"; tz?: string }; body: unknown; response: CalendarRange; };
   'GET /calendar/fires': { path: unknown; query: { limit?: number; cursor?: string | null; from?: string | null; to?: string | null }; body: unknown; response: Page_ComingFire_; };
@@ -287,6 +337,7 @@ export interface Routes {
   'POST /jobs/{job_id}/discard': { path: { job_id: string }; query: unknown; body: unknown; response: unknown; };
   'POST /jobs/{job_id}/fail': { path: { job_id: string }; query: unknown; body: FailIn; response: JobView; };
   'POST /jobs/{job_id}/heartbeat': { path: { job_id: string }; query: unknown; body: HeartbeatIn; response: JobView; };
+  'GET /jobs/{job_id}/output': { path: { job_id: string }; query: { attempt?: number | null; after?: number }; body: unknown; response: OutputView; };
   'POST /jobs/{job_id}/retry': { path: { job_id: string }; query: unknown; body: RetryJobIn; response: JobView; };
   'POST /jobs/{job_id}/run': { path: { job_id: string }; query: unknown; body: unknown; response: JobView; };
   'GET /jobs/{job_id}/why': { path: { job_id: string }; query: { tz?: string }; body: unknown; response: WhyView; };
@@ -329,6 +380,7 @@ export interface Routes {
   'POST /workers/{worker}/complete': { path: { worker: number }; query: unknown; body: CompletionsIn; response: ReportReply; };
   'POST /workers/{worker}/fail': { path: { worker: number }; query: unknown; body: FailuresIn; response: ReportReply; };
   'POST /workers/{worker}/heartbeat': { path: { worker: number }; query: unknown; body: WorkHeartbeatIn; response: HeartbeatReply; };
+  'POST /workers/{worker}/output': { path: { worker: number }; query: unknown; body: OutputsIn; response: ReportReply; };
   'POST /workers/{worker}/release': { path: { worker: number }; query: unknown; body: ReleasesIn; response: ReportReply; };
   'POST /workers/{worker}/snooze': { path: { worker: number }; query: unknown; body: SnoozesIn; response: ReportReply; };
 }

@@ -4,6 +4,7 @@ const PATHS = {
   job: 'M4 6h16M4 12h16M4 18h10',
   calendar: 'M5 5h14v15H5zM5 10h14M9 3v4M15 3v4',
   dead: 'M12 3l10 18H2zM12 10v5M12 18v.01',
+  alert: 'M6 17h12l-1.5-2v-4a4.5 4.5 0 0 0-9 0v4zM10 20h4M12 4v2.5',
   node: 'M4 4h16v6H4zM4 14h16v6H4zM8 7v.01M8 17v.01',
   queue: 'M4 7l8-4 8 4-8 4zM4 12l8 4 8-4M4 17l8 4 8-4',
   key: 'M14 10a4 4 0 1 0-3.8 4L12 16h3v3h3v2h3v-4l-6.2-6.2',

@@ -1,5 +1,4 @@
 import { memo } from 'react';
-import { useLocation } from 'wouter';
 import type { Column } from './column';
 import classes from './VirtualTable.module.css';
 
@@ -11,6 +10,7 @@ interface VirtualRowProps<T> {
   top: number;
   height: number;
   href: string;
+  onOpen: (href: string) => void;
   name: string;
   /** null: rows cannot be selected. */
   selected: boolean | null;
@@ -25,11 +25,11 @@ function Row<T>({
   top,
   height,
   href,
+  onOpen,
   name,
   selected,
   onToggle,
 }: VirtualRowProps<T>) {
-  const [, navigate] = useLocation();
   return (
     // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- keyboard users open the row by the link in its first cell
     <div
@@ -40,7 +40,7 @@ function Row<T>({
       data-selected={selected || undefined}
       style={{ height, transform: `translateY(${top}px)` }}
       onClick={(event) => {
-        if (!(event.target as HTMLElement).closest('a, button, input, [role="menu"]')) navigate(href);
+        if (!(event.target as HTMLElement).closest('a, button, input, [role="menu"]')) onOpen(href);
       }}
     >
       {selected !== null && (

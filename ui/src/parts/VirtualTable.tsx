@@ -1,6 +1,7 @@
 import { Loader } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef } from 'react';
+import { useLocation } from 'wouter';
 import type { Column } from './column';
 import type { Selection } from './useSelection';
 import { VirtualRow } from './VirtualRow';
@@ -21,7 +22,8 @@ interface VirtualTableProps<T> {
 }
 
 const ROW_HEIGHT = 56;
-const OVERSCAN = 6;
+const OVERSCAN = 4;
+const PRELOADED = 24; // rows before the end at which the next page is fetched
 const CHECKBOX_WIDTH = '40px';
 
 /**
@@ -31,17 +33,20 @@ const CHECKBOX_WIDTH = '40px';
 export function VirtualTable<T>(props: VirtualTableProps<T>) {
   const { label, rows, columns, rowId, rowName, href, selection, canSelectAll = true, onEnd, more } = props;
   const box = useRef<HTMLDivElement>(null);
+  const [, navigate] = useLocation();
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: OVERSCAN,
+    // React renders new rows in a task of its own: rendering inside of the frame blocks the page for the sum of both.
+    useFlushSync: false,
   });
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? -1;
 
   useEffect(() => {
-    if (more && last >= rows.length - OVERSCAN * 4) onEnd();
+    if (more && last >= rows.length - PRELOADED) onEnd();
   }, [last, rows.length, more, onEnd]);
 
   const tracks = (widths: string[]) => [...(selection ? [CHECKBOX_WIDTH] : []), ...widths].join(' ');
@@ -99,6 +104,7 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
                 top={item.start}
                 height={ROW_HEIGHT}
                 href={href(row)}
+                onOpen={navigate}
                 name={rowName(row)}
                 selected={selection ? selection.has(id) : null}
                 onToggle={selection?.toggle}

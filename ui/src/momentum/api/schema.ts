@@ -2,7 +2,7 @@
 
 export type AccountList = { items: Array<AccountOut>; [key: string]: unknown };
 
-export type AccountOut = { id: string; platform: string; author: AuthorOut; server: string; state: AccountState; scopes: Array<string>; expires_at: string | null; expires_soon: boolean; can_refresh: boolean; probe: boolean; scheduled_after_expiry: number; usage: UsageOut; [key: string]: unknown };
+export type AccountOut = { id: string; platform: string; author: AuthorOut; server: string; state: AccountState; scopes: Array<string>; expires_at: string | null; expires_soon: boolean; can_refresh: boolean; probe: boolean; scheduled_after_expiry: number; usage: UsageOut; max_text: number | null; [key: string]: unknown };
 
 export type AccountPatchIn = { probe: boolean };
 
@@ -14,7 +14,7 @@ export type AuthorKind = "member" | "organization";
 
 export type AuthorOut = { urn: string; name: string; kind: AuthorKind; picture: string | null; handle: string | null; [key: string]: unknown };
 
-export type CalendarDay = { date: string; count: number; states: { [key: string]: number }; posts: Array<SlimPost>; [key: string]: unknown };
+export type CalendarDay = { date: string; count: number; states: { [key: string]: number }; posts: Array<SlimPost>; hours: { [key: string]: number }; [key: string]: unknown };
 
 export type CalendarOut = { days: Array<CalendarDay>; [key: string]: unknown };
 
@@ -80,7 +80,7 @@ export type SessionOut = { tenant: string; name: string; [key: string]: unknown 
 
 export type SlimPost = { id: string; account_id: string; platform: string; state: PostState; scheduled_at: string; title: string; media_kind: MediaKind | null; version: number; [key: string]: unknown };
 
-export type StatusOut = { version: string; now: string; demo: boolean; auth: string; platforms: Array<PlatformOut>; counts: CountsOut; [key: string]: unknown };
+export type StatusOut = { version: string; now: string; demo: boolean; auth: string; operator: boolean; platforms: Array<PlatformOut>; counts: CountsOut; [key: string]: unknown };
 
 export type TimelineItem = { type: "event" | "attempt"; at: string; kind: string; detail: string; actor: string; number?: number | null; outcome?: Outcome | null; ended_at?: string | null; error_code?: string | null; status?: number | null; request_id?: string | null; [key: string]: unknown };
 
@@ -97,7 +97,7 @@ export interface Routes {
   'DELETE /accounts/{account_id}': { path: { account_id: string }; query: unknown; body: unknown; response: AccountOut; };
   'PATCH /accounts/{account_id}': { path: { account_id: string }; query: unknown; body: AccountPatchIn; response: AccountOut; };
   'POST /accounts/{account_id}/refresh': { path: { account_id: string }; query: unknown; body: unknown; response: AccountOut; };
-  'GET /calendar': { path: unknown; query: { from: string; to: string; zone?: string; account?: string | null; state?: Array<PostState>; q?: string | null; label?: string | null; per_day?: number }; body: unknown; response: CalendarOut; };
+  'GET /calendar': { path: unknown; query: { from: string; to: string; zone?: string; account?: string | null; state?: Array<PostState>; q?: string | null; label?: string | null; per_day?: number; per_hour?: number | null }; body: unknown; response: CalendarOut; };
   'GET /events': { path: unknown; query: unknown; body: unknown; response: unknown; };
   'GET /hints': { path: unknown; query: { account?: string | null; zone?: string }; body: unknown; response: HintsOut; };
   'GET /inbox': { path: unknown; query: unknown; body: unknown; response: InboxOut; };

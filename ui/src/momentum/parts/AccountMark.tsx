@@ -4,6 +4,8 @@ import classes from './AccountMark.module.css';
 
 const LETTERS: Record<string, string> = { linkedin: 'in', mastodon: 'm' };
 
+const signOf = (platform: string): string => LETTERS[platform] ?? platform.slice(0, 1);
+
 const SMALL = 36;
 
 /** The picture of an account with the sign of its platform. */
@@ -20,8 +22,21 @@ export function AccountMark({ account, size = 28 }: { account: Account; size?: n
         alt=""
       />
       <span className={classes.platform} data-platform={platform}>
-        {LETTERS[platform] ?? platform.slice(0, 1)}
+        {signOf(platform)}
       </span>
+    </span>
+  );
+}
+
+/** The account in a row of a table, without its picture: pictures that come and go make scrolling slow. */
+export function AccountName({ account }: { account: Account | undefined }) {
+  if (account === undefined) return <span>Unknown account</span>;
+  return (
+    <span className={classes.line}>
+      <span className={classes.sign} data-platform={account.platform} aria-hidden="true">
+        {signOf(account.platform)}
+      </span>
+      <span className={classes.name}>{account.author.name}</span>
     </span>
   );
 }

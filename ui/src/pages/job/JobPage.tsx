@@ -15,6 +15,7 @@ import { JobFacts } from './facts';
 import { JobActions } from './JobActions';
 import { JobData } from './JobData';
 import { JobError } from './JobError';
+import { JobOutput } from './JobOutput';
 import { JobProgress } from './JobProgress';
 import { Timeline } from './Timeline';
 
@@ -71,6 +72,7 @@ export default function JobPage({ params }: { params: { id: string } }) {
           <Grid.Col span={{ base: 12, md: 7 }}>
             <Stack>
               {job.error && <JobError error={job.error} />}
+              <JobOutput job={job} />
               <JobData job={job} />
             </Stack>
           </Grid.Col>

@@ -10,12 +10,15 @@ import { TargetLink } from '../../parts/TargetText';
 import { timeoutText } from '../../parts/timeoutText';
 import { useNodes } from '../../parts/useNodes';
 import { useTaskOf } from '../../parts/useTask';
+import { useSession } from '../../session/sessionContext';
 import { Elapsed } from '../../time/Elapsed';
 import { Timestamp } from '../../time/Timestamp';
 
 export function JobFacts({ job }: { job: Job }) {
   const { nameOf } = useNodes();
-  return <Facts facts={factsOf(job, useTaskOf(job.target), nameOf(job.node))} />;
+  const facts = factsOf(job, useTaskOf(job.target), nameOf(job.node));
+  if (job.trace_id) facts.push(['Trace', <TraceLink key="trace" id={job.trace_id} />]);
+  return <Facts facts={facts} />;
 }
 
 function factsOf(job: Job, declared: Task | undefined, node: string): Array<[string, ReactNode]> {
@@ -78,6 +81,23 @@ function factsOf(job: Job, declared: Task | undefined, node: string): Array<[str
 function startPlaceholder(job: Job): string {
   if (!job.finished_at) return 'not yet';
   return job.claimed_at ? 'unknown' : 'never';
+}
+
+/** Leads to the page that shows the trace, if the service knows one. */
+function TraceLink({ id }: { id: string }) {
+  const link = useSession().me.trace_link;
+  if (!link) return <CopyText text={id} display={`…${id.slice(-8)}`} label="Copy trace id" />;
+  return (
+    <Anchor
+      href={link.replaceAll('{trace_id}', id)}
+      target="_blank"
+      rel="noreferrer"
+      inherit
+      className="mono"
+    >
+      …{id.slice(-8)}
+    </Anchor>
+  );
 }
 
 function JobLink({ id }: { id: string }) {

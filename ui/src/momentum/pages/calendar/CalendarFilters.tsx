@@ -9,6 +9,9 @@ export interface CalendarFilters {
   state?: string;
   label?: string;
   q?: string;
+  /** A span of time, for the list. */
+  from?: string;
+  to?: string;
 }
 
 interface CalendarFiltersProps {

@@ -1,11 +1,11 @@
 import { ActionIcon, Button, Group, SegmentedControl, Skeleton } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useMemo, useRef, useState } from 'react';
+import { useDeferredValue, useMemo, useRef, useState } from 'react';
 import { PageHeader } from '../../../parts/PageHeader';
 import { ProblemNote } from '../../../parts/ProblemNote';
 import { useUrlParams } from '../../../parts/useUrlParams';
 import { serverNow } from '../../../time/clock';
-import { localInput, zoneName } from '../../../time/format';
+import { instantOf, localInput, zoneName } from '../../../time/format';
 import { useViewerZone } from '../../../time/viewerZone';
 import { call } from '../../api/call';
 import { connected, useAccounts } from '../../api/queries';
@@ -15,18 +15,18 @@ import { usePolling } from '../../live/usePolling';
 import { FirstSteps } from '../../parts/FirstSteps';
 import { Glyph } from '../../parts/Glyph';
 import { statesOf } from '../../parts/states';
+import { addDays } from '../../when/dates';
 import { resolveWhen } from '../../when/when';
 import { CalendarContext } from './calendarContext';
 import { FilterBar } from './CalendarFilters';
-import { HourView } from './HourView';
+import { CalendarGrid } from './CalendarGrid';
 import { ListView } from './ListView';
-import { MonthView, PER_DAY } from './MonthView';
 import { MoveDialog } from './MoveDialog';
-import { rangeOf, VIEWS, type View } from './range';
+import { PER_DAY, PER_HOUR, rangeOf, VIEWS, type View } from './range';
+import { SpanNote } from './SpanNote';
 import { useMove } from './useMove';
 
-const PARAMS = ['view', 'date', 'account', 'state', 'label', 'q'] as const;
-const LIMITS: Record<View, number> = { month: PER_DAY, week: 100, day: 200, list: 0 };
+const PARAMS = ['view', 'date', 'account', 'state', 'label', 'q', 'from', 'to'] as const;
 
 export default function CalendarPage() {
   const zone = useViewerZone();
@@ -59,7 +59,8 @@ export default function CalendarPage() {
           state: statesOf(state),
           label,
           q,
-          per_day: LIMITS[view],
+          per_day: PER_DAY,
+          per_hour: view === 'week' || view === 'day' ? PER_HOUR[view] : undefined,
         },
         signal,
       }),
@@ -67,7 +68,8 @@ export default function CalendarPage() {
     placeholderData: keepPreviousData,
     refetchInterval: usePolling(),
   });
-  const days = useMemo(() => new Map(data?.days.map((day) => [day.date, day])), [data]);
+  const days = useMemo(() => data && new Map(data.days.map((day) => [day.date, day])), [data]);
+  const grid = useDeferredValue(useMemo(() => days && { view, date, days }, [view, date, days]));
   const actions = useMemo(
     () => ({
       zone,
@@ -85,6 +87,14 @@ export default function CalendarPage() {
       },
       onMove: setMoving,
       onOpenDay: (day: string) => change({ view: 'day', date: day }),
+      onOpenHour: (day: string, hour: number) => {
+        const at = (clock: number) =>
+          clock < 24
+            ? instantOf(`${day}T${String(clock).padStart(2, '0')}:00:00`, zone)
+            : instantOf(`${addDays(day, 1)}T00:00:00`, zone);
+        const [from, to] = [at(hour), at(hour + 1)].map((one) => new Date(one ?? 0).toISOString());
+        change({ view: 'list', from, to });
+      },
     }),
     [zone, byId, move, change],
   );
@@ -135,7 +145,7 @@ export default function CalendarPage() {
                 aria-label="View"
                 data={[...VIEWS]}
                 value={view}
-                onChange={(next) => change({ view: next === 'month' ? '' : next })}
+                onChange={(next) => change({ view: next === 'month' ? '' : next, from: '', to: '' })}
               />
             </>
           )
@@ -147,18 +157,12 @@ export default function CalendarPage() {
         <>
           <FilterBar accounts={connected(accounts.data)} filters={params} onChange={change} />
           {error !== null && <ProblemNote error={error} onRetry={() => void refetch()} />}
-          {view === 'list' && <ListView filters={params} accounts={byId} />}
-          {view !== 'list' && data === undefined && error === null && <Skeleton height={560} />}
-          {view === 'month' && data && <MonthView month={date} today={today} days={days} />}
-          {(view === 'week' || view === 'day') && data && (
-            <HourView
-              key={range.from}
-              dates={range.dates}
-              today={today}
-              days={days}
-              perHour={view === 'week' ? 3 : LIMITS.day}
-            />
+          {view === 'list' && params.from && params.to && (
+            <SpanNote from={params.from} to={params.to} onClear={() => change({ from: '', to: '' })} />
           )}
+          {view === 'list' && <ListView filters={params} accounts={byId} />}
+          {view !== 'list' && grid === undefined && error === null && <Skeleton height={560} />}
+          {view !== 'list' && grid && <CalendarGrid grid={grid} today={today} />}
         </>
       )}
       {moving && <MoveDialog post={moving} onClose={() => setMoving(null)} />}

@@ -13,7 +13,7 @@ interface HourViewProps {
   dates: string[];
   today: string;
   days: Map<string, CalendarDay>;
-  /** Chips that an hour shows; the rest is on the page of the day. */
+  /** Chips that an hour shows; the rest is in the list. */
   perHour: number;
 }
 
@@ -22,7 +22,7 @@ const FIRST_VISIBLE = 7;
 
 /** A week or a day by the hour. */
 export function HourView({ dates, today, days, perHour }: HourViewProps) {
-  const { zone, onOpenDay } = useCalendarActions();
+  const { zone, onOpenDay, onOpenHour } = useCalendarActions();
   const box = useRef<HTMLDivElement>(null);
   const rows = useRef(new Map<number, HTMLDivElement>());
   useEffect(() => {
@@ -74,7 +74,12 @@ export function HourView({ dates, today, days, perHour }: HourViewProps) {
               label={`${longDate(date)}, ${hour}:00`}
               today={date === today}
             >
-              <Posts posts={byHour.get(date)?.get(hour) ?? []} max={perHour} onMore={() => onOpenDay(date)} />
+              <Posts
+                posts={byHour.get(date)?.get(hour) ?? []}
+                max={perHour}
+                count={days.get(date)?.hours[hour] ?? 0}
+                onMore={() => onOpenHour(date, hour)}
+              />
             </DropCell>
           ))}
         </div>
@@ -83,15 +88,24 @@ export function HourView({ dates, today, days, perHour }: HourViewProps) {
   );
 }
 
-function Posts({ posts, max, onMore }: { posts: SlimPost[]; max: number; onMore: () => void }) {
+interface PostsProps {
+  posts: SlimPost[];
+  max: number;
+  /** All posts of the hour, also those that were not loaded. */
+  count: number;
+  onMore: () => void;
+}
+
+function Posts({ posts, max, count, onMore }: PostsProps) {
+  const shown = posts.slice(0, max);
   return (
     <>
-      {posts.slice(0, max).map((post) => (
+      {shown.map((post) => (
         <PostChip key={post.id} post={post} />
       ))}
-      {posts.length > max && (
+      {count > shown.length && (
         <button type="button" className={month.more} onClick={onMore}>
-          +{posts.length - max} more
+          +{(count - shown.length).toLocaleString('en')} more
         </button>
       )}
     </>

@@ -10,7 +10,7 @@ import { Timestamp } from '../../../time/Timestamp';
 import { call } from '../../api/call';
 import type { Account, Post } from '../../api/types';
 import { usePolling } from '../../live/usePolling';
-import { AccountLine } from '../../parts/AccountMark';
+import { AccountName } from '../../parts/AccountMark';
 import { PostBadge } from '../../parts/PostBadge';
 import { statesOf } from '../../parts/states';
 import { titleOf } from '../../text/tokens';
@@ -26,11 +26,11 @@ export function ListView({
   filters: CalendarFilters;
   accounts: Map<string, Account>;
 }) {
-  const { account, state, label, q } = filters;
+  const { account, state, label, q, from, to } = filters;
   const { rows, error, refetch, hasNextPage, fetchNextPage, isFetching } = usePages<Post>({
-    key: ['posts', 'list', account, state, label, q],
+    key: ['posts', 'list', account, state, label, q, from, to],
     fetch: async (cursor, signal) => {
-      const query = { account, state: statesOf(state), label, q, cursor, limit: PAGE_SIZE };
+      const query = { account, state: statesOf(state), label, q, from, to, cursor, limit: PAGE_SIZE };
       const { items, next } = await call('GET /posts', { query, signal });
       return { items, next_cursor: next };
     },
@@ -88,7 +88,7 @@ function columnsFor(accounts: Map<string, Account>): ReadonlyArray<Column<Post>>
       name: 'Account',
       width: 'minmax(140px, 1.2fr)',
       wide: true,
-      cell: (post) => <AccountLine account={accounts.get(post.account_id)} size={22} />,
+      cell: (post) => <AccountName account={accounts.get(post.account_id)} />,
     },
     {
       name: 'Time',

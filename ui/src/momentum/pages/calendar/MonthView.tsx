@@ -1,3 +1,4 @@
+import { memo } from 'react';
 import { Link } from 'wouter';
 import { Icon } from '../../../parts/Icon';
 import { plural } from '../../../parts/plural';
@@ -8,6 +9,7 @@ import { useCalendarActions } from './calendarContext';
 import { DropCell } from './DropCell';
 import classes from './MonthView.module.css';
 import { PostChip } from './PostChip';
+import { PER_DAY } from './range';
 
 interface MonthViewProps {
   /** Any day of the month. */
@@ -16,8 +18,6 @@ interface MonthViewProps {
   days: Map<string, CalendarDay>;
 }
 
-/** Chips that fit into a day. */
-export const PER_DAY = 4;
 const WEEKS = 6;
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
@@ -36,7 +36,13 @@ export function MonthView({ month, today, days }: MonthViewProps) {
       {weeks.map((week) => (
         <div key={week} className={classes.week}>
           {datesFrom(week, 7).map((date) => (
-            <Day key={date} date={date} day={days.get(date)} month={month} today={today} />
+            <Day
+              key={date}
+              date={date}
+              day={days.get(date)}
+              dim={date.slice(0, 7) !== month.slice(0, 7)}
+              today={today}
+            />
           ))}
         </div>
       ))}
@@ -47,23 +53,17 @@ export function MonthView({ month, today, days }: MonthViewProps) {
 interface DayProps {
   date: string;
   day: CalendarDay | undefined;
-  month: string;
+  dim: boolean;
   today: string;
 }
 
-function Day({ date, day, month, today }: DayProps) {
+const Day = memo(function Day({ date, day, dim, today }: DayProps) {
   const { onOpenDay } = useCalendarActions();
   const count = day?.count ?? 0;
   const shown = day?.posts.slice(0, PER_DAY) ?? [];
   const label = `${longDate(date)}, ${plural(count, 'post')}`;
   return (
-    <DropCell
-      date={date}
-      className={classes.day ?? ''}
-      label={label}
-      dim={date.slice(0, 7) !== month.slice(0, 7)}
-      today={date === today}
-    >
+    <DropCell date={date} className={classes.day ?? ''} label={label} dim={dim} today={date === today}>
       <div className={classes.top}>
         <button type="button" className={classes.number} onClick={() => onOpenDay(date)} aria-label={label}>
           {Number(date.slice(8))}
@@ -89,7 +89,7 @@ function Day({ date, day, month, today }: DayProps) {
       {count > 0 && <Dots states={day?.states ?? {}} count={count} />}
     </DropCell>
   );
-}
+});
 
 /** The day on a narrow screen. */
 function Dots({ states, count }: { states: Record<string, number>; count: number }) {

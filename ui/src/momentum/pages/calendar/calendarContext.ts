@@ -9,6 +9,8 @@ interface CalendarActions {
   onDrop: (date: string, hour?: number) => void;
   onMove: (post: SlimPost) => void;
   onOpenDay: (date: string) => void;
+  /** The list of the posts of one hour. */
+  onOpenHour: (date: string, hour: number) => void;
 }
 
 export const CalendarContext = createContext<CalendarActions | null>(null);

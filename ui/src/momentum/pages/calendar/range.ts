@@ -17,6 +17,11 @@ export const VIEWS: ReadonlyArray<{ value: View; label: string }> = [
   { value: 'list', label: 'List' },
 ];
 
+/** Chips that fit into a day of a month. */
+export const PER_DAY = 4;
+/** Chips that an hour shows; the rest is in the list. */
+export const PER_HOUR = { week: 3, day: 12 };
+
 interface Range {
   from: string;
   to: string;

@@ -10,6 +10,7 @@ import type { Account, Media, Post } from '../../api/types';
 import { visibilityLabel } from '../../parts/visibility';
 import { WhenInput } from '../../when/WhenInput';
 import { resolveWhen } from '../../when/when';
+import { placeInText } from '../../text/mentions';
 import { AccountPicker } from './AccountPicker';
 import { BestTimes } from './BestTimes';
 import classes from './Composer.module.css';
@@ -70,8 +71,8 @@ export function Composer({ accounts, post, make }: ComposerProps) {
   useHotkeys([['mod+Enter', () => tryTo('schedule')]], []);
 
   const insert = (text: string) => {
-    const at = area.current?.selectionStart ?? draft.text.length;
-    const end = area.current?.selectionEnd ?? at;
+    const { selectionStart = Infinity, selectionEnd = Infinity } = area.current ?? {};
+    const [at, end] = [placeInText(draft.text, selectionStart), placeInText(draft.text, selectionEnd)];
     change({ text: draft.text.slice(0, at) + text + draft.text.slice(end) });
     area.current?.focus();
   };

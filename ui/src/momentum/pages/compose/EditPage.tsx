@@ -1,5 +1,5 @@
 import { Button, Skeleton } from '@mantine/core';
-import { useCallback } from 'react';
+import { useCallback, useState } from 'react';
 import { Link } from 'wouter';
 import { PageHeader } from '../../../parts/PageHeader';
 import { ProblemNote } from '../../../parts/ProblemNote';
@@ -16,6 +16,9 @@ export default function EditPage({ params: { id } }: { params: { id: string } })
   const media = useMedia(post?.media.map((use) => use.media_id) ?? []);
   const problem = error ?? accounts.error;
   const loaded = post !== undefined && accounts.data !== undefined && media.size === post.media.length;
+  // What is typed belongs to the version that was opened: a newer one that arrives must not replace it.
+  const [opened, setOpened] = useState<Post | null>(null);
+  if (loaded && opened?.id !== id) setOpened(post);
   return (
     <>
       <PageHeader title="Edit post" />
@@ -29,8 +32,18 @@ export default function EditPage({ params: { id } }: { params: { id: string } })
           </Button>
         </Note>
       )}
-      {loaded && isEditable(post.state) && (
-        <Editor key={post.version} post={post} accounts={connected(accounts.data)} media={media} />
+      {loaded && opened !== null && isEditable(post.state) && (
+        <>
+          {post.version > opened.version && (
+            <Note title="The post was changed by another user">
+              Yours is based on the earlier version and cannot be stored.{' '}
+              <Button size="compact-sm" variant="default" onClick={() => setOpened(post)}>
+                Show the new version
+              </Button>
+            </Note>
+          )}
+          <Editor key={opened.version} post={opened} accounts={connected(accounts.data)} media={media} />
+        </>
       )}
     </>
   );

@@ -1,5 +1,15 @@
 import { Input } from '@mantine/core';
-import { useId, type ClipboardEvent, type DragEvent, type ReactNode, type Ref } from 'react';
+import {
+  useId,
+  useLayoutEffect,
+  useRef,
+  type ChangeEvent,
+  type ClipboardEvent,
+  type DragEvent,
+  type ReactNode,
+  type RefObject,
+} from 'react';
+import { afterEdit, shownText } from '../../text/mentions';
 import { codePoints, splitTokens, tokensOf, visibleLength, type Token } from '../../text/tokens';
 import { Counter } from './Counter';
 import classes from './TextField.module.css';
@@ -14,16 +24,32 @@ interface TextFieldProps {
   foldAfter: number | null;
   error: string | undefined;
   dropping: boolean;
-  area: Ref<HTMLTextAreaElement>;
+  area: RefObject<HTMLTextAreaElement | null>;
   tools: ReactNode;
 }
 
-/** The text with marked hashtags and mentions, the fold of the feed, and what is too long. */
+/**
+ * The text with marked hashtags and mentions, the fold of the feed, and what is too long. A mention shows its
+ * name; `value` has its target, too.
+ */
 export function TextField(props: TextFieldProps) {
   const { value, onChange, onFiles, counted, limit, foldAfter, error, dropping, area, tools } = props;
   const id = useId();
   const length = counted ?? visibleLength(value);
   const folds = foldAfter !== null && length > foldAfter;
+  const shown = shownText(value);
+  const cursor = useRef<number | null>(null);
+  const onEdit = ({ currentTarget: { value: edited, selectionEnd } }: ChangeEvent<HTMLTextAreaElement>) => {
+    const text = afterEdit(value, edited, selectionEnd);
+    const now = shownText(text);
+    // A pasted mention becomes its name: the cursor keeps its distance from the end.
+    if (now !== edited) cursor.current = now.length - (edited.length - selectionEnd);
+    onChange(text);
+  };
+  useLayoutEffect(() => {
+    if (cursor.current !== null) area.current?.setSelectionRange(cursor.current, cursor.current);
+    cursor.current = null;
+  });
   const onPaste = (event: ClipboardEvent) => takeFiles(event, event.clipboardData.files, onFiles);
   const onDrop = (event: DragEvent) => takeFiles(event, event.dataTransfer.files, onFiles);
   return (
@@ -42,8 +68,8 @@ export function TextField(props: TextFieldProps) {
             ref={area}
             id={id}
             className={classes.area}
-            value={value}
-            onChange={(event) => onChange(event.currentTarget.value)}
+            value={shown}
+            onChange={onEdit}
             onPaste={onPaste}
             placeholder="What do you want to say?"
             aria-invalid={Boolean(error)}
@@ -81,7 +107,7 @@ function Marks({ text, foldAfter, limit }: { text: string; foldAfter: number | n
       <Spans tokens={before} />
       {foldAfter !== null && codePoints(text) > 0 && <span className={classes.fold} />}
       <Spans tokens={after} />
-      {over.length > 0 && <mark className={classes.over}>{over.map((token) => token.source).join('')}</mark>}
+      {over.length > 0 && <mark className={classes.over}>{over.map((token) => token.visible).join('')}</mark>}
       {/* a line break at the end takes up a line only if something follows */ '\u200b'}
     </>
   );
@@ -90,11 +116,11 @@ function Marks({ text, foldAfter, limit }: { text: string; foldAfter: number | n
 function Spans({ tokens }: { tokens: Token[] }) {
   return tokens.map((token, index) =>
     token.kind === 'text' ? (
-      token.source
+      token.visible
     ) : (
       // oxlint-disable-next-line react/no-array-index-key -- tokens have no identity but their place
-      <span key={index} className={classes.token}>
-        {token.source}
+      <span key={index} className={classes.token} data-kind={token.kind} title={token.source}>
+        {token.visible}
       </span>
     ),
   );

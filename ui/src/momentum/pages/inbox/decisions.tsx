@@ -5,6 +5,7 @@ import { useAction } from '../../../parts/useAction';
 import { Timestamp } from '../../../time/Timestamp';
 import { call } from '../../api/call';
 import type { Account, InboxItem, Post } from '../../api/types';
+import { useStatus } from '../../session/statusContext';
 import { connect } from '../accounts/connect';
 
 /** A failed post: change it, try it again, or leave it. */
@@ -49,13 +50,22 @@ export function AccountDecision({ account, platform }: { account: Account; platf
   );
 }
 
-/** A pause with an end goes on by itself; a person ends the other one, after fixing its cause. */
+/**
+ * A pause with an end goes on by itself; a person ends the other one, after fixing its cause. All tenants share
+ * a platform, so that only an operator resumes it.
+ */
 export function HoldDecision({ item, platform }: { item: InboxItem; platform: string }) {
   const act = useAction();
+  const { status } = useStatus();
   const name = item.platform ?? '';
   return (
     <>
-      {!item.account_id && (
+      {!item.account_id && !status.operator && (
+        <Text size="sm" c="dimmed" component="span" my="auto">
+          An operator of this service can resume it.
+        </Text>
+      )}
+      {!item.account_id && status.operator && (
         <Button
           leftSection={<Icon name="play" />}
           onClick={() =>
