@@ -25,10 +25,12 @@ from duetime.model.limit import Limit
 from duetime.model.settle import AttemptFailed, GiveUp
 from duetime.model.signing import Signer, read_secret, report_token
 from duetime.model.target import SIGNING
+from duetime.model.trace import attempt_trace
 from duetime.model.url import Egress
+from duetime.tracing import Span, current
 
 ACCEPTED = 202
-LAST_64_BITS = 0xFFFF_FFFF_FFFF_FFFF
+ERROR_STATUS = 400
 # An istr is folded to lower case once, not for every call.
 IDEMPOTENCY_KEY, TRACEPARENT, CONTENT_TYPE = (
     istr("Idempotency-Key"),
@@ -76,10 +78,38 @@ class HttpHandler:
         job = context.job
         prepared, body = self._read(job, payload)
         headers, hidden = self._headers(prepared, job, body)
-        response = await self._call(prepared, headers, body, hidden)
+        span = current.get()
+        if span is None:
+            headers[TRACEPARENT] = attempt_trace(job.id, job.attempt, job.policies).id.traceparent
+            response = await self._call(prepared, headers, body, hidden)
+        else:
+            response = await self._traced_call(span, prepared, headers, body, hidden)
         if response.status == ACCEPTED and prepared.target.reports:
             return await_report(job)
         return directive_for(prepared.target, response, self._now()) or response.to_json()
+
+    async def _traced_call(
+        self,
+        span: Span,
+        prepared: PreparedTarget,
+        headers: CIMultiDict[str],
+        body: bytes | None,
+        hidden: list[str],
+    ) -> TargetResponse:
+        method, url = prepared.target.method, prepared.url
+        attributes = {
+            "http.request.method": method,
+            "server.address": url.host or "",
+            "server.port": url.port or 0,
+            "url.full": str(url.with_query(None).with_fragment(None).with_user(None)),
+        }
+        with span.call(method, attributes) as call:
+            headers[TRACEPARENT] = call.id.traceparent
+            response = await self._call(prepared, headers, body, hidden)
+            call.note(http__response__status_code=response.status)
+            if response.status >= ERROR_STATUS:
+                call.fail(str(response.status))
+            return response
 
     async def close(self) -> None:
         connections, self._connections = self._connections, None
@@ -184,7 +214,3 @@ def _add_job_headers(headers: CIMultiDict[str], job: Claimed) -> None:
     headers[FIRE_TIME] = _iso(job.fire_time)
     if job.schedule is not None:
         headers[SCHEDULE] = _quoted(job.schedule)
-    # All attempts of a job are one trace, and each is a span. The ids follow from the job, so nothing is
-    # stored for it.
-    span = job.id.int & LAST_64_BITS ^ job.attempt
-    headers[TRACEPARENT] = f"00-{job_id.replace('-', '')}-{span:016x}-01"

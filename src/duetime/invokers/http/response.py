@@ -144,7 +144,7 @@ def directive_for_error(target: HttpTarget, problem: BaseException) -> Directive
     where = f"{target.method} {target.url.shown}"
     if isinstance(problem, TimeoutError):
         return AttemptFailed(f"no complete response within {duration.show(target.timeout)} from {where}")
-    return AttemptFailed(f"no response from {where}: {_kind(problem)}")
+    return AttemptFailed(f"no response from {where}: {error_kind(problem)}")
 
 
 def retry_after(text: str | None, now: Micros) -> timedelta | None:
@@ -162,7 +162,7 @@ def retry_after(text: str | None, now: Micros) -> timedelta | None:
     return timedelta(seconds=min(seconds, MAX_RETRY_AFTER)) if seconds > 0 else None
 
 
-def _kind(problem: BaseException) -> str:
+def error_kind(problem: BaseException) -> str:
     match problem:
         case aiohttp.ClientConnectorDNSError():
             return "its name cannot be resolved"

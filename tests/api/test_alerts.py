@@ -1,0 +1,75 @@
+"""/api/v1/alerts: channels, rules and mutes over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+import duetime as dt
+from duetime.api.service import build
+from duetime.config import Settings
+from tests.api.conftest import RING
+
+URL = "https://hooks.example.org/duetime"
+
+
+@pytest.fixture
+async def client() -> Any:
+    app = dt.App("memory://")
+    await app.open()
+    transport = httpx2.ASGITransport(build(app, Settings(), ring=RING))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1/api/v1/alerts") as client:
+        yield client
+    await app.close()
+
+
+async def test_channel_keeps_its_secret_and_never_shows_it(client: Any) -> None:
+    target = {"type": "slack", "url": f"{URL}/s3cret"}
+    made = await client.put("/channels/chat", json={"target": target})
+    assert made.status_code == 200, made.text
+    assert (made.json()["secrets"], made.json()["settings"]) == (["url"], {})
+    quiet = [{"start": "22:00", "end": "07:00", "tz": "Europe/Berlin"}]
+    body = {"target": {"type": "slack"}, "quiet": quiet}
+    changed = await client.put("/channels/chat", json=body, headers={"If-Match": '"1"'})
+    assert changed.json()["secrets"] == ["url"]
+    assert (await client.put("/channels/chat", json=body, headers={"If-Match": '"1"'})).status_code == 412
+    assert "s3cret" not in (await client.get("/channels")).text
+    missing = await client.put("/channels/other", json={"target": {"type": "slack"}})
+    assert (missing.status_code, missing.json()["code"]) == (409, "conflict")
+    sent = await client.post("/channels/chat/test")
+    assert sent.status_code == 202
+    [delivery] = (await client.get("/deliveries")).json()["items"]
+    assert (delivery["id"], delivery["labels"]) == (sent.json()["job_id"], {"channel": "chat"})
+    assert "s3cret" not in str(delivery)
+    assert (await client.delete("/channels/chat")).status_code == 204
+    assert (await client.delete("/channels/chat")).json()["code"] == "channel_not_found"
+
+
+async def test_rule_is_checked_by_field(client: Any) -> None:
+    good = await client.put(
+        "/rules/nightly", json={"condition": "silent", "schedule": "nightly", "after": "2h"}
+    )
+    assert good.status_code == 200, good.text
+    for body, field in (
+        ({"condition": "noisy"}, "condition"),
+        ({"condition": "node_lost", "schedule": "x"}, "schedule"),
+        ({"condition": "silent", "after": "soon"}, "after"),
+        ({"condition": "failing", "ratio": 2}, "ratio"),
+        ({"condition": "failing", "window": "1h"}, "window"),
+    ):
+        refused = await client.put("/rules/x", json=body)
+        assert (refused.status_code, refused.json()["field"]) == (422, field), refused.text
+    names = [rule["name"] for rule in (await client.get("/rules")).json()["items"]]
+    assert names[0] == "nightly"
+    assert {"silent", "failing", "dead_letters", "queue_lag"} <= set(names)
+
+
+async def test_mute_begins_and_ends(client: Any) -> None:
+    made = await client.post("/mutes", json={"for": "2h", "subject": "report-*"})
+    assert made.status_code == 201, made.text
+    assert [one["id"] for one in (await client.get("/mutes")).json()["items"]] == [made.json()["id"]]
+    assert (await client.delete(f"/mutes/{made.json()['id']}")).status_code == 204
+    assert (await client.post("/nothing/snooze")).json()["code"] == "alert_not_found"
+    assert (await client.get("http://127.0.0.1/api/v1/alerts?past=true")).json()["items"] == []

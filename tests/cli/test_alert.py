@@ -1,0 +1,72 @@
+"""`duetime alert`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Duetime
+
+
+def test_channel_is_set_shown_without_its_secret_and_removed(duetime: Duetime, tmp_path: Path) -> None:
+    secret = tmp_path / "slack.txt"
+    secret.write_text("https://hooks.slack.example/services/T0/s3cret\n")
+    made = duetime("alert", "channel", "chat", "--type", "slack", f"url=@{secret}")
+    assert (made.status, made.out) == (0, "channel chat (slack): duetime alert test chat\n"), made.err
+    quiet = duetime("alert", "channel", "chat", "--quiet", "22:00-07:00", "--tz", "Europe/Berlin", "--json")
+    assert quiet.json["secrets"] == ["url"], quiet.err
+    shown = duetime("alert", "channels")
+    assert "22:00-07:00 Europe/Berlin" in shown.out
+    assert "s3cret" not in shown.out + quiet.out
+    assert duetime("alert", "remove-channel", "chat", "--yes").out == "channel chat is removed\n"
+    again = duetime("alert", "remove-channel", "chat", "--yes")
+    assert (again.status, "[channel_not_found]" in again.err) == (1, True)
+
+
+def test_wrong_fields_name_the_field_and_the_remedy(duetime: Duetime) -> None:
+    duetime("migrate")
+    for words, expected in (
+        (("channel", "x"), "type: a new channel needs --type: webhook, slack"),
+        (("channel", "x", "--type", "carrier-pigeon"), "type: 'carrier-pigeon' is not one of webhook, slack"),
+        (("channel", "x", "--type", "slack"), "url is missing: a new channel of type slack needs it"),
+        (("channel", "x", "--type", "webhook", "url=ftp://x"), "url: must begin with https:// or http://"),
+        (("channel", "x", "--type", "webhook", "colour=red"), "'colour=red' is not FIELD=VALUE"),
+        (("rule", "x"), "condition: None is not one of silent, late"),
+        (
+            ("rule", "x", "--condition", "silent", "--count", "3"),
+            "count: does not apply to the condition silent",
+        ),
+        (("rule", "silent", "--after", "soon"), "after: 'soon' is not a duration"),
+        (("snooze", "nothing"), "no alert 'nothing' is open"),
+        (("test", "missing"), "there is no channel 'missing'"),
+    ):
+        ran = duetime("alert", *words)
+        assert ran.status in (1, 2)
+        assert expected in ran.err, ran.err
+
+
+def test_rules_are_replaced_and_come_back(duetime: Duetime) -> None:
+    duetime("migrate")
+    rules = {one["name"]: one for one in duetime("alert", "rules", "--json").json}
+    assert (rules["silent"]["after"], rules["silent"]["version"]) == ("10m", 0)
+    assert "late" not in rules
+    changed = duetime("alert", "rule", "silent", "--after", "30m", "--json")
+    assert (changed.json["after"], changed.json["version"] > 0) == ("30m", True), changed.err
+    named = ("--condition", "late", "--schedule", "report-*", "--after", "5m", "--channel", "ops")
+    duetime("alert", "rule", "reports", *named)
+    listed = duetime("alert", "rules").out
+    assert listed.splitlines()[1].split()[:3] == ["reports", "late", "report-*"]  # the most specific first
+    duetime("alert", "remove-rule", "silent")
+    rules = {one["name"]: one for one in duetime("alert", "rules", "--json").json}
+    assert rules["silent"]["after"] == "10m"
+    refused = duetime("alert", "remove-rule", "silent")
+    assert "built in: switch it off instead" in refused.err
+
+
+def test_maintenance_window_begins_and_ends(duetime: Duetime) -> None:
+    duetime("migrate")
+    made = duetime("alert", "mute", "--for", "2h", "--subject", "report-*", "--note", "disk", "--json").json
+    assert (made["subject"], made["note"]) == ("report-*", "disk")
+    assert "report-*" in duetime("alert", "mutes").out
+    assert duetime("alert", "unmute", made["id"]).out == f"{made['id']} is over\n"
+    assert duetime("alert", "mutes").out == "nothing is muted\n"
+    assert duetime("alert", "list").out == "no alerts\n"
