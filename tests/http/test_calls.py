@@ -17,6 +17,7 @@ from duetime.model.instant import SECOND, to_datetime
 from duetime.model.job import Ending, State
 from duetime.model.keyring import KeyRing
 from duetime.model.signing import endpoint_secrets, verify_report_token, write_secret
+from duetime.model.trace import attempt_trace
 from tests.http.scene import NOW, RING, Sink, attempt, calling, job, result, serving
 
 JOB_ID = "00000000-0000-0000-0000-000000000007"
@@ -46,7 +47,7 @@ async def test_target_receives_the_payload_and_the_job_headers() -> None:
     assert sent["idempotency-key"] == sent["duetime-job-id"] == JOB_ID
     assert (sent["duetime-attempt"], sent["duetime-fire-time"]) == ("3", "2027-01-15T08:00:00Z")
     assert sent["duetime-schedule"] == "n%C3%A4chtlich, 2"
-    assert sent["traceparent"] == "00-00000000000000000000000000000007-0000000000000004-01"
+    assert sent["traceparent"] == attempt_trace(UUID(JOB_ID), 3, None).id.traceparent
     assert (sent["x-team"], sent["content-type"]) == ("billing", "application/vnd.x+json")
     assert (done.state, result(done)["body"], result(done)["status"]) == (State.SUCCEEDED, "ok", 200)
 

@@ -4,7 +4,7 @@ statistics of the fleet."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 
 from duetime.model.events import (
@@ -31,7 +31,9 @@ from duetime.model.settle import Settlement
 MIN_MINUTES = 3  # kept, because a settlement may be written a little after its minute
 MAX_MINUTES = 60  # kept while the store cannot be written
 MAX_TARGETS = 20
+MAX_NAMED = 100  # targets, and schedules, that are counted by name; the others count together
 _place = itemgetter(Claimed._fields.index("tenant"), Claimed._fields.index("queue"))
+_target = itemgetter(Claimed._fields.index("target"))
 # Looked up once: every job compares with these, and looking up a member of an enum is slow.
 _SUCCEEDED = Ending.SUCCEEDED
 SUCCEEDED_ENDING, SUCCEEDED_STATE = Ending.SUCCEEDED.value, State.SUCCEEDED.value
@@ -101,6 +103,16 @@ class AttemptCounts:
             self.failing[target] = TargetFailures(failing.count, failing.error, failing.sample)
 
 
+class ScheduleCounts:
+    """The attempts of one schedule."""
+
+    __slots__ = ("endings", "lateness")
+
+    def __init__(self) -> None:
+        self.endings: Counter[str] = Counter()
+        self.lateness = Histogram()
+
+
 class ProcessCounters:
     """An observer for the event loop of the node. Events of other threads only count as failed turns."""
 
@@ -108,6 +120,8 @@ class ProcessCounters:
         self.queues: defaultdict[str, AttemptCounts] = defaultdict(AttemptCounts)
         self.minutes: dict[int, defaultdict[str, AttemptCounts]] = {}  # by tenant
         self.changed: set[tuple[int, str]] = set()  # minutes and tenants to be written
+        self.targets: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by target: endings
+        self.schedules: defaultdict[tuple[str, str], ScheduleCounts] = defaultdict(ScheduleCounts)
         self.submitted: Counter[str] = Counter()
         self.claimed: Counter[str] = Counter()
         self.claiming = Histogram()
@@ -167,6 +181,10 @@ class ProcessCounters:
                 pass
 
     def _settled(self, settlements: Sequence[Settlement], jobs: Sequence[Claimed]) -> None:
+        self._count_targets(settlements, jobs)
+        fires = [pair for pair in zip(settlements, jobs, strict=True) if pair[1].schedule is not None]
+        for one, job in fires:
+            self._count_fire(one, job)
         places = set(map(_place, jobs))
         if len(places) == 1:
             tenant, queue = places.pop()
@@ -203,6 +221,25 @@ class ProcessCounters:
                     for counts in both:
                         counts.end(one, job)
 
+    def _count_targets(self, settlements: Sequence[Settlement], jobs: Sequence[Claimed]) -> None:
+        """Nearly all attempts succeed: these are counted together, the others one by one."""
+        endings = [one.ending for one in settlements]
+        if endings.count(_SUCCEEDED) < len(endings):
+            for ending, job in zip(endings, jobs, strict=True):
+                if ending is not _SUCCEEDED:
+                    self.targets[_named(job.target, self.targets)][ending.value] += 1
+            jobs = [job for ending, job in zip(endings, jobs, strict=True) if ending is _SUCCEEDED]
+        for target, count in Counter(map(_target, jobs)).items():
+            self.targets[_named(target, self.targets)][SUCCEEDED_ENDING] += count
+
+    def _count_fire(self, one: Settlement, job: Claimed) -> None:
+        name = (job.tenant, job.schedule or "")
+        known = name in self.schedules or len(self.schedules) < MAX_NAMED
+        counts = self.schedules[name if known else ("", OTHER)]
+        counts.endings[one.ending.value] += 1
+        if one.started_at is not None and one.started_at >= job.due_at:
+            counts.lateness.add((one.started_at - job.due_at,))
+
     def _minute(self, at: Micros, tenant: str) -> AttemptCounts:
         minute = at // MINUTE
         tenants = self.minutes.get(minute)
@@ -225,3 +262,7 @@ class ProcessCounters:
         for queue, found in Counter(queues).items():
             known = queue if queue in counter or len(counter) < MAX_QUEUES else OTHER
             counter[known] += found
+
+
+def _named(name: str, known: Collection[str]) -> str:
+    return name if name in known or len(known) < MAX_NAMED else OTHER

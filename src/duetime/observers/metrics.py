@@ -84,8 +84,25 @@ METRICS = {
             "Live jobs of the fleet; due jobs also count as pending.",
             ("queue", "state"),
         ),
+        Metric(
+            "duetime_queue_lag_seconds",
+            "gauge",
+            "How long the oldest due job has been waiting; not of paused queues.",
+            ("queue",),
+        ),
+        Metric(
+            "duetime_queue_max_running",
+            "gauge",
+            "How many jobs may run at the same time; only of queues with such a limit.",
+            ("queue",),
+        ),
         Metric("duetime_nodes", "gauge", "Nodes of the fleet.", ("state",)),
-        Metric("duetime_leases", "gauge", "Leases of the fleet, held or free.", ("state",)),
+        Metric(
+            "duetime_leases",
+            "gauge",
+            "Leases of the fleet, held by a node that is alive, or free.",
+            ("role", "state"),
+        ),
         # of this process
         Metric(
             "duetime_jobs_submitted",
@@ -120,6 +137,24 @@ METRICS = {
             "histogram",
             "Time from the start of an attempt to its end.",
             ("queue",),
+        ),
+        Metric(
+            "duetime_target_attempts",
+            "counter",
+            "Attempts settled by this process, by target; targets beyond the first hundred are one.",
+            ("target", "ending"),
+        ),
+        Metric(
+            "duetime_schedule_attempts",
+            "counter",
+            "Attempts of fires settled by this process; schedules beyond the first hundred are one.",
+            ("tenant", "schedule", "ending"),
+        ),
+        Metric(
+            "duetime_schedule_lateness_seconds",
+            "histogram",
+            "Time from the due time of a fire's attempt to its start.",
+            ("tenant", "schedule"),
         ),
         Metric("duetime_fires_planned", "counter", "Fires of schedules that became jobs."),
         Metric(
@@ -171,6 +206,7 @@ METRICS = {
             "gauge",
             "How far this machine's wall clock is ahead of the store's.",
         ),
+        Metric("duetime_alerts", "gauge", "Alerts of all tenants that are open.", ("condition", "severity")),
         Metric("duetime_events_written", "counter", "Events written to the log one by one."),
         Metric(
             "duetime_events_merged", "counter", "Events that were only counted because there were too many."

@@ -1,0 +1,1 @@
+"""Traces: real processes export to a receiver that decodes OTLP."""
