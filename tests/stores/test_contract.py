@@ -18,7 +18,7 @@ from duetime.stores.redis import RedisStore
 from duetime.stores.sqlite import SqliteStore
 from duetime.testing.conformance import StoreConformance, drafts
 
-MAX_VERBS = 47
+MAX_VERBS = 50
 STORES = [MemoryStore, SqliteStore, PostgresStore, MySqlStore, RedisStore]
 
 

@@ -23,7 +23,8 @@ OF_SQLITE = {
 }  # fmt: skip
 OF_MYSQL = {
     "add_hints", "await_job", "create_versions", "due_lanes", "forget_hints", "last_hint", "lock_migration",
-    "lock_permits", "read_hints", "read_version", "table_names", "time", "unlock_migration", "write_version",
+    "lock_permits", "read_hints", "read_version", "table_names", "tables_made_at", "time",
+    "unlock_migration", "write_version",
 }  # fmt: skip
 
 

@@ -173,7 +173,7 @@ class TestVersion:
             client.set(f"{parse(redis_url).keys}version", 99)
         store = RedisStore.from_url(redis_url)
         assert (await store.migrate()).after == 99
-        with pytest.raises(SchemaTooNew, match="version 99"):
+        with pytest.raises(SchemaTooNew, match="schema 99"):
             await store.open()
         await store.close()
 

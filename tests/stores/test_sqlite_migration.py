@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from duetime.errors import SchemaTooNew
+from duetime.errors import MigrationRefused, SchemaTooNew
 from duetime.model.job import JobFilter, State
 from duetime.store import Migration
 from duetime.stores.sqlite import SqliteStore, schema
@@ -84,10 +84,35 @@ async def test_failed_migration_leaves_the_file_as_it_was(
     assert await SqliteStore(path).migrate() == Migration(schema.NEWEST, schema.NEWEST)
 
 
-async def test_newer_schema_is_refused(
+async def test_newer_schema_that_only_has_more_is_accepted(
     path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request.getfixturevalue("later_version")
+    await filled(path)
+    monkeypatch.undo()
+    await filled(path)
+    assert await SqliteStore(path).migrate() == Migration(LATER, LATER)
+    plan = await SqliteStore(path).plan_migration()
+    assert (plan.state.version, plan.steps) == (LATER, ())
+
+
+async def test_contraction_waits_for_an_old_node(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(path)
+    await store.open()
+    node = await joined(store)  # of version 1
+    script = f"-- contract: from {LATER}, needs 1.1.0\nALTER TABLE jobs ADD COLUMN added INTEGER;\n"
+    monkeypatch.setitem(schema.MIGRATIONS, LATER, script)
+    monkeypatch.setattr(schema, "NEWEST", LATER)
+    with pytest.raises(MigrationRefused, match=r"1\.1\.0"):
+        await SqliteStore(path).open()
+    await store.leave(node)
+    assert await SqliteStore(path).migrate() == Migration(LATER - 1, LATER)
+    await store.close()
+
+
+async def test_newer_schema_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(schema.MIGRATIONS, LATER, f"-- contract: from {LATER}, needs 99.0\nSELECT 1;\n")
+    monkeypatch.setattr(schema, "NEWEST", LATER)
     await filled(path)
     monkeypatch.undo()
     with pytest.raises(SchemaTooNew, match="upgrade"):

@@ -15,10 +15,12 @@ from uuid import UUID
 from duetime.clock import wall_micros
 from duetime.errors import ConfigError, Conflict, InvalidInput
 from duetime.model.hint import CancelHint, EventHint, Hint, lane_hints
+from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter, State
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueCounts, QueueFilter, with_lanes
+from duetime.model.migration import MigrationPlan, SchemaState
 from duetime.model.permits import waiting_when_stored
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.search import selects
@@ -86,11 +88,18 @@ class MemoryStore:
     async def migrate(self) -> Migration:
         return Migration(SCHEMA_VERSION, SCHEMA_VERSION)
 
+    async def plan_migration(self) -> MigrationPlan:
+        return MigrationPlan(SchemaState(SCHEMA_VERSION, SCHEMA_VERSION), ())
+
     def clone(self) -> MemoryStore:
         return self
 
     async def time(self) -> Micros:
         return self._clock()
+
+    async def identity(self) -> StoreIdentity:
+        """It cannot be copied."""
+        return StoreIdentity()
 
     # -- jobs: what callers ask for
     async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
@@ -396,6 +405,13 @@ class MemoryStore:
             self._rows().write(kind, rows, after, until)
 
     # -- upkeep and hints
+    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
+        with self._lock:
+            gone = [self._jobs.past[job_id] for job_id in ids if job_id in self._jobs.past]
+            for row in gone:
+                self._jobs.forget(row)
+            return len(gone)
+
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         with self._lock:
             self._nodes.forget(before)

@@ -101,7 +101,7 @@ async def _add(execute: Execute, drafts: Sequence[JobDraft], home: Micros | None
     row_word = "" if "MariaDB" in str(version) else "ROW"
     transaction = MySqlTransaction(query, 0, row_word, FOREIGN_LITERALS)
     try:
-        _, made = (await transaction.all("read_version"))[0]
+        _, made, _ = (await transaction.all("read_version"))[0]
     except Exception as problem:
         if NO_TABLE in problem.args or NO_TABLE in getattr(getattr(problem, "orig", None), "args", ()):
             raise InvalidInput(

@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
-from duetime.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
+from duetime.errors import SchemaMissing, StoreUnavailable
 from duetime.model.instant import Micros
+from duetime.model.migration import (
+    MigrationPlan,
+    NodeVersion,
+    SchemaState,
+    plan_of,
+    refuse_incompatible,
+    refuse_old_nodes,
+    steps_of,
+)
 from duetime.store import Migration
 from duetime.stores.mysql.connection import MySqlConnection
 from duetime.stores.mysql.session import MySqlSession
 from duetime.stores.statements import scripts
 
 MIGRATIONS = list(scripts("duetime.stores.mysql", "migrations").values())
+PLACE = "the database"
 LOCK_TIMEOUT = 30  # seconds
 MAINTENANCE_TIMEOUT = 60.0
 
 
 async def check_schema(connection: MySqlConnection) -> Micros:
     """Returns when the schema was made, which no other database shares."""
-    version, home = await connection.read(_read_version)
-    _refuse_newer(version)
-    if version < len(MIGRATIONS):
+    state, home = await connection.read(_read_version)
+    refuse_incompatible(state, len(MIGRATIONS), PLACE)
+    if state.version < len(MIGRATIONS):
         raise SchemaMissing(
-            f"the database has schema {version}, this Duetime needs {len(MIGRATIONS)}: run "
+            f"{PLACE} has schema {state.version}, this Duetime needs {len(MIGRATIONS)}: run "
             "`duetime migrate`, or start with `duetime serve --migrate`"
         )
     return home
 
 
 async def migrate(connection: MySqlConnection) -> Migration:
-    before, _ = await connection.read(_read_version)
-    _refuse_newer(before)
+    state, _ = await connection.read(_read_version)
+    refuse_incompatible(state, len(MIGRATIONS), PLACE)
+    before = state.version
     return Migration(before, await connection.read(_migrate) if before < len(MIGRATIONS) else before)
 
 
-async def _read_version(session: MySqlSession) -> tuple[int, Micros]:
+async def plan_migration(connection: MySqlConnection) -> MigrationPlan:
+    return await connection.read(_plan)
+
+
+async def _plan(session: MySqlSession) -> MigrationPlan:
+    state, _ = await _read_version(session)
+    return plan_of(MIGRATIONS, state, await _living(session) if state.version else ())
+
+
+async def _living(session: MySqlSession) -> list[NodeVersion]:
+    return [NodeVersion(*row) for row in await session.all("living_versions", (await session.time(),))]
+
+
+async def _read_version(session: MySqlSession) -> tuple[SchemaState, Micros]:
     tables = {name for (name,) in await session.all("table_names")}
     if "duetime_schema_version" not in tables:
-        return 0, 0
-    version, home = (await session.all("read_version"))[0]
-    return int(version), home
+        return SchemaState(0, 0), 0
+    version, home, compatible_from = (await session.all("read_version"))[0]
+    return SchemaState(int(version), int(compatible_from)), home
 
 
 async def _migrate(session: MySqlSession) -> int:
@@ -48,18 +72,12 @@ async def _migrate(session: MySqlSession) -> int:
         raise StoreUnavailable("another process has been migrating this database for long: repeat")
     try:
         await session.all("create_versions")
-        version, _ = await _read_version(session)
-        while version < len(MIGRATIONS):
-            await session.run_script(MIGRATIONS[version])
-            version += 1
-            await session.change("write_version", (version, await session.time()))
-        return version
+        state, _ = await _read_version(session)
+        for step in steps_of(MIGRATIONS)[state.version :]:
+            if step.number > 1:
+                refuse_old_nodes(step, await _living(session))
+            await session.run_script(MIGRATIONS[step.number - 1])
+            await session.change("write_version", (step.number, await session.time(), step.compatible_from))
+        return max(state.version, len(MIGRATIONS))
     finally:
         await session.all("unlock_migration")
-
-
-def _refuse_newer(version: int) -> None:
-    if version > len(MIGRATIONS):
-        raise SchemaTooNew(
-            f"the database has schema {version}, this Duetime knows {len(MIGRATIONS)}: upgrade Duetime"
-        )

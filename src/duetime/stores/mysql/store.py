@@ -7,9 +7,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from duetime.model.hint import Hint, JobHint
+from duetime.model.identity import StoreIdentity
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Job
 from duetime.model.lease import NodeId
+from duetime.model.migration import MigrationPlan
 from duetime.store import CallerTransaction, Capabilities, Migration, TaskTransaction, Unsubscribe
 from duetime.stores.mysql import schema
 from duetime.stores.mysql.address import MySqlAddress, parse
@@ -89,11 +91,23 @@ class MySqlStore(SqlStore):
         finally:
             await connection.close()
 
+    async def plan_migration(self) -> MigrationPlan:
+        connection = MySqlConnection(self._address, schema.MAINTENANCE_TIMEOUT)
+        try:
+            return await schema.plan_migration(connection)
+        finally:
+            await connection.close()
+
     def clone(self) -> MySqlStore:
         return MySqlStore(self._address)
 
     async def time(self) -> Micros:
         return await self._connections[READ].read(MySqlSession.time)
+
+    async def identity(self) -> StoreIdentity:
+        """Nothing names the data of all servers that replicate it. But a dump makes its tables after the last
+        sign of life in them."""
+        return StoreIdentity(seen_at=await self._connections[READ].read(_made_at))
 
     # -- what differs
     async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
@@ -152,3 +166,7 @@ class MySqlStore(SqlStore):
 async def _announce(transaction: Any, tenant: str, job_id: UUID) -> None:
     for row in await transaction.all("await_job", (tenant, job_id.bytes)):
         transaction.tell([JobHint(*row)])
+
+
+async def _made_at(session: MySqlSession) -> Micros:
+    return int(await session.value("tables_made_at")) * SECOND

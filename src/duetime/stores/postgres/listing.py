@@ -123,6 +123,8 @@ def _conditions(made: ListQuery, wanted: JobFilter) -> list[str]:
             f"fire_time < {made.bind(wanted.fire_before)}",
             f"id < {made.bind(_first_id(wanted.fire_before // 1_000 + 1))}",
         ]
+    if wanted.scheduled:
+        conditions.append("schedule IS NOT NULL")
     if wanted.error is not None:
         conditions.append(_contains(made, "error", wanted.error))
     if wanted.error_group is not None:

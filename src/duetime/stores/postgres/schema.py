@@ -6,8 +6,17 @@ import contextlib
 from typing import Any, NamedTuple
 
 from duetime.clock import noise, pause
-from duetime.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
+from duetime.errors import SchemaMissing, StoreUnavailable
 from duetime.model.instant import Micros
+from duetime.model.migration import (
+    MigrationPlan,
+    NodeVersion,
+    SchemaState,
+    plan_of,
+    refuse_incompatible,
+    refuse_old_nodes,
+    steps_of,
+)
 from duetime.store import Migration
 from duetime.stores.postgres.connection import PostgresConnection, Result, Work
 from duetime.stores.postgres.connections import SQL, PostgresConnections
@@ -16,12 +25,13 @@ from duetime.stores.statements import scripts
 MIGRATIONS = list(scripts("duetime.stores.postgres", "migrations").values())
 MIGRATION_LOCK = 0x6475_6574_696D_65  # "duetime"
 MAX_TRIES = 120
+PLACE = "the database"
 TABLE_LOCK_TIMEOUT = 200  # milliseconds: other users of a table wait as long as a change of it does
 MAINTENANCE_TIMEOUT = 60.0  # seconds
 
 
 class SchemaInfo(NamedTuple):
-    version: int  # 0 when there is none
+    state: SchemaState
     home: Micros | None  # when its first version was made, which no other database shares
 
 
@@ -34,10 +44,10 @@ async def check_schema(connections: PostgresConnections, temporary: bool) -> Sch
     finally:
         if temporary:
             await connection.close()
-    _refuse_newer(schema.version)
-    if schema.version < len(MIGRATIONS):
+    refuse_incompatible(schema.state, len(MIGRATIONS), PLACE)
+    if schema.state.version < len(MIGRATIONS):
         raise SchemaMissing(
-            f"the database has schema {schema.version}, this Duetime needs {len(MIGRATIONS)}: run "
+            f"{PLACE} has schema {schema.state.version}, this Duetime needs {len(MIGRATIONS)}: run "
             "`duetime migrate`, or start with `duetime serve --migrate`"
         )
     return schema
@@ -46,13 +56,31 @@ async def check_schema(connections: PostgresConnections, temporary: bool) -> Sch
 async def migrate(connections: PostgresConnections) -> Migration:
     connection = connections.temporary(MAINTENANCE_TIMEOUT)
     try:
-        before = after = (await connection.run(_read_schema, atomic=True)).version
+        state = (await connection.run(_read_schema, atomic=True)).state
+        before = after = state.version
         while after < len(MIGRATIONS):
             after = await run_persistently(connection, _migrate_once)
-        _refuse_newer(after)
+        refuse_incompatible(state, len(MIGRATIONS), PLACE)
         return Migration(before, after)
     finally:
         await connection.close()
+
+
+async def plan_migration(connections: PostgresConnections) -> MigrationPlan:
+    connection = connections.temporary()
+    try:
+        return await connection.run(_plan, atomic=True)
+    finally:
+        await connection.close()
+
+
+async def _plan(connection: Any, _is_retry: bool) -> MigrationPlan:
+    state = (await _read_schema(connection)).state
+    return plan_of(MIGRATIONS, state, await _living(connection) if state.version else ())
+
+
+async def _living(connection: Any) -> list[NodeVersion]:
+    return [NodeVersion(*row) for row in await connection.fetch(SQL["living_versions"])]
 
 
 async def run_persistently(connection: PostgresConnection, work: Work[Result]) -> Result:
@@ -65,18 +93,11 @@ async def run_persistently(connection: PostgresConnection, work: Work[Result]) -
     return await connection.run(work, atomic=True)
 
 
-def _refuse_newer(version: int) -> None:
-    if version > len(MIGRATIONS):
-        raise SchemaTooNew(
-            f"the database has schema {version}, this Duetime knows {len(MIGRATIONS)}: upgrade Duetime"
-        )
-
-
 async def _read_schema(connection: Any, _is_retry: bool = False) -> SchemaInfo:
     if not await connection.fetchval(SQL["has_schema"]):
-        return SchemaInfo(0, None)
+        return SchemaInfo(SchemaState(0, 0), None)
     row = await connection.fetchrow(SQL["version"])
-    return SchemaInfo(row["version"] or 0, row["home"])
+    return SchemaInfo(SchemaState(row["version"] or 0, row["compatible_from"] or 0), row["home"])
 
 
 async def _migrate_once(connection: Any, _is_retry: bool) -> int:
@@ -84,15 +105,23 @@ async def _migrate_once(connection: Any, _is_retry: bool) -> int:
     nothing has changed."""
     await connection.execute("SET LOCAL lock_timeout = 2000")
     await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
-    version = (await _read_schema(connection)).version
+    version = (await _read_schema(connection)).state.version
     if version >= len(MIGRATIONS):
         return version
+    step = steps_of(MIGRATIONS)[version]
     if version == 0:
         await connection.execute("CREATE SCHEMA IF NOT EXISTS duetime")
         await connection.execute(
-            "CREATE TABLE duetime.schema_version (version bigint NOT NULL, applied_at timestamptz NOT NULL)"
+            "CREATE TABLE duetime.schema_version (version bigint NOT NULL, applied_at timestamptz NOT NULL, "
+            "compatible_from bigint)"
         )
+    else:
+        refuse_old_nodes(step, await _living(connection))
     await connection.execute(f"SET LOCAL lock_timeout = {TABLE_LOCK_TIMEOUT}")
     await connection.execute(MIGRATIONS[version])
-    await connection.execute("INSERT INTO duetime.schema_version VALUES ($1, clock_timestamp())", version + 1)
+    await connection.execute(
+        "INSERT INTO duetime.schema_version VALUES ($1, clock_timestamp(), $2)",
+        version + 1,
+        step.compatible_from,
+    )
     return version + 1

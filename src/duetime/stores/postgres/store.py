@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from duetime.errors import StoreError, StoreUnavailable
 from duetime.model.hint import Hint
+from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
+from duetime.model.migration import MigrationPlan
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.stored import RowKey, RowKind, StoredRow
@@ -110,6 +113,9 @@ class PostgresStore:
     async def migrate(self) -> Migration:
         return await schema.migrate(self._connections)
 
+    async def plan_migration(self) -> MigrationPlan:
+        return await schema.plan_migration(self._connections)
+
     def clone(self) -> PostgresStore:
         return PostgresStore(self._address, is_clone=True)
 
@@ -120,6 +126,18 @@ class PostgresStore:
     async def position(self) -> Position:
         row = await self._connections.read.row(SQL["position"])
         return Position(self._home, int(row["log"]), row["at"] or 0)
+
+    async def identity(self) -> StoreIdentity:
+        """A dump makes other tables, also in the same database; a standby has the same ones. Recovery to an
+        earlier point begins a new timeline, as a failover does."""
+        read = self._connections.read
+        try:
+            row = await read.row(SQL["identity"])
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            row = await read.row(SQL["identity_of_tables"])
+        return StoreIdentity(row["data"], row["server"])
 
     # -- jobs and queues
     async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
@@ -279,6 +297,10 @@ class PostgresStore:
         await self._rows.write(kind, rows, after, until)
 
     # -- retention and hints
+    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
+        gone: int = await self._connections.read.value(SQL["forget_jobs"], list(ids))
+        return gone
+
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         """Whole days at a time where possible, and so an estimate."""
         return await retention.prune(self._connections, before, targets or {})

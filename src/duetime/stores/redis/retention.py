@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from duetime.model.instant import Micros
 from duetime.store import EVENTS_KEPT_FOR
@@ -33,3 +34,11 @@ async def _prune_target(connection: RedisConnection, target: bytes, before: Micr
         deleted += gone
         if gone == 0 or seen < BATCH:
             return deleted
+
+
+async def forget(connection: RedisConnection, ids: Sequence[UUID]) -> int:
+    gone = 0
+    for at in range(0, len(ids), BATCH):
+        some = [job_id.bytes for job_id in ids[at : at + BATCH]]
+        gone += int(await connection.run("forget_finished", *some))
+    return gone

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from duetime.errors import SchemaMissing, SchemaTooNew
+from duetime.errors import SchemaMissing
+from duetime.model.migration import MigrationPlan, MigrationStep, SchemaState, refuse_incompatible
 from duetime.store import Migration
 from duetime.stores.redis.address import RedisAddress
 from duetime.stores.redis.connection import RedisConnection
@@ -14,23 +15,36 @@ VERSION = 1
 async def check(connection: RedisConnection) -> None:
     if connection.address.checked:
         await check_server(connection)
-    found = int(await connection.command("GET", f"{connection.address.keys}version") or 0)
+    state = await _read(connection)
     place = f"Redis at {connection.address.place}, prefix {connection.address.prefix}"
-    if found < VERSION:
+    if state.version < VERSION:
         raise SchemaMissing(f"{place}, has no Duetime store, or an old one: run `duetime migrate`")
-    if found > VERSION:
-        raise SchemaTooNew(
-            f"{place}, has version {found} of the store, this Duetime knows {VERSION}: install the "
-            "newer Duetime"
-        )
+    refuse_incompatible(state, VERSION, f"{place},")
 
 
 async def migrate(address: RedisAddress) -> Migration:
-    connection, key = RedisConnection(address), f"{address.keys}version"
+    connection = RedisConnection(address)
     try:
-        before = int(await connection.command("GET", key) or 0)
+        before = (await _read(connection)).version
         if before < VERSION:
-            await connection.command("SET", key, VERSION)
+            await connection.command("SET", f"{address.keys}version", VERSION)
     finally:
         await connection.close()
     return Migration(before, max(before, VERSION))
+
+
+async def plan_migration(address: RedisAddress) -> MigrationPlan:
+    connection = RedisConnection(address)
+    try:
+        state = await _read(connection)
+    finally:
+        await connection.close()
+    first = MigrationStep(VERSION, "The layout of keys", VERSION, None, ())
+    return MigrationPlan(state, (first,) if state.version < VERSION else ())
+
+
+async def _read(connection: RedisConnection) -> SchemaState:
+    """A version that does not say otherwise is for programs that know it."""
+    keys = connection.address.keys
+    version = int(await connection.command("GET", f"{keys}version") or 0)
+    return SchemaState(version, int(await connection.command("GET", f"{keys}compatible_from") or version))

@@ -8,10 +8,12 @@ from uuid import UUID
 
 from duetime.errors import ConfigError, InvalidInput
 from duetime.model.hint import Hint
+from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
+from duetime.model.migration import MigrationPlan
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.stored import RowKey, RowKind, StoredRow
@@ -96,12 +98,19 @@ class RedisStore:
     async def migrate(self) -> Migration:
         return await schema.migrate(self._address)
 
+    async def plan_migration(self) -> MigrationPlan:
+        return await schema.plan_migration(self._address)
+
     def clone(self) -> RedisStore:
         return RedisStore(self._address)
 
     async def time(self) -> Micros:
         seconds, micros = await self._connection.command("TIME")
         return int(seconds) * 1_000_000 + int(micros)
+
+    async def identity(self) -> StoreIdentity:
+        """A server that was restarted and one that loaded a copied file look the same."""
+        return StoreIdentity()
 
     # -- jobs and queues
     async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
@@ -267,6 +276,9 @@ class RedisStore:
         await self._rows.write(kind, rows, after, until)
 
     # -- retention and hints
+    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
+        return await retention.forget(self._connection, ids)
+
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         return await retention.prune(self._connection, before, targets or {})
 

@@ -89,6 +89,8 @@ def _tables(wanted: JobFilter) -> Iterator[str]:
 def _conditions(session: SqlSession, wanted: JobFilter, values: dict[str, Any]) -> Iterator[str]:
     if wanted.undisposed:
         yield "list_if_undisposed"
+    if wanted.scheduled:
+        yield "list_if_scheduled"
     if wanted.states is not None:
         yield _STATES.get(wanted.states, "list_if_states")
     here = (name for name in _OTHER if name not in session.filters)

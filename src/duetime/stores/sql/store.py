@@ -233,6 +233,10 @@ class SqlStore:
         await self._write(SUBMIT, bulk.write, kind, rows, after, until)
 
     # -- retention and hints
+    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
+        rows = [(job_id.bytes,) for job_id in ids]
+        return await self._write(SWEEP, retention.forget, rows) if rows else 0
+
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
         await self._write(SWEEP, retention.prune_others, before)
         total, batch = 0, retention.BATCH

@@ -10,9 +10,11 @@ import os
 import struct
 import sys
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from duetime.model.instant import Micros
 from duetime.model.lease import NodeId
 
 if sys.platform == "linux":
@@ -27,8 +29,12 @@ class HoldsFiles(Protocol):
     def close(self) -> None: ...
 
 
+def lock_file(database: Path) -> Path:
+    return database.with_name(f"{database.name}-nodes")
+
+
 def open_lock_file(database: Path) -> int:
-    return os.open(database.with_name(f"{database.name}-nodes"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return os.open(lock_file(database), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def lock(opened: int, byte: int) -> None:
@@ -90,6 +96,19 @@ class NodeLocks:
             return None
         self._held[node] = opened
         return os.fstat(opened).st_ino
+
+    def mark_use(self, node: NodeId) -> None:
+        """The time of the file is that of the last heartbeat."""
+        if node in self._held:
+            with suppress(OSError):
+                os.utime(self._held[node])
+
+    def used_at(self) -> Micros | None:
+        """The last heartbeat of a node on this machine; None if there was none."""
+        try:
+            return lock_file(self._database).stat().st_mtime_ns // 1_000
+        except OSError:
+            return None
 
     def release(self, node: NodeId) -> None:
         opened = self._held.pop(node, None)

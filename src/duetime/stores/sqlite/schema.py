@@ -5,9 +5,20 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-from duetime.errors import SchemaTooNew, StoreError
+from duetime.clock import wall_micros
+from duetime.errors import StoreError
+from duetime.model.migration import (
+    MigrationPlan,
+    NodeVersion,
+    SchemaState,
+    plan_of,
+    refuse_incompatible,
+    refuse_old_nodes,
+    steps_of,
+)
 from duetime.store import Migration
 from duetime.stores.sql.session import run_now
 from duetime.stores.sqlite import errors
@@ -38,30 +49,50 @@ def migrate(path: Path) -> Migration:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> Migration:
-    if (version := _version(connection, path)) == NEWEST:
+    if (version := _state(connection, path).version) >= NEWEST:
         return Migration(version, version)  # most opens: no write lock needed
     connection.execute("BEGIN IMMEDIATE")
-    before = _version(connection, path)
-    for number in range(before + 1, NEWEST + 1):
-        for statement in _split(MIGRATIONS[number]):
+    before = _state(connection, path).version
+    session = SqliteSession(connection)
+    for step in steps_of(_scripts())[before:]:
+        if step.number > 1:
+            refuse_old_nodes(step, _nodes(session))
+        for statement in _split(MIGRATIONS[step.number]):
             connection.execute(statement)
-        run_now(SqliteSession(connection).change("write_version", (number,)))
+        run_now(session.change("write_version", (step.number, step.compatible_from)))
     connection.execute("COMMIT")
-    return Migration(before, NEWEST)
+    return Migration(before, max(before, NEWEST))
 
 
-def _version(connection: sqlite3.Connection, path: Path) -> int:
+def plan_migration(path: Path) -> MigrationPlan:
+    """Without creating or changing the file."""
+    if not path.exists():
+        return plan_of(_scripts(), SchemaState(0, 0))
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            state = _state(connection, path)
+            return plan_of(_scripts(), state, _nodes(SqliteSession(connection)) if state.version else ())
+    except sqlite3.Error as problem:
+        raise errors.translate(problem, path) from problem
+
+
+def _scripts() -> list[str]:
+    return [MIGRATIONS[number] for number in sorted(MIGRATIONS)]
+
+
+def _nodes(session: SqliteSession) -> list[NodeVersion]:
+    return [NodeVersion(*row) for row in run_now(session.all("living_versions", (wall_micros(),)))]
+
+
+def _state(connection: sqlite3.Connection, path: Path) -> SchemaState:
     session = SqliteSession(connection)
     tables = {name for (name,) in run_now(session.all("table_names"))}
     if "schema_version" not in tables and tables & _TABLES:
         raise StoreError(f"{path} holds the tables of another program: give Duetime a file of its own")
-    version = int(run_now(session.value("read_version"))) if "schema_version" in tables else 0
-    if version > NEWEST:
-        raise SchemaTooNew(
-            f"{path} was written by a newer Duetime (schema {version}, this one knows {NEWEST}): "
-            "upgrade this installation"
-        )
-    return version
+    row = run_now(session.one("read_version")) if "schema_version" in tables else None
+    state = SchemaState(0, 0) if row is None else SchemaState(*row)
+    refuse_incompatible(state, NEWEST, str(path))
+    return state
 
 
 def _split(script: str) -> Iterator[str]:

@@ -11,9 +11,11 @@ from uuid import UUID
 from duetime.clock import wall_micros
 from duetime.errors import NotOpen
 from duetime.model.hint import Hint
+from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
 from duetime.model.job import Job, JobDraft
-from duetime.model.lease import NodeId
+from duetime.model.lease import Beat, NodeId
+from duetime.model.migration import MigrationPlan
 from duetime.store import CallerTransaction, Capabilities, Migration, TaskTransaction, Unsubscribe
 from duetime.stores.sql import jobs
 from duetime.stores.sql.session import run_now
@@ -76,11 +78,19 @@ class SqliteStore(SqlStore):
         location.check(self.path)
         return await asyncio.to_thread(schema.migrate, self.path)
 
+    async def plan_migration(self) -> MigrationPlan:
+        return await asyncio.to_thread(schema.plan_migration, self.path)
+
     def clone(self) -> SqliteStore:
         return SqliteStore(self.path)
 
     async def time(self) -> Micros:
         return wall_micros()
+
+    async def identity(self) -> StoreIdentity:
+        """A copied file is another inode. An older file that was written over this one has the same inode,
+        but the file of the locks shows when a node was last alive."""
+        return StoreIdentity(f"inode {self.path.stat().st_ino}", seen_at=self._locks.used_at())
 
     # -- jobs, for callers
     async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
@@ -103,6 +113,11 @@ class SqliteStore(SqlStore):
         if self._task_transactions is None:
             self._task_transactions = TaskTransactionThread(self.path, self._committed)
         return await self._task_transactions.begin()
+
+    async def beat(self, node: NodeId, ttl: Micros) -> Beat:
+        beat = await super().beat(node, ttl)
+        self._locks.mark_use(node)
+        return beat
 
     async def leave(self, node: NodeId) -> None:
         await super().leave(node)

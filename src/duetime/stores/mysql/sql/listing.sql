@@ -13,5 +13,8 @@ AND claimable = 2;
 -- name: list_if_dead
 AND dead = 1;
 
+-- name: list_if_scheduled
+AND schedule IS NOT NULL;
+
 -- name: list_if_undisposed
 AND dead = 1 AND disposition IS NULL;

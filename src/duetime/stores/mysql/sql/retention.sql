@@ -43,15 +43,24 @@ DELETE FROM duetime_hints WHERE id <= ?1 ORDER BY id LIMIT 10000;
 -- name: table_names
 SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE 'duetime%';
 
+-- name: tables_made_at
+SELECT COALESCE(UNIX_TIMESTAMP(create_time), 0) FROM information_schema.tables
+WHERE table_schema = DATABASE() AND table_name = 'duetime_schema_version';
+
 -- name: create_versions
-CREATE TABLE IF NOT EXISTS duetime_schema_version (version INT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL) ENGINE = InnoDB;
+CREATE TABLE IF NOT EXISTS duetime_schema_version (version INT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL, compatible_from INT) ENGINE = InnoDB;
 
 -- name: read_version
-SELECT COALESCE(MAX(version), 0), COALESCE(MIN(applied_at), 0) FROM duetime_schema_version;
+SELECT COALESCE(MAX(version), 0), COALESCE(MIN(applied_at), 0),
+    COALESCE((SELECT COALESCE(compatible_from, version) FROM duetime_schema_version ORDER BY version DESC LIMIT 1), 0)
+FROM duetime_schema_version;
 
 -- name: write_version
 -- Parameters: version, now.
-INSERT INTO duetime_schema_version (version, applied_at) VALUES (?1, ?2);
+INSERT INTO duetime_schema_version (version, applied_at, compatible_from) VALUES (?1, ?2, ?3);
+
+-- name: living_versions
+SELECT name, version FROM duetime_nodes WHERE dead = 0 AND lease_until > ?1 ORDER BY id;
 
 -- name: lock_migration
 -- Of this session; migrations are no transactions. Parameters: a name, seconds to wait.

@@ -15,6 +15,14 @@ WITH old AS MATERIALIZED (SELECT id FROM duetime.history WHERE finished_at < $1 
     deleted AS (DELETE FROM duetime.history WHERE id = ANY (ARRAY(SELECT id FROM old)) AND finished_at < $1 RETURNING id)
 SELECT count(*) FROM deleted;
 
+-- name: forget_jobs
+-- $1 ids of finished jobs.
+WITH old AS MATERIALIZED (SELECT id FROM duetime.history WHERE id = ANY ($1::uuid[])),
+    attempts AS (DELETE FROM duetime.attempts WHERE job_id = ANY (ARRAY(SELECT id FROM old))),
+    markers AS (DELETE FROM duetime.once_markers WHERE job_id = ANY (ARRAY(SELECT id FROM old))),
+    deleted AS (DELETE FROM duetime.history WHERE id = ANY (ARRAY(SELECT id FROM old)) RETURNING id)
+SELECT count(*) FROM deleted;
+
 -- name: prune_once_markers
 -- Of jobs that were dropped with their whole day.
 DELETE FROM duetime.once_markers WHERE ctid = ANY (ARRAY(

@@ -6,7 +6,7 @@
 -- (they have a limit key, or their schedule runs one job at a time). A due job that finds no permit leaves its index: `waits_for` then names
 -- the permit, a limit key or '/' and the id of a schedule. A running job is its own permit; nothing is counted in a second place.
 
-CREATE TABLE schema_version (version INTEGER NOT NULL);
+CREATE TABLE schema_version (version INTEGER NOT NULL, compatible_from INTEGER);
 
 -- Raised by every change that other processes should notice soon; their pollers compare it. Heartbeats do not raise it.
 CREATE TABLE changes (count INTEGER NOT NULL);

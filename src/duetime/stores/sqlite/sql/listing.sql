@@ -13,6 +13,9 @@ AND state = 'running' AND id IN (SELECT r.id FROM jobs AS r WHERE r.node IS NOT 
 -- name: list_if_dead
 AND state = 'dead';
 
+-- name: list_if_scheduled
+AND schedule IS NOT NULL;
+
 -- name: list_if_undisposed
 AND state = 'dead' AND disposition IS NULL;
 

@@ -43,7 +43,10 @@ WITH awaited (id) AS (VALUES /* rows */ (?)) SELECT a.id FROM awaited AS a WHERE
 SELECT name FROM sqlite_schema WHERE type = 'table';
 
 -- name: read_version
-SELECT coalesce(max(version), 0) FROM schema_version;
+SELECT version, coalesce(compatible_from, version) FROM schema_version ORDER BY version DESC LIMIT 1;
 
 -- name: write_version
-INSERT INTO schema_version (version) VALUES (?1);
+INSERT INTO schema_version (version, compatible_from) VALUES (?1, ?2);
+
+-- name: living_versions
+SELECT name, version FROM nodes WHERE dead = 0 AND lease_until > ?1 ORDER BY id;
