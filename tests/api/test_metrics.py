@@ -6,9 +6,11 @@ import asyncio
 import os
 import re
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 from time import thread_time
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from prometheus_client import Metric
@@ -21,9 +23,13 @@ from duetime.api.service import build
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
 from duetime.model.api_key import Scope
+from duetime.model.events import AttemptsSettled
 from duetime.model.histogram import Histogram
-from duetime.model.instant import SECOND
+from duetime.model.instant import SECOND, to_datetime
+from duetime.model.job import Claimed, Ending, State
 from duetime.model.limit import MAX_QUEUES, OTHER
+from duetime.model.settle import Settlement
+from duetime.observers.counters import MAX_NAMED, ProcessCounters
 from duetime.observers.metrics import METRICS, MetricsPage
 from tests.api.conftest import Api, client_of, refused
 from tests.servers.debian import installed, unpack
@@ -147,6 +153,60 @@ async def test_finished_work_is_counted(api: Api) -> None:
     assert value(found, "duetime_nodes", state="dead") == 0
 
 
+async def test_work_is_counted_by_target_and_schedule(api: Api) -> None:
+    await work_done(api)
+
+    @api.app.task("tick")
+    async def tick() -> None: ...
+
+    async with api.app.running():
+        await api.app.schedule("now", "tick", dt.Every("1s"))
+
+        async def fired() -> bool:
+            found = await scrape(api)
+            name = {"tenant": "default", "schedule": "now"}
+            return (
+                value(found, "duetime_schedule_attempts_total", **name, ending="succeeded") or 0
+            ) >= 1 and (value(found, "duetime_schedule_lateness_seconds_count", **name) or 0) >= 1
+
+        async with asyncio.timeout(60):
+            while not await fired():
+                await asyncio.sleep(0.05)
+    found = await scrape(api)
+    assert value(found, "duetime_target_attempts_total", target="good", ending="succeeded") == 3
+    assert value(found, "duetime_target_attempts_total", target="bad", ending="failed") == 2
+
+
+def test_targets_and_schedules_beyond_a_hundred_count_together() -> None:
+    counters = ProcessCounters()
+    for number in range(MAX_NAMED + 5):
+        job = Claimed(
+            uuid4(), 1, f"task-{number}", b"", 0, "mail", 5, 0, 0, 0, False, uuid4(), f"schedule-{number}",
+            None, None, None, None, "default",
+        )  # fmt: skip
+        done = Settlement(job.id, 1, State.SUCCEEDED, 0, 0, 0, Ending.SUCCEEDED, 0, 1, None, None)
+        counters(AttemptsSettled([done], [job]), 0)
+    assert len(counters.targets) == len(counters.schedules) == MAX_NAMED + 1
+    assert counters.targets[OTHER]["succeeded"] == 5
+    assert counters.schedules["", OTHER].endings["succeeded"] == 5
+
+
+async def test_lag_is_the_age_of_the_oldest_due_job(api: Api) -> None:
+    await api.app.open()
+    an_hour_ago = to_datetime(await api.app.now()) - timedelta(hours=1)
+    await api.app.submit("unknown", queue="mail", at=an_hour_ago)
+    await api.app.submit("unknown", queue="mail")
+    await api.app.submit("unknown", queue="later", delay="1h")
+    await api.app.submit("unknown", queue="held")
+    await api.app.queues.pause("held")
+    await api.app.queues.limit("mail", max_running=7)
+    found = await scrape(api)
+    assert 3_600 <= (value(found, "duetime_queue_lag_seconds", queue="mail") or 0) < 7_200
+    assert value(found, "duetime_queue_lag_seconds", queue="later") == 0
+    assert value(found, "duetime_queue_lag_seconds", queue="held") is None
+    assert value(found, "duetime_queue_max_running", queue="mail") == 7
+
+
 async def test_running_node_has_heartbeat_metrics(api: Api) -> None:
     async with api.app.running():
         await api.submit(queue="mail", delay="1h")
@@ -169,7 +229,9 @@ async def test_running_node_has_heartbeat_metrics(api: Api) -> None:
             "duetime_clock_skew_seconds",
         ):
             assert abs(value(found, name) or 0) < 5, name
-        assert value(found, "duetime_node_leases") == value(found, "duetime_leases", state="held")
+        assert value(found, "duetime_node_leases") == value(
+            found, "duetime_leases", role="planner", state="held"
+        )
     assert value(await scrape(api), "duetime_heartbeat_trusted") is None
 
 
@@ -239,10 +301,10 @@ async def test_metrics_report_an_unavailable_store(api: Api, monkeypatch: pytest
 async def test_scrapes_share_one_read_of_the_store(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     queues, asked = api.app.store.queues, 0
 
-    async def read(counted: bool = False) -> Any:
+    async def read(counted: bool = False, **options: Any) -> Any:
         nonlocal asked
-        asked += 1
-        return await queues(counted)
+        asked += counted
+        return await queues(counted, **options)
 
     monkeypatch.setattr(api.app.store, "queues", read)
     await asyncio.gather(*(scrape(api) for _ in range(10)))

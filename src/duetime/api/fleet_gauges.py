@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from duetime.app import App
+from duetime.app.alerts import open_alerts
+from duetime.app.queue_lag import queue_lags
 from duetime.app.stats import TtlCache
 from duetime.errors import DuetimeError
 from duetime.model.instant import SECOND, Micros
@@ -25,7 +29,9 @@ class FleetState:
     nodes: list[Node]
     leases: list[Lease]
     now: Micros
+    lags: Mapping[str, Micros]  # by queue
     read_store: ReadStoreView | None  # of the read replica, if there is one
+    alerts: Counter[tuple[str, str]]  # open ones, by condition and severity
 
 
 class FleetGauges:
@@ -50,10 +56,13 @@ class FleetGauges:
 
     async def _read_store(self) -> FleetState:
         reads, shared = self._app.context.reads, self._app.context.shared
+        now = await self._app.now()
         return FleetState(
             await reads.queues(counted=True),
             await reads.nodes(),
             await shared.leases.read_if_available(),
-            await self._app.now(),
+            now,
+            await queue_lags(reads, now),
             await shared.read_state(),
+            await open_alerts(reads),
         )

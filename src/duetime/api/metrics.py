@@ -19,8 +19,8 @@ from duetime.api.state import ServiceState, state_of
 from duetime.clock import wall_micros
 from duetime.engine.node.node import Node
 from duetime.model.instant import SECOND
-from duetime.model.lease import NodeState
-from duetime.model.limit import largest
+from duetime.model.lease import NodeState, role_of
+from duetime.model.limit import MAX_QUEUES, largest
 from duetime.observers.counters import AttemptCounts, ProcessCounters
 from duetime.observers.metrics import OPEN_METRICS, TEXT, MetricsPage, ProcessTelemetry
 from duetime.version import VERSION
@@ -77,18 +77,29 @@ def _add_fleet(page: MetricsPage, fleet: FleetState, node: Node | None) -> None:
         page.add("duetime_jobs", counts.pending, queue, "pending")
         page.add("duetime_jobs", counts.due, queue, "due")
         page.add("duetime_jobs", counts.running, queue, "running")
+    for queue, lag in sorted(fleet.lags.items()):
+        page.add("duetime_queue_lag_seconds", lag / SECOND, queue)
+    for one in fleet.queues[:MAX_QUEUES]:
+        if one.max_running is not None:
+            page.add("duetime_queue_max_running", one.max_running, one.name)
     states = [one.state(fleet.now) for one in fleet.nodes]
     for state in get_args(NodeState):
         page.add("duetime_nodes", states.count(state), state)
-    held = [lease.holder for lease in fleet.leases if lease.holder is not None]
-    page.add("duetime_leases", len(held), "held")
-    page.add("duetime_leases", len(fleet.leases) - len(held), "free")
+    alive = {one.id for one, now in zip(fleet.nodes, states, strict=True) if now == "alive"}
+    for role in ("planner", "dispatcher"):
+        holders = [lease.holder for lease in fleet.leases if role_of(lease.name) == role]
+        held = sum(holder in alive for holder in holders)
+        page.add("duetime_leases", held, role, "held")
+        page.add("duetime_leases", len(holders) - held, role, "free")
+    for (condition, severity), count in sorted(fleet.alerts.items()):
+        page.add("duetime_alerts", count, condition, severity)
     if fleet.read_store is not None:
         page.add("duetime_read_store_used", int(fleet.read_store.remark is None))
         if fleet.read_store.lag_ms is not None:
             page.add("duetime_read_store_lag_seconds", fleet.read_store.lag_ms / 1_000)
     if node is not None:
-        page.add("duetime_node_leases", held.count(node.id) if node.id is not None else 0)
+        own = sum(lease.holder == node.id for lease in fleet.leases if node.id is not None)
+        page.add("duetime_node_leases", own)
 
 
 def _add_counts(page: MetricsPage, tally: ProcessCounters) -> None:
@@ -99,6 +110,13 @@ def _add_counts(page: MetricsPage, tally: ProcessCounters) -> None:
         for queue, count in sorted(counter.items()):
             page.add(name, count, queue)
     _add_queues(page, sorted(tally.queues.items()))
+    for target, endings in sorted(tally.targets.items()):
+        for ending, count in sorted(endings.items()):
+            page.add("duetime_target_attempts", count, target, ending)
+    for (tenant, schedule), fires in sorted(tally.schedules.items()):
+        for ending, count in sorted(fires.endings.items()):
+            page.add("duetime_schedule_attempts", count, tenant, schedule, ending)
+        page.add_histogram("duetime_schedule_lateness_seconds", fires.lateness, tenant, schedule)
     page.add("duetime_fires_planned", tally.planned)
     page.add("duetime_fires_skipped", tally.skipped)
     page.add_histogram("duetime_claim_seconds", tally.claiming)

@@ -24,7 +24,9 @@ from duetime.api.problems import ApiProblem, invalid, problem_of, respond
 from duetime.api.rate_limit import KeyRateLimit, SharedBuckets, Unlimited
 from duetime.api.routing import PREFIX, path_of
 from duetime.api.state import ServiceState
+from duetime.api.tracing import is_traced, traced
 from duetime.api.v1 import (
+    alerts,
     bulk,
     calendar,
     events,
@@ -32,6 +34,7 @@ from duetime.api.v1 import (
     fleet,
     jobs,
     keys,
+    output,
     plans,
     reports,
     schedules,
@@ -48,6 +51,7 @@ ROUTERS = (
     jobs.batches,
     bulk.router,
     jobs.router,
+    output.router,
     jobs.dead_letters,
     plans.router,
     schedules.router,
@@ -55,6 +59,7 @@ ROUTERS = (
     fleet.queues,
     fleet.router,
     keys.router,
+    alerts.router,
     work.router,
     targets.router,
     events.router,
@@ -73,6 +78,13 @@ class Service(FastAPI):
         self._direct = (fast_submit.PATH, "POST") if "api" in state.settings.roles else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        tracer = self.state.service.app.tracer
+        if tracer is not None and is_traced(scope):
+            await traced(self._answer, tracer, scope, receive, send)
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (scope["path"], scope["method"]) == self._direct:
             await self._submit(scope, receive, send)
         else:
@@ -156,6 +168,8 @@ def build_state(
         rate_limit = (
             KeyRateLimit(settings.usual_rate(), SharedBuckets(app, "rate")) if settings.keys else Unlimited()
         )
+    if ring.keys:
+        app.use_secret_keys(ring)
     return ServiceState(app, authenticator, rate_limit, Cursors(_cursor_key(ring)), ring, settings)
 
 

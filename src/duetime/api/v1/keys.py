@@ -87,6 +87,7 @@ async def me(context: Known) -> Response:
             version=VERSION,
             now=to_datetime(await context.view.now()),
             expires_at=moment(caller.expires_at),
+            trace_link=context.state.settings.trace_link,
         )
     )
 

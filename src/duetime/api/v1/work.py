@@ -20,7 +20,9 @@ from duetime.api.models.work import (
     CompletionsIn,
     FailedIn,
     FailuresIn,
+    JobOutputIn,
     JoinIn,
+    OutputsIn,
     ReleasesIn,
     RemoteTaskIn,
     SnoozesIn,
@@ -29,7 +31,7 @@ from duetime.api.models.work import (
 from duetime.api.problems import ApiProblem
 from duetime.api.requests import read_retry
 from duetime.api.routing import PREFIX, StrictRoute, answer, links, location, problems, with_body
-from duetime.app.remote_work import RemoteNode
+from duetime.app.remote_work import AttemptKey, OutputText, RemoteNode
 from duetime.app.reports import Alive, Completed, Ended, Failed, Released, Snoozed
 from duetime.clock import monotonic_micros
 from duetime.engine.submit.build import at_number, policies
@@ -39,6 +41,7 @@ from duetime.model import duration
 from duetime.model.codec import decode
 from duetime.model.instant import SECOND
 from duetime.model.job import DEFAULT_QUEUE
+from duetime.model.output import Stream
 from duetime.model.profile import NodeProfile
 from duetime.model.views import (
     ClaimedJobs,
@@ -47,6 +50,7 @@ from duetime.model.views import (
     ReportReply,
     WorkerView,
 )
+from duetime.task_log import LEVELS
 
 MAX_WORK_BODY = 4 * 1024 * 1024
 MAX_WORK_KEYS = 100_000
@@ -153,6 +157,22 @@ async def heartbeat(
 
 
 @router.post(
+    "/{worker}/output",
+    response_model=ReportReply,
+    operation_id="add_output",
+    summary="Keep what jobs log and print",
+    responses=with_body(404),
+)
+async def add_output(
+    worker: WorkerPath, body: Annotated[OutputsIn, Body()], context: RemoteWorker
+) -> Response:
+    node = await _node(context, worker)
+    outputs = [_output(number, one) for number, one in enumerate(body.jobs)]
+    keep = duration.parse(context.state.settings.output_retention, "output_retention")
+    return _refused(await context.view.remote_work.add_output(node, outputs, keep))
+
+
+@router.post(
     "/{worker}/complete",
     response_model=ReportReply,
     operation_id="complete_jobs",
@@ -215,8 +235,19 @@ async def _settle(
 ) -> Response:
     node = await _node(context, worker)
     reports = [_numbered(number, one, read) for number, one in enumerate(items)]
-    refused = await context.view.remote_work.settle(node, reports)
-    return answer(ReportReply(refused=[RefusedReport(id=id, attempt=attempt) for id, attempt in refused]))
+    return _refused(await context.view.remote_work.settle(node, reports))
+
+
+def _refused(attempts: Sequence[AttemptKey]) -> Response:
+    return answer(ReportReply(refused=[RefusedReport(id=id, attempt=attempt) for id, attempt in attempts]))
+
+
+def _output(number: int, one: JobOutputIn) -> tuple[AttemptKey, list[OutputText]]:
+    try:
+        key = _job_id(one.id), one.attempt
+    except InvalidInput as problem:
+        raise at_number(problem, number) from None
+    return key, [(Stream(line.stream), LEVELS[line.level], line.text) for line in one.lines]
 
 
 def _numbered(number: int, item: Item, read: Callable[[Item], Report]) -> tuple[UUID, Report]:
