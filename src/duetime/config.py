@@ -7,10 +7,9 @@ default.
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from ipaddress import ip_address, ip_network
@@ -19,11 +18,10 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from duetime import config_compat
-from duetime.errors import ConfigError, InvalidInput
-from duetime.model import destination, duration
+from duetime import config_values as values
+from duetime.errors import ConfigError
 from duetime.model.destination import Destination
 from duetime.model.limit import Rate, parse_rate
-from duetime.model.retry import MAX_ATTEMPTS
 from duetime.model.url import Egress, Network
 
 PREFIX = "DUETIME_"
@@ -31,18 +29,11 @@ FILE = "duetime.toml"
 VARIABLES_FILE = ".env"
 FILE_VARIABLE = f"{PREFIX}CONFIG"
 OTHER_VARIABLES = (FILE_VARIABLE, f"{PREFIX}FAILPOINTS")
-ROLES = ("api", "planner", "dispatcher", "worker")
+ROLES = values.ROLES
 DEFAULT_ROLES = ("api", "planner", "worker")  # with a queue, all of them
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json", "auto")
 AUTHS = ("none", "keys")
-YES, NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
-MAX_CONCURRENCY = 10_000
-MAX_PROCESSES = 1_000
-MAX_PENDING = 100_000_000
-MAX_QUEUE_DEPTH = 1_000_000
-MAX_LOAD = 100
-MAX_PORT = 65_535
 TYPED, ENVIRONMENT, FOLDER = 0, 1, 2  # how far the source of a value is from the user
 UNIX = "unix:"  # before the path of a socket
 
@@ -52,144 +43,8 @@ _ASSIGNMENT = re.compile(
     r"""\s*(?:(?<=\s)#.*)?"""
 )
 
-Parser = Callable[[Any], Any]
 
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("must be text that is not empty")
-    return value.strip()
-
-
-def _app(value: Any) -> str:
-    module, colon, name = _text(value).partition(":")
-    if not module or (colon and not name):
-        raise ValueError(f"{value!r} must be written module:app, or module if it has only one App")
-    return f"{module}{colon}{name}"
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise ValueError("must be names separated by commas, or a list of names")
-    names = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
-    if not names:
-        raise ValueError("must name at least one")
-    return names
-
-
-def _among(known: tuple[str, ...]) -> Parser:
-    def parse(value: Any) -> str:
-        if not isinstance(value, str) or value.lower() not in known:
-            raise ValueError(f"{value!r} is not one of {', '.join(known)}")
-        return value.lower()
-
-    return parse
-
-
-def _roles(value: Any) -> tuple[str, ...]:
-    one_role = _among(ROLES)
-    return tuple(one_role(name) for name in _names(value))
-
-
-def _whole(low: int, high: int, expected: str) -> Callable[[Any], int]:
-    def parse(value: Any) -> int:
-        text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
-        if not (text.isascii() and text.isdigit()) or not low <= int(text) <= high:
-            raise ValueError(
-                f"{value!r} must be a {expected} from 1 to {high:,}"
-                + ("" if low else ", or 0 for any free port")
-            )
-        return int(text)
-
-    return parse
-
-
-_count = _whole(1, MAX_CONCURRENCY, "whole number")
-_depth = _whole(1, MAX_QUEUE_DEPTH, "whole number")
-_pending = _whole(1, MAX_PENDING, "whole number")
-_processes = _whole(1, MAX_PROCESSES, "whole number")
-_attempts = _whole(1, MAX_ATTEMPTS, "whole number")
-_port = _whole(0, MAX_PORT, "port")
-
-
-def _ports(value: Any) -> tuple[int, ...]:
-    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
-    return tuple(dict.fromkeys(_port(part) for part in parts))
-
-
-def _yes(value: Any) -> bool:
-    word = str(value).strip().lower()
-    if word not in (*YES, *NO):
-        raise ValueError(f"{value!r} must be yes or no")
-    return word in YES
-
-
-def _rate(value: Any) -> str:
-    try:
-        parse_rate(value)
-    except InvalidInput as problem:
-        raise ValueError(problem.reason) from None
-    return str(value).strip()
-
-
-def _networks(value: Any) -> tuple[str, ...]:
-    for name in _names(value):
-        try:
-            ip_network(name)
-        except ValueError:
-            raise ValueError(f"{name!r} is not a network: write 10.1.0.0/16 or an address") from None
-    return _names(value)
-
-
-def _destinations(value: Any) -> tuple[Destination, ...]:
-    if isinstance(value, str):
-        entries = [entry.partition("=") for entry in value.split()]
-        value = {name: url for name, _, url in entries} if all(url for _, _, url in entries) else None
-    if not isinstance(value, Mapping):
-        raise ValueError("must be a table of names and URLs; as a variable NAME=URL, separated by blanks")
-    return destination.parse(value)
-
-
-def _url(value: Any) -> str:
-    parts = urlsplit(text := _text(value))
-    if (
-        parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or parts.query
-        or parts.fragment
-        or "@" in parts.netloc
-    ):
-        raise ValueError(f"{value!r} must be written like https://duetime.example.org")
-    return text.rstrip("/")
-
-
-def _load(value: Any) -> float:
-    try:
-        load = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        load = math.nan
-    if not 0 < load <= MAX_LOAD:
-        raise ValueError(
-            f"{value!r} must be a number above 0 and at most {MAX_LOAD}: 1 means that every core is busy"
-        )
-    return load
-
-
-def _lapse(shortest: str) -> Parser:
-    def parse(value: Any) -> str:
-        try:
-            micros = duration.parse(value, "")
-        except InvalidInput as problem:
-            raise ValueError(problem.reason) from None
-        if micros < duration.parse(shortest, ""):
-            raise ValueError(f"{value!s} is too short: use {shortest} or more")
-        return str(value).strip()
-
-    return parse
-
-
-def _setting(default: Any, parse: Parser, form: str, text: str, *, secret: bool = False) -> Any:
+def _setting(default: Any, parse: values.Parser, form: str, text: str, *, secret: bool = False) -> Any:
     return field(
         default=default,
         repr=not secret,
@@ -203,147 +58,219 @@ class Settings:
 
     store: str = _setting(
         "sqlite:///duetime.db",
-        _text,
+        values.text,
         "URL",
         "Where schedules and jobs are stored: sqlite:///FILE, postgresql://..., mysql://... or redis://...",
     )
     read_store: str | None = _setting(
         None,
-        _text,
+        values.text,
         "URL",
         "A read replica of the store, for lists and statistics. The default is none.",
     )
     queue: str | None = _setting(
         None,
-        _text,
+        values.text,
         "URL",
         "The broker between the store and the workers: redis://..., amqp://..., nats://..., sqs://... or "
         "kafka://.... The default is none.",
     )
     queue_depth: int = _setting(
-        5_000, _depth, "N", "The maximum number of jobs of one queue, priority and tenant in the broker."
+        5_000,
+        values.depth,
+        "N",
+        "The maximum number of jobs of one queue, priority and tenant in the broker.",
     )
     leases: str | None = _setting(
         None,
-        _text,
+        values.text,
         "URL",
         "Where planners hold their leases: etcd://HOST:2379,... or etcds://.... The default is the store.",
     )
     app: str | None = _setting(
-        None, _app, "MODULE:APP", "The program's App, whose tasks run. Its store is used unless one is given."
+        None,
+        values.app_path,
+        "MODULE:APP",
+        "The program's App, whose tasks run. Its store is used unless one is given.",
     )
     roles: tuple[str, ...] = _setting(
         DEFAULT_ROLES,
-        _roles,
+        values.roles,
         "NAMES",
         "What this node does: api, planner, worker and, with a queue, dispatcher. The default is all.",
     )
     host: str = _setting(
-        "127.0.0.1", _text, "ADDRESS", "The address of the API, or unix:PATH. Other machines need API keys."
+        "127.0.0.1",
+        values.text,
+        "ADDRESS",
+        "The address of the API, or unix:PATH. Other machines need API keys.",
     )
-    port: int = _setting(8080, _port, "PORT", "The port of the API; 0 means any free port.")
+    port: int = _setting(8080, values.port, "PORT", "The port of the API; 0 means any free port.")
     auth: str | None = _setting(
-        None, _among(AUTHS), "MODE", "Who may use the API: none (only this machine, without a key) or keys."
+        None,
+        values.among(AUTHS),
+        "MODE",
+        "Who may use the API: none (only this machine, without a key) or keys.",
     )
     public_url: str | None = _setting(
         None,
-        _url,
+        values.url,
         "URL",
         "The public URL of the API, for reports. Needs --auth keys, unless it is of this machine.",
     )
     tls_cert: str | None = _setting(
-        None, _text, "FILE", "The certificate of the API with its chain, in PEM. Enables https."
+        None, values.text, "FILE", "The certificate of the API with its chain, in PEM. Enables https."
     )
-    tls_key: str | None = _setting(None, _text, "FILE", "The private key of the certificate, in PEM.")
+    tls_key: str | None = _setting(None, values.text, "FILE", "The private key of the certificate, in PEM.")
     proxies: tuple[str, ...] = _setting(
-        (), _networks, "NETWORKS", "Proxies whose X-Forwarded-For header is trusted."
+        (), values.networks, "NETWORKS", "Proxies whose X-Forwarded-For header is trusted."
     )
     rate_limit: str = _setting(
         "1000/1s",
-        _rate,
+        values.rate,
         "N/TIME",
         "Requests of one key to all API processes, unless the key has its own rate.",
     )
     max_connections: int = _setting(
-        1_000, _count, "N", "The maximum number of API connections at the same time."
+        1_000, values.count, "N", "The maximum number of API connections at the same time."
     )
     max_pending: int | None = _setting(
-        None, _pending, "N", "The maximum number of pending jobs of one tenant."
+        None, values.pending, "N", "The maximum number of pending jobs of one tenant."
     )
     max_pending_per_queue: int | None = _setting(
-        None, _pending, "N", "The maximum number of pending jobs of one tenant in one queue."
+        None, values.pending, "N", "The maximum number of pending jobs of one tenant in one queue."
     )
-    open_metrics: bool = _setting(False, _yes, "yes/no", "Whether /metrics can be read without a key.")
+    open_metrics: bool = _setting(
+        False, values.yes_or_no, "yes/no", "Whether /metrics can be read without a key."
+    )
     allow: tuple[str, ...] = _setting(
-        (), _names, "NAMES", "Private networks, addresses and hosts that HTTP targets may use."
+        (), values.names, "NAMES", "Private networks, addresses and hosts that HTTP targets may use."
     )
     allow_ports: tuple[int, ...] = _setting(
-        (), _ports, "PORTS", "Ports that HTTP targets may use in addition to 80, 443 and 8443."
+        (), values.ports, "PORTS", "Ports that HTTP targets may use in addition to 80, 443 and 8443."
     )
-    plain_http: bool = _setting(True, _yes, "yes/no", "Whether HTTP targets may be called without TLS.")
+    plain_http: bool = _setting(
+        True, values.yes_or_no, "yes/no", "Whether HTTP targets may be called without TLS."
+    )
     per_host: int | None = _setting(
-        None, _count, "N", "The maximum number of connections to one host of HTTP targets."
+        None, values.count, "N", "The maximum number of connections to one host of HTTP targets."
     )
     allow_commands: bool = _setting(
         False,
-        _yes,
+        values.yes_or_no,
         "yes/no",
         "Whether this node runs and the API accepts commands: programs of this machine.",
     )
     destinations: tuple[Destination, ...] = _setting(
         (),
-        _destinations,
+        values.destinations,
         "NAME=URL",
         "Where jobs may publish messages: brokers by name, with their credentials.",
         secret=True,
     )
     retry_attempts: int = _setting(
         5,
-        _attempts,
+        values.attempts,
         "N",
         "Attempts of jobs that call a URL or publish a message and have no retry policy of their own.",
     )
     retry_delay: str = _setting(
-        "5s", _lapse("0s"), "TIME", "The wait of such a job after its first failure; it doubles each time."
+        "5s",
+        values.lapse("0s"),
+        "TIME",
+        "The wait of such a job after its first failure; it doubles each time.",
     )
     secret_keys: tuple[str, ...] = _setting(
-        (), _names, "ID:BASE64", "The secret keys of the service, the current one first.", secret=True
+        (), values.names, "ID:BASE64", "The secret keys of the service, the current one first.", secret=True
     )
     server: str | None = _setting(
-        None, _text, "URL", "The Duetime service that commands use instead of a store."
+        None, values.text, "URL", "The Duetime service that commands use instead of a store."
     )
-    key: str | None = _setting(None, _text, "KEY", "The API key for that service.", secret=True)
-    key_file: str | None = _setting(None, _text, "FILE", "A file with the API key for that service.")
+    key: str | None = _setting(None, values.text, "KEY", "The API key for that service.", secret=True)
+    key_file: str | None = _setting(None, values.text, "FILE", "A file with the API key for that service.")
     queues: tuple[str, ...] = _setting(
-        (), _names, "NAMES", "The queues of this node. The default is all queues."
+        (), values.names, "NAMES", "The queues of this node. The default is all queues."
     )
     concurrency: int = _setting(
-        100, _count, "N", "The maximum number of jobs this node runs at the same time."
+        100, values.count, "N", "The maximum number of jobs this node runs at the same time."
     )
     processes: int = _setting(
-        1, _processes, "N", "How many processes to start, each a node of its own; only without the API."
+        1, values.processes, "N", "How many processes to start, each a node of its own; only without the API."
     )
     lease: str = _setting(
         "15s",
-        _lapse("500ms"),
+        values.lapse("500ms"),
         "TIME",
         "How long a node may miss its heartbeats. After that, other nodes run its jobs.",
     )
     lookahead: str = _setting(
-        "10s", _lapse("1s"), "TIME", "How far ahead the fires of schedules become jobs."
+        "10s", values.lapse("1s"), "TIME", "How far ahead the fires of schedules become jobs."
     )
     grace: str = _setting(
-        "25s", _lapse("0s"), "TIME", "How long running jobs may continue after the node was asked to stop."
+        "25s",
+        values.lapse("0s"),
+        "TIME",
+        "How long running jobs may continue after the node was asked to stop.",
     )
-    retention: str = _setting("30d", _lapse("1m"), "TIME", "How long finished jobs are kept.")
+    watchdog_url: str | None = _setting(
+        None,
+        values.text,
+        "URL",
+        "An outside monitor that the leader calls while the store answers and schedules are planned.",
+    )
+    watchdog_interval: str = _setting("1m", values.lapse("1s"), "TIME", "How often the leader calls it.")
+    alert_interval: str = _setting(
+        "15s", values.lapse("1s"), "TIME", "How often the leader looks for alerts."
+    )
+    retention: str = _setting("30d", values.lapse("1m"), "TIME", "How long finished jobs are kept.")
+    archive: str | None = _setting(
+        None,
+        values.text,
+        "FOLDER|URL",
+        "Write jobs to this folder or s3://bucket/prefix before they are deleted.",
+    )
+    keep_failed: str | None = _setting(
+        None, values.lapse("1m"), "TIME", "How long dead letters are kept, if longer than other jobs."
+    )
+    keep_queues: tuple[tuple[str, str], ...] = _setting(
+        (), values.kept, "QUEUE=TIME,...", "How long finished jobs of these queues are kept."
+    )
+    output_retention: str = _setting(
+        "7d", values.lapse("0s"), "TIME", "How long the output of jobs is kept; 0s: it is not kept at all."
+    )
     max_load: float | None = _setting(
-        None, _load, "NUMBER", "Claim no jobs while the load per core of this machine is above this."
+        None,
+        values.processor_load,
+        "NUMBER",
+        "Claim no jobs while the load per core of this machine is above this.",
+    )
+    traces: str | None = _setting(
+        None,
+        values.text,
+        "URL",
+        "The OpenTelemetry collector that gets traces, such as http://localhost:4318. The default is none, "
+        "or that of the OTEL_* variables.",
+    )
+    trace_sampling: float = _setting(
+        1.0, values.trace_share, "NUMBER", "The share of traces that are exported, from 0 to 1."
+    )
+    trace_link: str | None = _setting(
+        None,
+        values.trace_link,
+        "URL",
+        "Where a trace is shown, with {trace_id} in it: the page of a job links to it.",
     )
     log_level: str = _setting(
-        "info", _among(LOG_LEVELS), "LEVEL", "The lowest log level to write: debug, info, warning or error."
+        "info",
+        values.among(LOG_LEVELS),
+        "LEVEL",
+        "The lowest log level to write: debug, info, warning or error.",
     )
     log_format: str = _setting(
-        "auto", _among(LOG_FORMATS), "FORMAT", "The log format: text, json, or auto (text on a terminal)."
+        "auto",
+        values.among(LOG_FORMATS),
+        "FORMAT",
+        "The log format: text, json, or auto (text on a terminal).",
     )
     sources: Mapping[str, str] = field(default_factory=dict)  # the source of each value that is not a default
     distances: Mapping[str, int] = field(default_factory=dict)  # 0: typed, 1: environment, 2: this folder
@@ -390,7 +317,7 @@ class Setting:
 
     name: str
     default: Any
-    parse: Parser
+    parse: values.Parser
     form: str
     text: str
     secret: bool  # not allowed on a command line, which every process of the machine can read

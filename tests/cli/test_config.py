@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from duetime import config
+from duetime import config, config_values
 from duetime.cli.commands.serve import node_options
 from duetime.cli.program import load_command, program
 from duetime.engine.node.options import MAX_CONCURRENCY, MAX_LOAD, ROLES, NodeOptions
@@ -175,14 +175,14 @@ def test_known_variables_that_are_not_settings_are_accepted() -> None:
 
 def test_setting_defaults_equal_engine_defaults() -> None:
     engine = NodeOptions("n", "v")
-    for name, value in node_options(config.Settings()).items():
+    given = node_options(config.Settings())
+    assert given.pop("watchdog_url") is None  # becomes `ping`
+    for name, value in given.items():
         wanted = duration.parse(value, name) if isinstance(value, str) else value
         assert getattr(engine, name) == wanted, name
     assert ("api", *ROLES) == config.ROLES
-    assert (config.MAX_CONCURRENCY, config.MAX_LOAD) == (MAX_CONCURRENCY, MAX_LOAD)
-    assert {one.name for one in fields(NodeOptions)} - {"name", "version", "broker"} == set(
-        node_options(config.Settings())
-    )
+    assert (config_values.MAX_CONCURRENCY, config_values.MAX_LOAD) == (MAX_CONCURRENCY, MAX_LOAD)
+    assert {one.name for one in fields(NodeOptions)} - {"name", "version", "broker", "ping"} == set(given)
 
 
 def test_every_setting_is_a_flag_of_serve() -> None:
