@@ -11,12 +11,13 @@ import pytest
 
 import duetime as dt
 from duetime.cli.commands.doctor import Observation, examine, secret_keys
+from duetime.cli.production import checklist
 from duetime.config import Settings
 from duetime.errors import SchemaMissing
 from duetime.invokers.http.secrets import SecretBox
 from duetime.model.instant import SECOND
 from duetime.model.target import HttpTarget, key_ids
-from duetime.model.views import LeaseView, NodeView, QueueView
+from duetime.model.views import AlertChannelView, LeaseView, NodeView, QueueView
 from tests.cli.conftest import Duetime
 from tests.cli.fleet import Past
 from tests.http.scene import RING
@@ -37,6 +38,44 @@ def warnings(seen: Observation) -> set[str]:
 def test_healthy_store_has_no_warnings() -> None:
     assert warnings(WELL) == set()
     assert warnings(replace(WELL, dead_letters=3)) == set()
+
+
+PRODUCTION = {
+    "store": "postgresql://db/x",
+    "auth": "keys",
+    "secret_keys": ("a:b",),
+    "watchdog_url": "https://monitor.example/ping",
+}
+CHANNEL = AlertChannelView(name="ops", type="slack")
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({}, None),
+        ({"store": "memory://"}, "durable store"),
+        ({"nodes": [NODE]}, "planners"),
+        ({"nodes": [NODE, replace(NODE, id=2, roles=["planner"])]}, "workers"),
+        ({"nodes": [NODE, replace(NODE, id=2, version="2")]}, "versions"),
+        ({"auth": None}, "access"),
+        ({"secret_keys": ()}, "shared secret keys"),
+        ({"channels": []}, "alerts"),
+        ({"watchdog_url": None}, "watchdog"),
+    ],
+)
+def test_production_checklist(change: dict[str, Any], name: str | None) -> None:
+    given = {"nodes": [NODE, replace(NODE, id=2)], "channels": [CHANNEL], **PRODUCTION, **change}
+    nodes, channels = given.pop("nodes"), given.pop("channels")
+    warned = {check.name for check in checklist(Settings(**given), nodes, channels) if check.level == "warn"}
+    assert (name in warned) if name == "planners" else warned == ({name} if name else set())
+
+
+def test_production_checklist_of_a_new_store(duetime: Duetime) -> None:
+    duetime("migrate")
+    done = duetime("doctor", "--production")
+    assert done.status == 1
+    assert "no outside monitor is called" in done.out
+    assert "planners" in done.out
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated
 
 import typer
 
 from duetime.cli.backend import PAGE, Backend, active_schedules, open_app, open_backend, time_of, uses_server
+from duetime.cli.check import Check
 from duetime.cli.command import command, standalone
 from duetime.cli.files import key_ring
 from duetime.cli.format import plural, show, show_record, target_text
 from duetime.cli.inputs import JsonFlag
+from duetime.cli.production import checklist
 from duetime.cli.program import REFUSED, settings_of
 from duetime.clock import wall_micros
 from duetime.config import Settings, hide_password
@@ -38,16 +40,6 @@ MAX_NAMED = 5
 SERVE = "start one with `duetime serve --app module:app`"
 DISPATCH = "jobs start about a second late: start one with `duetime serve --roles dispatcher --queue URL`"
 
-Level = Literal["ok", "warn"]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    name: str
-    level: Level
-    text: str
-    remedy: str = ""
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -63,10 +55,19 @@ class Observation:
     dead_letters: int
 
 
-@command(commands, "doctor", "duetime doctor", "duetime doctor --json")
-def doctor(context: typer.Context, as_json: JsonFlag = False) -> None:
+@command(commands, "doctor", "duetime doctor", "duetime doctor --production", "duetime doctor --json")
+def doctor(
+    context: typer.Context,
+    production: Annotated[
+        bool, typer.Option("--production", help="Also check the list for production: docs/production.md.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Check the store, clocks, nodes, leases and overdue work; fails if something needs attention."""
-    checks = _checks(settings_of(context))
+    settings = settings_of(context)
+    checks = _checks(settings)
+    if production and checks[0].level == "ok":
+        checks += asyncio.run(_production(settings))
     show([asdict(check) for check in checks], as_json, lambda _: _show_checks(checks))
     if any(check.level == "warn" for check in checks):
         raise typer.Exit(REFUSED)
@@ -92,6 +93,11 @@ def _checks(settings: Settings) -> list[Check]:
         )
         return [Check("store", "warn", f"{problem.message} [{problem.code}]", remedy)]
     return [_store(settings), *foreign_names(settings), *examine(seen), *secrets]
+
+
+async def _production(settings: Settings) -> list[Check]:
+    async with open_backend(settings) as backend:
+        return list(checklist(settings, await backend.nodes(), await backend.alert_channels()))
 
 
 async def _observed(settings: Settings) -> Observation:
