@@ -69,6 +69,10 @@ class Clock(Protocol):
 
     def alarm(self, ring: Callable[[], None]) -> Alarm: ...
 
+    def skew(self) -> Micros:
+        """This machine's wall clock minus the store's; 0 where time is not real."""
+        ...
+
     async def follow(self, read_store: Callable[[], Awaitable[Micros]]) -> None:
         """Take one sample of the store's clock."""
         ...

@@ -12,8 +12,12 @@ DuetimeError
 │   ├── TargetNotAllowed
 │   └── UnknownOption
 ├── NotFound (LookupError)
+│   ├── AlertNotFound
+│   ├── ChannelNotFound
 │   ├── JobNotFound
 │   ├── KeyNotFound
+│   ├── MuteNotFound
+│   ├── RuleNotFound
 │   ├── ScheduleNotFound
 │   ├── TaskNotFound
 │   ├── VersionNotFound
@@ -24,14 +28,17 @@ DuetimeError
 │   ├── DuplicateTask
 │   ├── Fenced
 │   ├── JobFinished
+│   ├── MigrationRefused
 │   ├── ScheduleExists
 │   └── VersionConflict
 ├── StoreError
 │   ├── CopyUnfinished
 │   ├── StoreUnavailable
 │   ├── StoreFull
+│   ├── StoreNotAdopted
 │   ├── SchemaMissing
 │   └── SchemaTooNew
+├── ArchiveUnavailable
 ├── QueueUnavailable
 ├── LeasesUnavailable
 ├── QuotaExceeded
@@ -121,6 +128,22 @@ class JobNotFound(NotFound, code="job_not_found"):
     """The job never existed or has been pruned."""
 
 
+class AlertNotFound(NotFound, code="alert_not_found"):
+    """No alert with this id is open."""
+
+
+class ChannelNotFound(NotFound, code="channel_not_found"):
+    """There is no alert channel of that name."""
+
+
+class MuteNotFound(NotFound, code="mute_not_found"):
+    """There is no snooze or maintenance window with this id, or it is over."""
+
+
+class RuleNotFound(NotFound, code="rule_not_found"):
+    """There is no alert rule of that name."""
+
+
 class KeyNotFound(NotFound, code="key_not_found"):
     """No API key of this tenant has that prefix."""
 
@@ -165,6 +188,10 @@ class JobFinished(Conflict, code="job_finished"):
     """The job has reached its final state."""
 
 
+class MigrationRefused(Conflict, code="migration_refused"):
+    """Nodes that are alive still use what a migration removes."""
+
+
 class ScheduleExists(Conflict, code="schedule_exists"):
     """The name is taken, and the caller did not ask to replace the schedule. `remedy` is what this caller can
     do; another interface gives its own."""
@@ -194,12 +221,21 @@ class StoreFull(StoreError, code="store_full"):
     """The disk is full or read-only."""
 
 
+class StoreNotAdopted(StoreError, code="store_not_adopted"):
+    """The store is a restored backup or a copy. Nothing runs on it until `duetime adopt`."""
+
+
 class SchemaMissing(StoreError, code="schema_missing"):
     """The store has no schema yet: run `duetime migrate`."""
 
 
 class SchemaTooNew(StoreError, code="schema_too_new"):
-    """A newer Duetime wrote the data."""
+    """A newer Duetime changed the schema, and this one cannot work on it any more."""
+
+
+class ArchiveUnavailable(DuetimeError, code="archive_unavailable"):
+    """The place of the archive cannot be used, or a file there is not what was written. No job was deleted
+    that has no copy."""
 
 
 class QueueUnavailable(DuetimeError, code="queue_unavailable"):

@@ -12,7 +12,7 @@ from duetime.model.codec import decode
 from duetime.model.duration import Duration
 from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import CancelReply, Job, State
-from duetime.model.views import AttemptView, ScheduleView
+from duetime.model.views import AttemptView, OutputView, ScheduleView
 
 
 class JobApi(Protocol):
@@ -42,6 +42,11 @@ class JobApi(Protocol):
 
     async def read_attempts(self, job_id: UUID | str) -> list[AttemptView]:
         """Its failed attempts."""
+
+    async def job_output(
+        self, job_id: UUID | str, *, attempt: int | None = None, after: int = 0
+    ) -> OutputView:
+        """What it has logged and printed."""
 
 
 __all__ = ["AttemptView", "JobHandle", "Progress", "ScheduleView"]
@@ -112,6 +117,11 @@ class JobHandle:
     async def attempts(self) -> list[AttemptView]:
         """The attempts that did not succeed, oldest first."""
         return await self._api.read_attempts(self.id)
+
+    async def output(self, *, attempt: int | None = None, after: int = 0) -> OutputView:
+        """What an attempt has logged and printed: the latest attempt unless another one is named; lines after
+        this number only."""
+        return await self._api.job_output(self.id, attempt=attempt, after=after)
 
     @property
     def state(self) -> State:

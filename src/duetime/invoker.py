@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from logging import LoggerAdapter, getLogger
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -17,16 +16,17 @@ from duetime.model.codec import decode, encode_payload
 from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import Claimed, Delivery
 from duetime.model.limit import Limit
+from duetime.model.output import Stream
 from duetime.model.retry import Retry
 from duetime.model.settle import HandOver
 from duetime.store import AttemptUpdate, TaskTransaction
+from duetime.task_log import TaskLog
 
 MAX_ONCE_KEY = 512
 REPORT_TIMEOUT = "1h"  # for jobs without their own timeout
 ATTEMPT_IS_OVER = (
     "this attempt has ended and can write nothing more: await everything you start before the task returns"
 )
-_logger = getLogger("duetime.task")
 Result = TypeVar("Result")
 
 
@@ -41,9 +41,21 @@ class Policies:
     expires: str | None = None  # as `model.expiry` reads it; only jobs have it
 
 
+class OutputSink(Protocol):
+    """Takes the output of one attempt, from any thread."""
+
+    def add(self, stream: Stream, level: int, text: str, logged: bool, age: Micros = 0) -> None:
+        """A line that was printed so long ago."""
+        ...
+
+    def leave_out(self, lines: int) -> None:
+        """So many lines came too quickly and were dropped."""
+        ...
+
+
 class AttemptWriter(Protocol):
-    """Writes checkpoints, progress and once-marks of running attempts. One writer serves all attempts of a
-    node."""
+    """Writes checkpoints, progress, once-marks and output of running attempts. One writer serves all attempts
+    of a node."""
 
     loop: asyncio.AbstractEventLoop  # the loop it runs on; other threads pass their calls to it
 
@@ -57,6 +69,10 @@ class AttemptWriter(Protocol):
         ...
 
     async def transact(self) -> TaskTransaction: ...
+
+    def open_output(self, job: Claimed) -> OutputSink | None:
+        """None: the output of this target is not kept."""
+        ...
 
 
 def _verb(name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
@@ -161,13 +177,14 @@ class Context:
     """What a running attempt knows about itself, and what it can write. Values are made on demand, because
     most tasks use few of them."""
 
-    __slots__ = ("_checkpoint", "_connection", "_job", "_writer", "over", "stop_requested", "used")
+    __slots__ = ("_checkpoint", "_connection", "_job", "_output", "_writer", "over", "stop_requested", "used")
 
     def __init__(self, job: Claimed, writer: AttemptWriter) -> None:
         self._job = job
         self._writer = writer
         self._checkpoint = job.checkpoint
         self._connection: TaskConnection | None = None
+        self._output: OutputSink | None = None
         self.used = (
             False  # something was written, or a connection was used: the end of the attempt has more to do
         )
@@ -220,13 +237,27 @@ class Context:
         return self._job
 
     @property
-    def log(self) -> LoggerAdapter[Any]:
-        """A logger whose records carry job id, target, attempt and schedule."""
+    def log(self) -> TaskLog:
+        """A logger whose records carry job id, target, attempt and schedule, and are kept as the output of
+        this attempt. It can be called, too: `ctx.log("text", name=value)`."""
         job = self._job
-        return LoggerAdapter(
-            _logger,
+        return TaskLog(
             {"job_id": str(job.id), "target": job.target, "attempt": job.attempt, "schedule": job.schedule},
+            self.keep_line,
         )
+
+    def keep_line(self, stream: Stream, level: int, text: str, logged: bool) -> None:
+        """Keep a line as output. Code of an attempt that has ended keeps nothing more."""
+        output = self.output
+        if output is not None:
+            output.add(stream, level, text, logged)
+
+    @property
+    def output(self) -> OutputSink | None:
+        if self._output is None and not self.over:
+            self._output = self._writer.open_output(self._job)
+            self.used = True
+        return None if self.over else self._output
 
     @property
     def last_checkpoint(self) -> Any:

@@ -19,10 +19,13 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from duetime.model.hint import Hint
+from duetime.model.identity import StoreIdentity
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import DEFAULT_TENANT, Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
 from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
+from duetime.model.migration import Migration as Migration  # noqa: PLC0414
+from duetime.model.migration import MigrationPlan
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.stored import Record as Record  # noqa: PLC0414  # stores and callers know it as ours
@@ -172,12 +175,6 @@ class Position(NamedTuple):
     home: Micros | None  # tells the database from others; a replica has that of its store
     log: int  # a place in the server's log; it only increases
     at: Micros  # the store's clock; on a replica that of the last commit it has, 0 if there was none
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    before: int
-    after: int
 
 
 class TaskTransaction(Protocol):
@@ -503,21 +500,31 @@ class Store(
     capabilities: Capabilities
 
     async def open(self) -> None:
-        """Connect; raises SchemaMissing or SchemaTooNew instead of working on rows it does not know."""
+        """Connect; raises SchemaMissing or SchemaTooNew instead of working on rows it does not know. A newer
+        schema that has only more than this version knows is accepted."""
 
     async def close(self) -> None:
         """Release everything. May be called twice."""
 
     async def migrate(self) -> Migration:
-        """Bring the schema to this version; safe to run from many processes at the same time. Needs no
-        open()."""
+        """Bring the schema to this version, also from many processes at the same time. Needs no open().
+        Raises MigrationRefused before a step that living nodes are too old for."""
 
+    async def plan_migration(self) -> MigrationPlan: ...
     def clone(self) -> Store:
         """Another handle on the same data with its own connections, for another thread and event loop."""
         ...
 
     async def time(self) -> Micros:
         """The store's clock, read as late as possible before the reply."""
+        ...
+
+    async def identity(self) -> StoreIdentity:
+        """Tells these rows from a copy of them elsewhere. Failover and restart do not change it."""
+        ...
+
+    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
+        """Delete those of these jobs that have finished, with attempts and markers. Returns how many."""
         ...
 
     async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:

@@ -24,7 +24,15 @@ from duetime.invoker import Context, Policies
 from duetime.invokers.isolation import Isolation, check_isolated
 from duetime.invokers.resources import Resource, check_resource
 from duetime.invokers.signature import Signature
-from duetime.invokers.task import Hook, Hooks, Middleware, PayloadVersions, Upgrade
+from duetime.invokers.task import (
+    Hook,
+    Hooks,
+    Middleware,
+    OutputChoice,
+    PayloadVersions,
+    Upgrade,
+    check_output,
+)
 from duetime.model import duration
 from duetime.model.codec import decode, encode
 from duetime.model.duration import Duration
@@ -60,6 +68,7 @@ class TaskOptions:
     version: int
     upgrade: Upgrade | None
     retention: Micros | None
+    output: OutputChoice
 
 
 class Task(Generic[Parameters, Result]):
@@ -231,6 +240,7 @@ class Tasks:
         version: int = 1,
         upgrade: Upgrade | None = None,
         retention: Duration | None = None,
+        output: OutputChoice = True,
     ) -> Registration:
         """Register a function. Stored jobs refer to it by `name`, which stays the same if the function
         moves."""
@@ -252,6 +262,7 @@ class Tasks:
             version=version,
             upgrade=upgrade,
             retention=None if retention is None else duration.positive(retention, "retention"),
+            output=check_output(output),
         )
 
         def register(function: Callable[..., Any]) -> AnyTask:

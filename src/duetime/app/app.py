@@ -12,11 +12,15 @@ from functools import partial
 from typing import Any, Protocol
 
 from duetime import queues, stores
+from duetime.app.adoption import refuse_unadopted
 from duetime.app.broker import BrokerReader
 from duetime.app.core import AsyncApp
 from duetime.app.services import Services
 from duetime.app.sync import SyncApp
+from duetime.app.tracing import open_tracer
+from duetime.archives import place_for
 from duetime.config import hide_password
+from duetime.engine.alert.notices import ALERT
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.loop import LoopThread, Signals, share_the_interpreter, spare_the_collector
 from duetime.engine.node.node import Node
@@ -24,6 +28,8 @@ from duetime.engine.node.options import DEFAULT_ROLES, ROLES, HandlerRegistry, N
 from duetime.engine.submit.validate import refuse_unknown
 from duetime.errors import Conflict, InvalidInput
 from duetime.invoker import Handler
+from duetime.invokers.alert.handler import AlertHandler
+from duetime.invokers.alert.ping import pinger
 from duetime.invokers.resources import ResourceBox
 from duetime.invokers.task import TaskHandler
 from duetime.invokers.threads import Threads
@@ -32,12 +38,15 @@ from duetime.leases import leases_for
 from duetime.model import duration
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
+from duetime.model.keyring import KeyRing
 from duetime.model.limit import DEFAULT_QUOTAS, Quotas
+from duetime.model.url import ANY_ADDRESS
 from duetime.model.views import BrokerView
 from duetime.observer import Observer, Observers
 from duetime.queue import TicketQueue
 from duetime.store import Store
 from duetime.task import AnyTask
+from duetime.tracing import Tracer
 from duetime.version import VERSION
 
 
@@ -50,7 +59,7 @@ class Target(Handler, Protocol):
 MAX_VIEWS = 10_000  # of tenants
 TargetMaker = Callable[[Callable[[], Micros]], Target]  # given the store's clock
 NODE_OPTIONS = tuple(
-    option.name for option in fields(NodeOptions) if option.name not in ("version", "broker")
+    option.name for option in fields(NodeOptions) if option.name not in ("version", "broker", "ping")
 )
 
 
@@ -68,11 +77,18 @@ class App(AsyncApp):
         queue: str | Callable[[], TicketQueue] | None = None,
         read_store: str | Store | None = None,
         leases: str | None = None,
+        secret_keys: Sequence[str] = (),
+        traces: str | None = None,
+        trace_sampling: float = 1.0,
     ) -> None:
         """`queue`: the broker through which due jobs reach the workers, as a URL or a function that makes a
         connection. Without it, workers ask the store. `read_store`: a read replica of the store, for lists
         and statistics. `leases`: the URL of etcd, if it and not the store should hold the leases of
-        planners."""
+        planners. `secret_keys` (ID:BASE64, the current one first) encrypt the secrets of alert channels.
+        `traces`: the URL of an OpenTelemetry collector, and `trace_sampling` the share of traces that it
+        gets."""
+        self._ring = KeyRing.parse(secret_keys)
+        self._tracer: Tracer | None = None if traces is None else open_tracer(traces, trace_sampling)
         self.use_queue(queue)
         self._leases_url = leases
         self.sync = SyncApp(self._twin)
@@ -80,6 +96,7 @@ class App(AsyncApp):
         self._threads: Threads | None = None
         self._broker_reader: BrokerReader | None = None
         self._node_here: Node | None = None
+        self.use_secret_keys(self._ring)
         self._targets: dict[str, TargetMaker] = {}
 
     @asynccontextmanager
@@ -87,6 +104,8 @@ class App(AsyncApp):
         """A planner and worker inside this process, until the block ends. Options: see NodeOptions."""
         resources = ResourceBox()
         targets = {name: make(self._clock.now) for name, make in self._targets.items()}
+        if ALERT not in targets:
+            targets[ALERT] = AlertHandler(self.store, self._clock.now, self._ring, ANY_ADDRESS)
         self.watch()
         node = self._node(resources, targets, **options)
         share_the_interpreter()
@@ -112,6 +131,8 @@ class App(AsyncApp):
         super().use_store(store)
         self.sync.close()  # it opens itself again, on this store
         self.context.shared.leases.table = self._lease_table()
+        self.context.shared.ring = self._ring
+        self.context.shared.tracing.tracer = self._tracer
         self._views: dict[str, Services] = {self._tenant: self}
 
     def use_queue(self, queue: str | Callable[[], TicketQueue] | None) -> None:
@@ -129,6 +150,20 @@ class App(AsyncApp):
             raise Conflict("the app is already open: choose where its leases are held before that")
         self._leases_url = url
         self.context.shared.leases.table = self._lease_table()
+
+    def use_secret_keys(self, ring: KeyRing) -> None:
+        """Encrypt and decrypt the secrets of alert channels with these keys."""
+        self._ring = self.context.shared.ring = ring
+
+    def use_traces(self, tracer: Tracer | None) -> None:
+        """Have this process make traces; only before the app is opened."""
+        if self._opened:
+            raise Conflict("the app is already open: choose where its traces go before that")
+        self._tracer = self.context.shared.tracing.tracer = tracer
+
+    @property
+    def tracer(self) -> Tracer | None:
+        return self._tracer
 
     @property
     def broker(self) -> str | None:
@@ -207,6 +242,8 @@ class App(AsyncApp):
             name: self._handler(task, resources) for name, task in self.tasks.items()
         }
         handlers.update(targets or {})
+        if self._tracer is not None:
+            handlers = self._tracer.handlers(handlers)
         retentions = {
             name: task.options.retention
             for name, task in self.tasks.items()
@@ -229,6 +266,7 @@ class App(AsyncApp):
             self.context.shared.waiter.settled,
             self._open_queue,
             self.context.shared.leases.table,
+            partial(refuse_unadopted, self.store, joins=True),
         )
 
     def _lease_table(self) -> LeaseTable | None:
@@ -247,6 +285,7 @@ class App(AsyncApp):
             upgrade=task.options.upgrade,
             middleware=(*own, *inner),
             resources=resources,
+            output=task.options.output,
         )
 
     def _thread_pool(self) -> Threads:
@@ -259,6 +298,8 @@ class App(AsyncApp):
         twin = AsyncApp(self.store.clone(), self._tenant, self._given, self._quotas, self._read_store)
         twin.tasks = twin.context.shared.tasks = self.tasks
         twin.context.shared.leases.table = self._lease_table()
+        twin.context.shared.ring = self._ring
+        twin.context.shared.tracing.tracer = self._tracer
         return twin
 
 
@@ -272,14 +313,30 @@ async def _joined(life: asyncio.Task[None], started: asyncio.Event) -> None:
 
 
 def _parsed(options: dict[str, Any]) -> dict[str, Any]:
-    refuse_unknown(options, NODE_OPTIONS)
-    return {name: _node_option(name, value) for name, value in options.items()}
+    refuse_unknown(options, (*NODE_OPTIONS, "watchdog_url"))
+    url = options.pop("watchdog_url", None)
+    made = {name: _node_option(name, value) for name, value in options.items()}
+    return made if url is None else {**made, "ping": pinger(url)}
 
 
 def _node_option(name: str, value: Any) -> Any:
     match name:
-        case "lease" | "lookahead" | "grace" | "retention":
+        case (
+            "lease"
+            | "lookahead"
+            | "grace"
+            | "retention"
+            | "output_retention"
+            | "watchdog_interval"
+            | "alert_interval"
+        ):
             return duration.parse(value, name)
+        case "keep_failed":
+            return None if value is None else duration.parse(value, name)
+        case "keep_queues":
+            return {queue: duration.parse(kept, name) for queue, kept in dict(value).items()}
+        case "archive":
+            return place_for(value) if isinstance(value, str) else value
         case "roles" | "queues":
             if isinstance(value, str) or not all(isinstance(part, str) for part in value):
                 raise InvalidInput(name, f"{value!r} is not a list of names: write {name}=[...]")

@@ -22,12 +22,14 @@ from duetime.engine.submit.validate import check_name
 from duetime.errors import NotOpen, TaskNotFound
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
+from duetime.model.keyring import KeyRing
 from duetime.model.views import ReadStoreView
 from duetime.observer import Observers
 from duetime.observers.metrics import ProcessTelemetry
 from duetime.observers.observed_store import ObservedStore
 from duetime.store import Store
 from duetime.task import Task
+from duetime.tracing import TracerSlot
 
 
 class Shared:
@@ -58,6 +60,8 @@ class Shared:
         self.task_defaults = TaskDefaultsCache(store, clock)
         self.reports = ReportWriter(store, clock, observers)
         self.remote_work = RemoteWork(store, clock, self.reports, observers)
+        self.ring = KeyRing()  # encrypts the secrets of alert channels
+        self.tracing = TracerSlot()
         self.telemetry: ProcessTelemetry | None = None  # counts what this process does, if it is asked to
 
     async def open(self) -> None:
@@ -92,7 +96,14 @@ class AppContext:
 
     def __post_init__(self) -> None:
         published = self.shared.task_defaults.read
-        made = Submission(self.all_commands, self.ids, self.tenant, self._resolve_defaults, published)
+        made = Submission(
+            self.all_commands,
+            self.ids,
+            self.tenant,
+            self._resolve_defaults,
+            published,
+            self.shared.tracing,
+        )
         object.__setattr__(self, "_submission", made)
 
     def with_tenant(self, name: str) -> AppContext:

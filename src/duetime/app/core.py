@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import cast
 
 from duetime import stores
+from duetime.app.adoption import refuse_unadopted
 from duetime.app.context import AppContext, Shared
 from duetime.app.discovery import groups_in, import_all
 from duetime.app.read_store import ReadStore
@@ -152,6 +153,7 @@ class AsyncApp(Tasks, Services):
         try:
             await shared.open()
             await refuse_unfinished(shared.store)
+            await refuse_unadopted(shared.store)
             await self._clock.follow(shared.store.time)
         except BaseException:
             await shared.close()
@@ -165,6 +167,8 @@ class AsyncApp(Tasks, Services):
             with suppress(TimeoutError):
                 async with asyncio.timeout(FLUSH_TIMEOUT):
                     await shared.telemetry.close()
+        if shared.tracing.tracer is not None:
+            await shared.tracing.tracer.flush()
         await shared.close()
 
     def _replica_of(self, store: Store, read_store: str | Store) -> ReadStore:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from duetime.app.adoption import refuse_unadopted
 from duetime.app.app import App
 from duetime.app.broker import NO_BROKER
 from duetime.app.leases import NO_LEASES
 from duetime.app.stats import TtlCache
-from duetime.errors import DuetimeError, SchemaMissing, SchemaTooNew
+from duetime.errors import DuetimeError, SchemaMissing, SchemaTooNew, StoreNotAdopted
 from duetime.model.instant import SECOND
 
 STORE_TIMEOUT = 1.0  # seconds
@@ -53,16 +54,18 @@ class Health:
         try:
             async with asyncio.timeout(STORE_TIMEOUT):
                 await self._app.store.time()
-                if not self._app.store.capabilities.embedded:
-                    await self._schema.get("schema", self._check_schema)
-        except (SchemaMissing, SchemaTooNew) as problem:
+                await self._schema.get("schema", self._check_store)
+        except (SchemaMissing, SchemaTooNew, StoreNotAdopted) as problem:
             return problem.message
         except (DuetimeError, TimeoutError):
             return NO_RESPONSE
         return None
 
-    async def _check_schema(self) -> None:
-        """The database may have been migrated or dropped in between."""
+    async def _check_store(self) -> None:
+        """The database may have been migrated, dropped or restored in between."""
+        await refuse_unadopted(self._app.store)
+        if self._app.store.capabilities.embedded:
+            return
         other = self._app.store.clone()
         try:
             await other.open()

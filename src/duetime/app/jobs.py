@@ -12,14 +12,18 @@ from duetime.app.context import AppContext
 from duetime.app.listing import JobPage, JobQuery, page_of
 from duetime.engine.node.loop import without_collecting
 from duetime.engine.node.reaper import DEFAULT_POLICIES
+from duetime.engine.run.output import stored_output
 from duetime.engine.submit.build import JOB_OPTIONS, Defaults, NewJob, fire_time_of, refuse_rule
 from duetime.engine.submit.submission import JobRequest, SubmittedJob
 from duetime.engine.submit.validate import check_count, check_id, check_name, check_priority, check_state
+from duetime.errors import InvalidInput, JobNotFound
 from duetime.handle import AttemptView, JobApi, JobHandle
 from duetime.invoker import Policies
 from duetime.model.duration import Duration
 from duetime.model.instant import Micros
-from duetime.model.job import CancelReply, Job, JobDraft, JobFilter
+from duetime.model.job import CancelReply, Job, JobDraft, JobFilter, State
+from duetime.model.output import read_output
+from duetime.model.views import OutputView
 from duetime.task import Task
 
 
@@ -112,6 +116,19 @@ class AppJobs:
         job = await self.read(check_id(job_id))
         return [AttemptView.of(attempt) for attempt in await self._context.store.list_attempts(job.id)]
 
+    async def output(self, job_id: UUID | str, *, attempt: int | None = None, after: int = 0) -> OutputView:
+        """What an attempt of a job has logged and printed: the latest attempt unless another one is named;
+        lines after this number only."""
+        after = check_whole(after, 0, "after")
+        wanted = None if attempt is None else check_whole(attempt, 1, "attempt")
+        job = await self.read(check_id(job_id))  # first: output is stored before the end of its attempt is
+        number = job.attempt if wanted is None else wanted
+        if number > max(job.attempt, 1):
+            raise JobNotFound(f"attempt {number} not found: job {job.id} has had {job.attempt} attempts")
+        records = await stored_output(self._context.store, self._context.tenant, job.id, number)
+        ended = job.state.final or number < job.attempt or (job.attempt > 0 and job.state is State.PENDING)
+        return OutputView.of(read_output(records), number, after, ended)
+
     async def wait(self, job_id: UUID, timeout: Duration | None = None) -> Job:
         """The row once it is final."""
         return await self._context.shared.waiter.wait_for(job_id, self.read, timeout)
@@ -164,6 +181,12 @@ class AppJobs:
         await self._context.now()  # samples the store's clock if the last sample is old
         await self._context.shared.reports.report(job, report, policies)
         return await self.read(job_id)
+
+
+def check_whole(value: Any, least: int, field: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(field, f"{value!r} must be a whole number of at least {least}")
+    return value
 
 
 def _list(jobs: Iterable[NewJob]) -> list[NewJob]:

@@ -24,6 +24,7 @@ from duetime.app.reports import (
 from duetime.clock import Clock
 from duetime.engine.node.reaper import DEFAULT_POLICIES
 from duetime.engine.node.registry import ALL_TENANTS, NODE, PROFILE_TTL
+from duetime.engine.run.output import append_output
 from duetime.engine.run.perform import Stop, classify, decide, effective
 from duetime.engine.run.start_check import StartCheck
 from duetime.engine.submit.build import at_number
@@ -34,6 +35,7 @@ from duetime.model.events import JobsClaimed
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Ending, JobFilter, Outcome, State
 from duetime.model.lease import NodeDraft, NodeId
+from duetime.model.output import Stream
 from duetime.model.profile import NodeProfile
 from duetime.model.retry import Retry
 from duetime.model.settle import QUARANTINE_LOSSES, Settlement, poisoned, skip
@@ -55,6 +57,9 @@ AttemptKey = tuple[UUID, int]  # the id of a job, and the number of the attempt
 class Held(NamedTuple):
     job: Claimed  # without payload
     started_at: Micros
+
+
+OutputText = tuple[Stream, int, str]  # the level is a number, as in `logging`
 
 
 class End(NamedTuple):
@@ -220,6 +225,18 @@ class RemoteWork:
             refused = set(await self._store.save_progress(updates))
             lost |= {key for key in named if key[0] in refused}
         return [_stop(key, "lost") for key in sorted(lost)] + await self._overdue(node, named - lost)
+
+    async def add_output(
+        self, node: RemoteNode, outputs: Sequence[tuple[AttemptKey, Sequence[OutputText]]], keep: Micros
+    ) -> list[AttemptKey]:
+        """Keep what jobs of the worker print, for so long. Returns the attempts that no longer run under this
+        worker."""
+        if any(key not in node.held for key, _ in outputs):
+            await self._read_held(node)
+        for key, lines in outputs:
+            if keep and key in node.held:
+                await append_output(self._store, node.held[key].job, lines, keep, self._clock.now)
+        return [key for key, _ in outputs if key not in node.held]
 
     async def _overdue(self, node: RemoteNode, named: Set[AttemptKey]) -> list[StopNotice]:
         """The jobs to stop. Ends attempts that go on long after their timeout, and those that the worker

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from duetime.app.alerts import AppAlerts
 from duetime.app.backfill import Backfill
 from duetime.app.bulk import BulkActions
 from duetime.app.calendar import FireCalendar
@@ -64,6 +65,7 @@ class Services:
         self.queues = AppQueues(context)
         self.nodes = AppNodes(context)
         self.keys = Keys(context)
+        self.alerts = AppAlerts(context)
         self.event_feed = context.shared.event_feed
         self.remote_work = context.shared.remote_work
 
@@ -71,6 +73,7 @@ class Services:
     get_job = delegate("jobs", AppJobs.get)
     read_job = delegate("jobs", AppJobs.read)
     read_attempts = delegate("jobs", AppJobs.attempts)
+    job_output = delegate("jobs", AppJobs.output)
     wait_for = delegate("jobs", AppJobs.wait)
     cancel_job = delegate("jobs", AppJobs.cancel)
     reschedule_job = delegate("jobs", AppJobs.reschedule)

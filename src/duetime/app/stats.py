@@ -14,7 +14,7 @@ from duetime.clock import Clock
 from duetime.errors import InvalidInput
 from duetime.model import duration
 from duetime.model.duration import Duration
-from duetime.model.ids import SEGMENTS
+from duetime.model.ids import EVERY_SEGMENT
 from duetime.model.instant import MINUTE, SECOND, Micros, minute_key, minute_of, to_datetime
 from duetime.model.job import JobFilter, State
 from duetime.model.lease import LEADER, Lease, NodeId
@@ -146,7 +146,6 @@ AHEAD = 35 * 86_400 * SECOND
 MAX_SCHEDULES = 500
 MAX_SPAN = 24 * 3_600 * SECOND
 MAX_POINTS = 1_440
-EVERY_SEGMENT = tuple(range(SEGMENTS))
 
 
 class StatsReader:

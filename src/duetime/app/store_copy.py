@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
 
+from duetime.app.adoption import STAMP, why_refused
 from duetime.clock import monotonic_micros, pause
-from duetime.errors import Conflict, CopyDiffers, CopyRefused, CopyUnfinished
+from duetime.errors import Conflict, CopyDiffers, CopyRefused, CopyUnfinished, StoreNotAdopted
 from duetime.model.codec import encode
 from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_TENANT
@@ -117,6 +118,8 @@ class StoreCopy:
     # -- begin and end
     async def _begin(self) -> None:
         await refuse_unfinished(self._source)
+        if (reason := await why_refused(self._source)) is not None:
+            raise StoreNotAdopted(f"{reason}: run `duetime adopt` on the source first")
         marker, mine = await self._target.get_record(*_MARKER), self._marker
         if marker is not None and marker.value != mine.value:
             raise CopyRefused(
@@ -127,7 +130,7 @@ class StoreCopy:
             raise CopyRefused(f"the target has {_named(nodes)}: start nodes there after the copy")
         if marker is None:
             for kind in RowKind:
-                if await self._target.read_rows(kind, None, 1):
+                if [row for row in await self._target.read_rows(kind, None, 2) if row_key(row) != STAMP]:
                     raise CopyRefused(f"the target already holds {kind}: a copy needs an empty store")
             await self._target.write_rows(RowKind.RECORDS, [mine], None, None)
 
@@ -320,11 +323,12 @@ def _as_before(queue: Queue) -> Queue:
 
 
 def _records(rows: list[StoredRow], now: Micros) -> list[StoredRow]:
-    """Without the marker, and without what has expired: the stores were read at different times."""
+    """Without what belongs to one store only, and without what has expired: the stores were read at different
+    times."""
     return [
         row
         for row in rows
-        if isinstance(row, Record) and row[:3] != _MARKER and (row.expires_at or now + 1) > now
+        if isinstance(row, Record) and row[:3] not in (_MARKER, STAMP) and (row.expires_at or now + 1) > now
     ]
 
 

@@ -15,6 +15,7 @@ from functools import partial, wraps
 from operator import attrgetter
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from duetime.app.alerts import AppAlerts
 from duetime.app.backfill import Backfill
 from duetime.app.calendar import FireCalendar
 from duetime.app.core import AsyncApp
@@ -119,6 +120,7 @@ class SyncApp:
     jobs = BlockingService(AppJobs.__call__)
     get_job = Blocking(Services.get_job)
     read_attempts = Blocking(Services.read_attempts)
+    job_output = Blocking(Services.job_output)
     cancel_job = Blocking(Services.cancel_job)
     reschedule_job = Blocking(Services.reschedule_job)
     retry_job = Blocking(Services.retry_job)
@@ -142,6 +144,7 @@ class SyncApp:
     limit_queue = Blocking(Services.limit_queue)
     nodes = BlockingService(AppNodes.__call__)
     keys = BlockingService(Keys.__call__)
+    alerts = BlockingService(AppAlerts.__call__)
     stats = Blocking(Services.stats)
     now = Blocking(Services.now)
 
@@ -234,6 +237,7 @@ class SyncJob:
     reschedule = Blocking(JobHandle.reschedule)
     retry = Blocking(JobHandle.retry)
     attempts = Blocking(JobHandle.attempts)
+    output = Blocking(JobHandle.output)
 
     def carry_out(self, call: str, *arguments: Any, **named: Any) -> Any:
         """Through the app as it is open now: it may have been closed since the job was submitted, or this

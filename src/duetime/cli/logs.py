@@ -6,29 +6,21 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import sys
 from datetime import UTC, datetime
 
 from duetime.cli.format import visible, visible_lines
 from duetime.model.events import Event, NodeJoined
+from duetime.model.masking import without_secrets
+from duetime.tracing import current
 
-FIELDS = ("node", "request_id", "status", "job_id", "target", "attempt", "schedule")
+FIELDS = ("node", "request_id", "status", "job_id", "target", "attempt", "schedule", "trace_id", "span_id")
 COLOURS = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
-# API keys, signing secrets, bearer tokens and passwords in addresses: only the beginning of one is ever
-# logged. Also parts of them, because a text may have been cut. Every repetition is bounded or possessive:
-# the time is proportional to the length of the text.
-SECRETS = re.compile(
-    r"(?P<key>\bdt_[0-9a-z]{10}_)[0-9A-Za-z]++"
-    r"|(?P<signing>\bwhs(?:ec|k)_)[0-9A-Za-z+/=]++"
-    r"|(?P<bearer>(?i:\bbearer )|(?i:\bbasic ))[0-9A-Za-z._~+/=-]{8,}+"
-    r"|(?P<login>\b[a-z][a-z0-9+.-]{0,31}://[^\s:/@]{0,256}:)[^\s@/]++(?=@)"
-)
 
 
 class NodeIdFilter(logging.Filter):
-    """Adds the node's id to every record, once there is one. It is also an observer of the app, which
-    reports the id."""
+    """Adds the node's id to every record, once there is one, and the ids of the trace. It is also an
+    observer of the app, which reports the node's id."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,6 +33,9 @@ class NodeIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if self.node is not None and not hasattr(record, "node"):
             record.node = self.node
+        span = current.get()
+        if span is not None:
+            record.trace_id, record.span_id = span.id.trace_text, span.id.span_text
         return True
 
 
@@ -107,10 +102,6 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["error"] = without_secrets(self.formatException(record.exc_info))
         return json.dumps(line, default=str)
-
-
-def without_secrets(text: str) -> str:
-    return SECRETS.sub(lambda found: f"{found[found.lastgroup or 0]}***", text)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

@@ -122,6 +122,7 @@ COMMANDS = {
     "import": "Write the schedules of another system as a file for `apply`.",
     "shadow": "Compare shadow schedules with what another system ran.",
     "dead": "List dead letters; retry or discard them.",
+    "alert": "List, snooze and close alerts; set channels, rules and maintenance windows.",
     "queue": "List queues; pause, resume and limit them.",
     "task": "List the tasks that jobs can be submitted to.",
     "node": "List the nodes that plan and work.",
@@ -133,10 +134,14 @@ COMMANDS = {
     "simulate": "Preview the load of all schedules on a virtual clock.",
     "doctor": "Check the store, the nodes and what is overdue.",
     "migrate": "Create or upgrade the schema of the store.",
+    "archive": "Move old finished jobs to files or S3.",
+    "backup": "Write a checked copy of a SQLite store.",
+    "restore": "Restore a backup; nothing starts until `adopt`.",
+    "adopt": "Let a restored store work; decide about missed work.",
     "copy": "Copy everything into another store, or compare two.",
     "demo": "Add sample schedules to the local service.",
 }
-SHARED = {"worker": "serve", "import": "importing"}
+SHARED = {"worker": "serve", "import": "importing", "restore": "backup"}
 EPILOG = """Settings come from flags, DUETIME_* variables, .env and duetime.toml, in this order.
 
 \b

@@ -34,6 +34,9 @@ from duetime.model.schedule import Schedule, ScheduleDraft, ScheduleFilter
 from duetime.model.shadow import SHADOW, ShadowTarget
 from duetime.model.target import HTTP, HttpTarget, Seal
 from duetime.model.views import (
+    AlertChannelView,
+    AlertRuleView,
+    AlertView,
     Backfilled,
     BrokerView,
     BulkResult,
@@ -44,7 +47,9 @@ from duetime.model.views import (
     JobView,
     KeyView,
     LeaseView,
+    MuteView,
     NodeView,
+    OutputView,
     PlanView,
     PreviewView,
     QueueView,
@@ -111,6 +116,9 @@ class StoreBackend:
 
     async def wait_for(self, job_id: JobId, timeout: Duration | None = None) -> JobView:
         return await self._job(await self._app.wait_for(check_id(job_id), timeout))
+
+    async def job_output(self, job_id: JobId, *, attempt: int | None = None, after: int = 0) -> OutputView:
+        return await self._app.job_output(check_id(job_id), attempt=attempt, after=after)
 
     async def why_job(self, job_id: JobId) -> WhyView:
         return WhyView.of(await self._app.why.job(job_id))
@@ -345,6 +353,62 @@ class StoreBackend:
     ) -> AsyncIterator[EventView]:
         async for event in self._app.events(after=after, **_given({"types": types})):
             yield EventView(id=event.id, kind=event.kind, data=event.data)
+
+    # -- alerts ------------------------------------------------------------------------------------
+    async def alerts(self, *, past: bool = False, limit: int = 100) -> list[AlertView]:
+        return await self._app.alerts(past=past, limit=limit)
+
+    async def close_alert(self, alert_id: str) -> AlertView:
+        return await self._app.alerts.close(alert_id)
+
+    async def snooze_alert(
+        self, alert_id: str, for_: Duration = "1h", *, note: str | None = None
+    ) -> MuteView:
+        return await self._app.alerts.snooze(alert_id, for_, note=note, author=self._author)
+
+    async def alert_deliveries(self, *, limit: int = 50) -> list[JobSummary]:
+        return await self._app.alerts.deliveries(limit=limit)
+
+    async def alert_channels(self) -> list[AlertChannelView]:
+        return await self._app.alerts.channels()
+
+    async def set_alert_channel(self, name: str, **settings: Any) -> AlertChannelView:
+        self._app.use_secret_keys(key_ring(self._settings, self._app.store))
+        return await self._app.alerts.set_channel(name, **settings)
+
+    async def remove_alert_channel(self, name: str) -> None:
+        await self._app.alerts.remove_channel(name)
+
+    async def test_alert_channel(self, name: str) -> UUID:
+        return await self._app.alerts.test(name)
+
+    async def alert_rules(self) -> list[AlertRuleView]:
+        return await self._app.alerts.rules()
+
+    async def set_alert_rule(self, name: str, **fields: Any) -> AlertRuleView:
+        return await self._app.alerts.set_rule(name, **fields)
+
+    async def remove_alert_rule(self, name: str) -> None:
+        await self._app.alerts.remove_rule(name)
+
+    async def alert_mutes(self) -> list[MuteView]:
+        return await self._app.alerts.mutes()
+
+    async def mute_alerts(
+        self,
+        for_: Duration,
+        *,
+        start: datetime | None = None,
+        condition: str | None = None,
+        subject: str | None = None,
+        note: str | None = None,
+    ) -> MuteView:
+        return await self._app.alerts.mute(
+            for_=for_, start=start, condition=condition, subject=subject, note=note, author=self._author
+        )
+
+    async def unmute_alerts(self, mute_id: str) -> None:
+        await self._app.alerts.unmute(mute_id)
 
     # -- targets -----------------------------------------------------------------------------------
     def _target(self, target: Target, before: bytes | None = None) -> tuple[str, bytes | None]:

@@ -31,6 +31,10 @@ FAILPOINTS = frozenset(
         "heartbeat.before_beat",
         "checkpoints.before_save",
         "checkpoints.after_save",
+        "archive.before_file",
+        "archive.after_file",
+        "archive.after_manifest",
+        "archive.after_forget",
     }
 )
 

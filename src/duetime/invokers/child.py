@@ -27,8 +27,9 @@ from queue import SimpleQueue
 from typing import Any
 from uuid import UUID
 
+from duetime.clock import monotonic_micros
 from duetime.errors import Conflict, InvalidInput
-from duetime.invoker import Context
+from duetime.invoker import Context, OutputSink
 from duetime.invokers.protocol import (
     HEADER_BYTES,
     MAX_MESSAGE,
@@ -43,12 +44,17 @@ from duetime.invokers.protocol import (
 from duetime.invokers.signature import Signature
 from duetime.invokers.threads import Interrupted
 from duetime.model.codec import reader
+from duetime.model.instant import Micros
 from duetime.model.job import Claimed, trace
+from duetime.model.output import OutputBuffer, Stream
 from duetime.model.settle import Directive
 from duetime.store import AttemptUpdate, TaskTransaction
 
 # The child's end of the pipe to its worker: a thread receives orders and replies; everything else is
 # sent.
+
+
+OUTPUT_INTERVAL = 0.25  # seconds
 
 
 class ChildPipe(logging.Handler):
@@ -62,6 +68,7 @@ class ChildPipe(logging.Handler):
         self._calls: dict[int, Future[Any]] = {}
         self.orders: SimpleQueue[Message] = SimpleQueue()
         self.context: Context | None = None
+        self.output = ChildOutput(self)
         threading.Thread(target=self._receive, name="duetime-pipe", daemon=True).start()
 
     def send(self, message: Message) -> None:
@@ -139,6 +146,45 @@ class ChildAttemptWriter:
             "ctx.connection belongs to the worker's process: a task that needs it cannot have isolate=True"
         )
 
+    def open_output(self, job: Claimed) -> OutputSink:
+        return self._pipe.output
+
+
+class ChildOutput:
+    """Lines that are output but not logged; the others go with their log records. They are sent a few times a
+    second, so that a program that prints never waits: what is too much is counted and left out."""
+
+    def __init__(self, pipe: ChildPipe) -> None:
+        self._pipe = pipe
+        self._buffer = OutputBuffer()
+        self._sending = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def add(self, stream: Stream, level: int, text: str, logged: bool, age: Micros = 0) -> None:
+        if logged:
+            return
+        self._buffer.add(monotonic_micros() - age, stream, str(level), text)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._send_regularly, name="duetime-output", daemon=True)
+            self._thread.start()
+
+    def leave_out(self, lines: int) -> None:
+        self._buffer.leave_out(lines)
+
+    def flush(self) -> None:
+        with self._sending:
+            lines, left_out = self._buffer.drain()
+            if not lines and not left_out:
+                return
+            now = monotonic_micros()
+            rows = [[line.stream, int(line.level), now - line.at, line.text] for line in lines]
+            self._pipe.send({"kind": "output", "lines": rows, "left_out": left_out})
+
+    def _send_regularly(self) -> None:
+        while True:
+            threading.Event().wait(OUTPUT_INTERVAL)
+            self.flush()
+
 
 # Limits a child process sets for itself before anything else: it cannot outlive its worker, nor exceed its
 # memory limit.
@@ -189,6 +235,7 @@ def main() -> None:
         lift_memory_limit()
         ending = describe(problem)
     try:
+        pipe.output.flush()
         pipe.send(ending)
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
         pipe.send(

@@ -16,6 +16,7 @@ from duetime.invokers.process import ChildProcess
 from duetime.invokers.protocol import Message, read_directive, read_error
 from duetime.invokers.resources import ResourceBox
 from duetime.model.codec import decode, encode
+from duetime.model.output import Stream
 
 SPARE_TIMEOUT = 60.0  # seconds an unused spare is kept
 REPLY_TIMEOUT = 1.0  # seconds for the last messages of a process that has ended
@@ -41,7 +42,7 @@ class ChildProcesses:
     async def run(self, context: Context, payload: bytes) -> Any:
         """Run one attempt. When cancelled, this stops the process and kills everything it has started."""
         child = self._take_spare() or await self._started()
-        child.log = context.log
+        child.print_to(context)
         try:
             return await self._result(child, context, payload)
         except asyncio.CancelledError:
@@ -144,7 +145,10 @@ async def _converse(child: ChildProcess, context: Context, payload: bytes) -> An
                 child.send({"kind": "reply", "number": message["number"], **await _reply(context, message)})
             case "log":
                 logger = logging.getLogger(message["logger"])
-                child.log_line(logger, message["level"], message["text"], extra=context.log.extra)
+                text, level = message["text"], message["level"]
+                child.log_line(logger, level, text, Stream.LOG, extra=context.log.extra)
+            case "output":
+                child.keep_lines(message["lines"], message["left_out"])
             case "result":
                 return message["value"]
             case "directive":

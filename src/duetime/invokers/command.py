@@ -3,6 +3,7 @@ which bounds it, ends with its worker, and is killed with everything it has star
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from duetime.model.codec import encode
 from duetime.model.command import COMMAND, CommandTarget
 from duetime.model.instant import SECOND
 from duetime.model.limit import Limit
+from duetime.model.output import Stream
 from duetime.model.retry import Retry
 from duetime.model.settle import AttemptFailed
 
@@ -55,14 +57,17 @@ def _failure(result: dict[str, Any]) -> str:
     return f"{ending}: {last}" if last else ending
 
 
-def run_command(argv: list[str], cwd: str | None, text: str | None) -> dict[str, Any]:
+def run_command(ctx: Context, argv: list[str], cwd: str | None, text: str | None) -> dict[str, Any]:
     """In the child process. The program does not get the settings of the node, which may be secret."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     process = subprocess.Popen(  # noqa: S603  the operator allows commands on this node
         argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
     )  # fmt: skip
-    outputs = [OutputTail(process.stdout), OutputTail(process.stderr)]
+    outputs = [
+        OutputTail(process.stdout, ctx, Stream.STDOUT, logging.INFO),
+        OutputTail(process.stderr, ctx, Stream.STDERR, logging.WARNING),
+    ]
     if process.stdin is not None and text is not None:
         threading.Thread(target=_feed, args=(process.stdin, text.encode()), daemon=True).start()
     status = process.wait()
@@ -79,11 +84,15 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
 
 
 class OutputTail:
-    """The last part of a stream; the program never waits for it to be read."""
+    """The last part of a stream, and all of it as output of the attempt; the program never waits for it to be
+    read."""
 
-    def __init__(self, pipe: IO[bytes] | None) -> None:
+    def __init__(self, pipe: IO[bytes] | None, context: Context, stream: Stream, level: int) -> None:
         assert pipe is not None
         self._pipe = pipe
+        self._context = context
+        self._about = (stream, level)
+        self._begun = b""  # a line without its end
         self._kept = b""
         self._cut = False
         self._thread = threading.Thread(target=self._collect, daemon=True)
@@ -99,3 +108,13 @@ class OutputTail:
             whole = self._kept + data
             self._cut = self._cut or len(whole) > MAX_OUTPUT
             self._kept = whole[-MAX_OUTPUT:]
+            *lines, self._begun = (self._begun + data).split(b"\n")
+            if len(self._begun) > MAX_OUTPUT:
+                lines, self._begun = [*lines, self._begun], b""
+            self._print(lines)
+        self._print([self._begun])
+
+    def _print(self, lines: list[bytes]) -> None:
+        for line in lines:
+            if text := line.decode("utf-8", "replace").rstrip():
+                self._context.keep_line(*self._about, text, False)

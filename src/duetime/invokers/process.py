@@ -11,13 +11,16 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
 from duetime.errors import ProcessDied
+from duetime.invoker import Context
 from duetime.invokers.protocol import HEADER_BYTES, MAX_MESSAGE, Message, body_length, pack, unpack
 from duetime.model.ids import random_bytes
+from duetime.model.output import Stream
 
 STOP_TIMEOUT = 0.25  # seconds between asking and SIGTERM
 TERMINATE_TIMEOUT = 0.4  # seconds between SIGTERM and SIGKILL
@@ -76,7 +79,8 @@ class ChildProcess:
         self._messages = Allowance(MAX_MESSAGE_UNITS)
         self._lines = Allowance(MAX_LINES)
         self._left_out = 0
-        self.log: Any = _logger  # where its output goes
+        self._log: Any = _logger  # where its output goes
+        self._context: Context | None = None
         self.exited: asyncio.Future[None] = loop.create_future()
         threading.Thread(
             target=self._watch, args=(loop,), name=f"duetime-child-{process.pid}", daemon=True
@@ -101,8 +105,8 @@ class ChildProcess:
             undo.pop_all()
         try:
             child.send(orders)
-            await child._forward(process.stdout, logging.INFO)
-            await child._forward(process.stderr, logging.WARNING)
+            await child._forward(process.stdout, logging.INFO, Stream.STDOUT)
+            await child._forward(process.stderr, logging.WARNING, Stream.STDERR)
         except BaseException:  # too many open files, for example: leaving some open would make it worse
             child.kill()
             await child.end()
@@ -129,21 +133,43 @@ class ChildProcess:
         except (asyncio.IncompleteReadError, ConnectionError):
             raise EOFError from None
 
-    def log_line(self, logger: Any, level: int, text: str, **options: Any) -> bool:
-        """Log a line of it, unless it has logged too many just now."""
+    def print_to(self, context: Context) -> None:
+        """From now on, what it prints is output of this attempt."""
+        self._context = context
+        self._log = logging.LoggerAdapter(_logger, context.log.extra)
+
+    def print_line(self, level: int, text: str, stream: Stream) -> bool:
+        return self.log_line(self._log, level, text, stream)
+
+    def log_line(self, logger: Any, level: int, text: str, stream: Stream, **options: Any) -> bool:
+        """Log a line of it and keep it as output, unless it has logged too many just now."""
         if not self._lines.take():
             self.leave_out(1)
             return False
         self._tell_left_out()
         logger.log(level, "%s", text[:MAX_OUTPUT_LINE], **options)
+        if self._context is not None:
+            self._context.keep_line(stream, level, text, True)
         return True
+
+    def keep_lines(self, lines: Sequence[Sequence[Any]], left_out: int) -> None:
+        """Lines that are output and not logged."""
+        output = None if self._context is None else self._context.output
+        if output is not None:
+            for stream, level, age, text in lines:
+                output.add(Stream(stream), level, text, False, age)
+            if left_out:
+                output.leave_out(left_out)
 
     def leave_out(self, lines: int) -> None:
         self._left_out += lines
 
     def _tell_left_out(self) -> None:
         if self._left_out:
-            self.log.warning(
+            output = None if self._context is None else self._context.output
+            if output is not None:
+                output.leave_out(self._left_out)
+            self._log.warning(
                 "%d lines left out: the task logs more than %d per second",
                 self._left_out,
                 MAX_LINES / WINDOW,
@@ -214,8 +240,10 @@ class ChildProcess:
         if not self.exited.done():
             self.exited.set_result(None)
 
-    async def _forward(self, pipe: IO[bytes] | None, level: int) -> None:
-        _, output = await asyncio.get_running_loop().connect_read_pipe(lambda: OutputLines(self, level), pipe)
+    async def _forward(self, pipe: IO[bytes] | None, level: int, stream: Stream) -> None:
+        _, output = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: OutputLines(self, level, stream), pipe
+        )
         self._outputs.append(output)
 
 
@@ -224,9 +252,10 @@ class OutputLines(asyncio.Protocol):
 
     transport: asyncio.ReadTransport
 
-    def __init__(self, child: ChildProcess, level: int) -> None:
+    def __init__(self, child: ChildProcess, level: int, stream: Stream) -> None:
         self._child = child
         self._level = level
+        self._stream = stream
         self._bytes = Allowance(MAX_OUTPUT_BYTES)
         self._begun = b""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -244,8 +273,10 @@ class OutputLines(asyncio.Protocol):
             self.transport.pause_reading()
             asyncio.get_running_loop().call_later(self._bytes.until_next(), self._resume)
         if len(self._begun) > MAX_OUTPUT_LINE:
-            self._log(self._begun)
-            self._begun = b""
+            # Between two words, so that a secret is not cut in two.
+            end = self._begun.rfind(b" ") + 1 or len(self._begun)
+            self._log(self._begun[:end])
+            self._begun = self._begun[end:]
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._log(self._begun)
@@ -258,7 +289,7 @@ class OutputLines(asyncio.Protocol):
 
     def _log(self, line: bytes) -> bool:
         text = line.decode("utf-8", "replace").rstrip()
-        return not text or self._child.log_line(self._child.log, self._level, text)
+        return not text or self._child.print_line(self._level, text, self._stream)
 
 
 def _await_exit(process: subprocess.Popen[bytes]) -> int:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from duetime.errors import InvalidInput, InvalidPayload
 from duetime.invoker import Context, Policies
@@ -21,6 +21,7 @@ from duetime.model.codec import decode, encode_payload
 from duetime.model.job import Claimed
 from duetime.model.limit import Limit
 from duetime.model.settle import AttemptFailed, Directive, GiveUp, RetryAfter
+from duetime.task_log import capture_logging, current
 
 # Payload versions: the payload of a job stored by older code is upgraded to what the function takes
 # today.
@@ -157,6 +158,31 @@ async def _call(hook: Hook, *arguments: Any) -> None:
         await result
 
 
+# Output: what is kept of what an attempt logs and prints.
+
+
+OutputChoice = bool | Literal["logging"]
+
+
+def check_output(output: Any) -> OutputChoice:
+    if output is True or output is False or output == "logging":
+        return output  # type: ignore[no-any-return]  # one of the three
+    raise InvalidInput(
+        "output",
+        f'{output!r} is not valid: use True (ctx.log, and what a child process prints), "logging" (also the '
+        "records of every other logger) or False (nothing is kept)",
+    )
+
+
+async def _with_logging(context: Context, call_next: CallNext) -> Any:
+    """Keep what any logger logs during the attempt."""
+    before = current.set(context.keep_line)
+    try:
+        return await call_next()
+    finally:
+        current.reset(before)
+
+
 __all__ = ["Signature", "TaskHandler"]
 Invoke = Callable[[Context, bytes], Awaitable[Any]]
 
@@ -176,8 +202,13 @@ class TaskHandler:
         upgrade: Upgrade | None = None,
         middleware: Sequence[Middleware] = (),
         resources: ResourceBox | None = None,
+        output: OutputChoice = True,
     ) -> None:
         self._function = function
+        self.keeps_output = output is not False
+        if output == "logging" and not isolate:  # a child process sends all its records
+            capture_logging()
+            middleware = (*middleware, _with_logging)
         self._signature = signature
         self.policies = policies
         self.limit = limit

@@ -12,6 +12,7 @@ from duetime.errors import InvalidInput
 from duetime.model.instant import Micros
 
 SEGMENTS = 64
+EVERY_SEGMENT = tuple(range(SEGMENTS))
 MIN_ID_PART = 4
 SHORT_ID = 8  # the last digits, which the UI shows
 _RANDOM_VERSION = 7 << 76 | 2 << 62

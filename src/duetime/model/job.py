@@ -241,6 +241,7 @@ class JobFilter:
     error: str | None = None  # a part of its error; case does not matter
     error_group: str | None = None  # as `model.search.error_group` names it
     payload: tuple[str, str] | None = None  # the path of a field and its value
+    scheduled: bool = False  # only jobs that a schedule fired
 
 
 def error_line(error: str) -> str:

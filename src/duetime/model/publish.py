@@ -71,10 +71,10 @@ class PublishTarget:
 
 
 def cloud_event(
-    job: Claimed, target: PublishTarget, event_type: str, report: Mapping[str, str] | None = None
+    job: Claimed, target: PublishTarget, event_type: str, extensions: Mapping[str, str] | None = None
 ) -> bytes:
     """The message of one attempt. Its id is that of the job, so a consumer can detect a repeated message.
-    `report`: the extension attributes with which the consumer reports."""
+    `extensions`: attributes with which the consumer reports, and the trace."""
     job_id = str(job.id)
     attributes = {
         "specversion": "1.0",
@@ -87,7 +87,7 @@ def cloud_event(
         "attempt": job.attempt,
         "idempotencykey": job_id,
         **({} if target.key is None else {"partitionkey": target.key}),
-        **(report or {}),
+        **(extensions or {}),
     }
     # The payload is JSON already.
     return b'%s,"data":%s}' % (encode(attributes)[:-1], job.payload)

@@ -34,6 +34,7 @@ def selects(wanted: JobFilter, draft: JobDraft | Job, outcome: JobOutcome) -> bo
         and (wanted.queue is None or draft.queue == wanted.queue)
         and (wanted.owner is None or draft.owner == wanted.owner)
         and (wanted.schedule is None or draft.schedule == wanted.schedule)
+        and (not wanted.scheduled or draft.schedule is not None)
         and (wanted.target is None or draft.target == wanted.target)
         and (wanted.node is None or outcome.node == wanted.node)
         and (wanted.due_after is None or draft.due_at >= wanted.due_after)

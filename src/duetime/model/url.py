@@ -156,6 +156,10 @@ class Egress:
         return None if port in self.ports else f"port {port}"
 
 
+# For programs that choose their receivers themselves
+ANY_ADDRESS = Egress((ip_network("0.0.0.0/0"), ip_network("::/0")))
+
+
 def literal(host: str) -> Address | None:
     """The address, if the host is written as one; None for a name. The URL parser rejects names that look
     like numbers."""

@@ -12,6 +12,7 @@ from duetime.errors import DuetimeError, InvalidInput, ServiceUnreachable
 from duetime.model.duration import Duration
 from duetime.model.views import EventView
 from duetime.remote.async_transport import AsyncTransport
+from duetime.remote.calls import alerts as of_alerts
 from duetime.remote.calls import bulk, fleet, planning, work
 from duetime.remote.calls import jobs as of_jobs
 from duetime.remote.calls import schedules as of_schedules
@@ -65,6 +66,7 @@ class ServiceCalls:
     retry_job = CallMethod(of_jobs.retry_job)
     discard_job = CallMethod(of_jobs.discard_job)
     wait_for = CallMethod(of_jobs.wait_for)
+    job_output = CallMethod(of_jobs.job_output)
     why_job = CallMethod(of_jobs.why_job)
     dead_letters = CallMethod(of_jobs.dead_letters)
     dead_groups = CallMethod(of_jobs.dead_groups)
@@ -107,10 +109,26 @@ class ServiceCalls:
     create_key = CallMethod(fleet.create_key)
     revoke_key = CallMethod(fleet.revoke_key)
 
+    alerts = CallMethod(of_alerts.alerts)
+    close_alert = CallMethod(of_alerts.close_alert)
+    snooze_alert = CallMethod(of_alerts.snooze_alert)
+    alert_deliveries = CallMethod(of_alerts.alert_deliveries)
+    alert_channels = CallMethod(of_alerts.alert_channels)
+    set_alert_channel = CallMethod(of_alerts.set_alert_channel)
+    remove_alert_channel = CallMethod(of_alerts.remove_alert_channel)
+    test_alert_channel = CallMethod(of_alerts.test_alert_channel)
+    alert_rules = CallMethod(of_alerts.alert_rules)
+    set_alert_rule = CallMethod(of_alerts.set_alert_rule)
+    remove_alert_rule = CallMethod(of_alerts.remove_alert_rule)
+    alert_mutes = CallMethod(of_alerts.alert_mutes)
+    mute_alerts = CallMethod(of_alerts.mute_alerts)
+    unmute_alerts = CallMethod(of_alerts.unmute_alerts)
+
     join_worker = CallMethod(work.join_worker)
     leave_worker = CallMethod(work.leave_worker)
     claim_jobs = CallMethod(work.claim_jobs)
     heartbeat_worker = CallMethod(work.heartbeat_worker)
+    add_output = CallMethod(work.add_output)
     complete_jobs = CallMethod(work.complete_jobs)
     fail_jobs = CallMethod(work.fail_jobs)
     snooze_jobs = CallMethod(work.snooze_jobs)

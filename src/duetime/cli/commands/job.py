@@ -1,4 +1,4 @@
-"""`duetime job`: list, show, reschedule, run, cancel and retry jobs."""
+"""`duetime job`: list, show, reschedule, run, cancel and retry jobs. Submit and logs have their own files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from duetime.cli.backend import Backend, find_job, with_backend
 from duetime.cli.command import command, group
-from duetime.cli.commands import job_submit
+from duetime.cli.commands import job_logs, job_submit
 from duetime.cli.completion import complete_state
 from duetime.cli.format import moment_text, record_fields, say, show, show_list, show_record, target_text
 from duetime.cli.inputs import (
@@ -36,6 +36,7 @@ from duetime.model.views import JobSummary, JobView, to_json
 
 commands = group("Submit, list, show, cancel and retry jobs.")
 commands.registered_commands += job_submit.commands.registered_commands
+commands.registered_commands += job_logs.commands.registered_commands
 
 STOPPING = "is running: its worker was asked to stop it"
 EXAMPLE = "01935c2e-7b3a-7000-8000-000000000000"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from duetime.app import App
+from duetime.app.tracing import is_configured, open_tracer
 from duetime.cli import logs
 from duetime.cli.backend import find_app
 from duetime.cli.banner import banner
@@ -27,10 +28,12 @@ from duetime.cli.processes import run_processes
 from duetime.cli.reload import run_reloading
 from duetime.config import ROLES as ALL_ROLES
 from duetime.config import TABLE, Settings
+from duetime.engine.alert.notices import ALERT
 from duetime.engine.node.loop import Signals, spare_the_collector
 from duetime.engine.node.node import Node
 from duetime.errors import ConfigError
 from duetime.invoker import Policies
+from duetime.invokers.alert.handler import AlertHandler
 from duetime.invokers.command import CommandHandler
 from duetime.invokers.http.lazy import LazyHttpHandler, is_installed, load
 from duetime.invokers.publish.handler import PublishHandler
@@ -51,7 +54,9 @@ commands = standalone()
 
 THREAD_TIMEOUT = 0.1  # seconds for each thread to end on its own
 NODE_SETTINGS = (
-    "queues", "concurrency", "lease", "lookahead", "grace", "retention", "max_load", "queue_depth",
+    "queues", "concurrency", "lease", "lookahead", "grace", "retention", "output_retention",
+    "max_load", "queue_depth",
+    "archive", "keep_failed", "watchdog_url", "watchdog_interval", "alert_interval",
 )  # fmt: skip
 ServeFlags = Annotated[
     Settings,
@@ -60,7 +65,8 @@ ServeFlags = Annotated[
         "tls_key",
         "proxies", "rate_limit", "max_connections", "max_pending", "max_pending_per_queue", "open_metrics",
         "allow", "allow_ports", "plain_http", "per_host", "allow_commands", "retry_attempts", "retry_delay",
-        *NODE_SETTINGS, "processes", "log_level", "log_format",
+        *NODE_SETTINGS, "keep_queues", "processes", "traces", "trace_sampling", "trace_link", "log_level",
+        "log_format",
     ),
 ]  # fmt: skip
 AppArgument = Annotated[
@@ -71,7 +77,7 @@ WorkerFlags = Annotated[
     Settings,
     setting_flags(
         "port", "host", "auth", "open_metrics", "allow_commands", "queue", "queues", "concurrency",
-        "processes", "lease", "grace", "max_load", "log_level", "log_format",
+        "processes", "lease", "grace", "max_load", "traces", "trace_sampling", "log_level", "log_format",
         app=AppArgument, roles="worker",
     ),
 ]  # fmt: skip
@@ -160,6 +166,8 @@ def run_node(settings: Settings, migrate: bool) -> None:
         app.use_queue(settings.queue)
     if app.broker is not None and not settings.given("roles"):
         settings = replace(settings, roles=ALL_ROLES)
+    if is_configured(settings.traces, os.environ):
+        app.use_traces(open_tracer(settings.traces, settings.trace_sampling))
     app.observe(node_id)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_run(app, settings, migrate))
@@ -176,6 +184,7 @@ async def _run(app: App, settings: Settings, migrate: bool) -> None:
         if migrate:
             await app.migrate()
         ring = key_ring(settings, app.store)
+        app.use_secret_keys(ring)
         service = None if listener is None else listener.service(app, ring)  # slow, so before the node starts
         signals = stack.enter_context(Signals())
         node = await stack.enter_async_context(_node(app, settings, ring, listener))
@@ -268,6 +277,7 @@ def _add_targets(app: App, settings: Settings, ring: KeyRing, report_url: str | 
     app.use_target(SHADOW, lambda _: ShadowHandler())
     if settings.allow_commands:
         app.use_target(COMMAND, lambda _: CommandHandler())
+    app.use_target(ALERT, lambda now: AlertHandler(app.store, now, ring, egress, report_url))
     for destination in settings.destinations:
         publisher = PublishHandler(destination, policies, ring, report_url)
         app.use_target(PublishTarget(destination.name).name, partial(_same, publisher))
@@ -286,7 +296,8 @@ def _same(handler: PublishHandler, _: object) -> PublishHandler:
 
 def node_options(settings: Settings) -> dict[str, Any]:
     roles = tuple(role for role in settings.roles if role != "api")
-    return {"roles": roles, **{name: getattr(settings, name) for name in NODE_SETTINGS}}
+    given = {name: getattr(settings, name) for name in NODE_SETTINGS}
+    return {"roles": roles, **given, "keep_queues": dict(settings.keep_queues)}
 
 
 def _abandon_threads() -> None:

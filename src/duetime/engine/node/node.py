@@ -4,7 +4,7 @@ declared it dead."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
 from duetime.clock import Clock
@@ -37,9 +37,11 @@ class Node:
         on_settled: Callable[[list[UUID]], None] = lambda _: None,
         connect: Callable[[], TicketQueue] | None = None,
         leases: LeaseTable | None = None,
+        admit: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`connect` makes a connection to the broker, if there is one. `leases` holds the leases instead of
-        the store."""
+        the store. `admit` raises if no node may work on the store; it is asked before each session, because
+        the store may have been restored in between."""
         if "dispatcher" in options.roles and connect is None:
             raise ConfigError(
                 "roles: a dispatcher needs a broker: give its address as queue (--queue URL), "
@@ -47,6 +49,7 @@ class Node:
             )
         self._connect = connect
         self._leases = leases
+        self._admit = admit
         self._store = store
         self._clock = clock
         self._tasks = tasks
@@ -134,6 +137,8 @@ class Node:
         """One session from join to leave."""
         if not self._stopping:
             self._over.clear()
+        if self._admit is not None:
+            await self._admit()
         for _ in range(CLOCK_SAMPLES):
             await self._clock.follow(self._store.time)
         heartbeat, options = self._heartbeats(), self._options

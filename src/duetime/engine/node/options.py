@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from duetime.archive import ArchivePlace
 from duetime.engine.submit.build import Defaults
 from duetime.errors import ConfigError
 from duetime.invoker import Handler
@@ -40,9 +41,16 @@ class NodeOptions:
     lookahead: Micros = 10 * SECOND
     grace: Micros = 25 * SECOND
     retention: Micros = 30 * 86_400 * SECOND
+    output_retention: Micros = 7 * 86_400 * SECOND  # of what jobs print; 0: it is not kept
     max_load: float | None = None  # of this machine, per core, above which nothing new is claimed
     broker: str | None = None  # its address, to be shown
     queue_depth: int = 5_000  # jobs of one queue, priority and tenant that the broker may hold
+    archive: ArchivePlace | None = None  # old jobs go there before they are deleted
+    keep_failed: Micros | None = None  # dead letters stay so long, if that is longer
+    keep_queues: Mapping[str, Micros] = field(default_factory=dict)  # how long jobs of these queues stay
+    ping: Callable[[], Awaitable[None]] | None = None  # an outside monitor is told that the fleet works
+    watchdog_interval: Micros = 60 * SECOND
+    alert_interval: Micros = 15 * SECOND  # between two looks for what is wrong
 
     def __post_init__(self) -> None:
         unknown = [role for role in self.roles if role not in ROLES]

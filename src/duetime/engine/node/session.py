@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from duetime.clock import Clock
+from duetime.engine.alert.notices import ALERT, ALERT_QUEUE
+from duetime.engine.alert.sweep import AlertSweep
 from duetime.engine.dispatch.dispatcher import Dispatcher
 from duetime.engine.fetch.broker import BrokerLink
 from duetime.engine.fetch.claimer import Backpressure, ClaimCursors, Claimer, Fetch
@@ -18,12 +20,15 @@ from duetime.engine.node.loop import Loop, LoopBody
 from duetime.engine.node.options import HandlerRegistry, NodeOptions
 from duetime.engine.node.reaper import Reaper
 from duetime.engine.node.registry import TaskDefaultsPublisher, TaskRegistryPublisher
+from duetime.engine.plan.archiver import history_of
 from duetime.engine.plan.leases import LeaseKeeper, StoreLeases
 from duetime.engine.plan.planner import Planner, Retention
 from duetime.engine.plan.queue_depth import DepthSampler
+from duetime.engine.plan.watchdog import OutsideMonitor
 from duetime.engine.run.capacity import Capacity
 from duetime.engine.run.checkpoints import CheckpointWriter
 from duetime.engine.run.outbox import Outbox
+from duetime.engine.run.output import OutputWriter
 from duetime.engine.run.perform import Stop
 from duetime.engine.run.settler import Settler
 from duetime.engine.run.start_check import StartCheck
@@ -90,8 +95,14 @@ class NodeSession:
             self._add_planner(keeper, tasks.retentions)
         if "dispatcher" in options.roles:
             self._add_dispatcher(keeper)
-        if "worker" in options.roles:
-            self._work = _Work(self, tasks.handlers, on_settled)
+        if ALERT in tasks.handlers:
+            self._add(
+                AlertSweep(
+                    store, clock, lambda: keeper.leads, self.node, options.name, options.alert_interval
+                )
+            )
+        if (served := _served(tasks.handlers, options)) is not None:
+            self._work = _Work(self, *served, tasks.retentions, on_settled)
             self._work.restore(unwritten)
         self._unsubscribe = store.subscribe(self._hinted)
 
@@ -131,6 +142,7 @@ class NodeSession:
         await self._disconnect()
         if work is not None:
             work.worker.dismiss()
+            await work.output.close()
 
     async def abort(self) -> Unwritten:
         """The node id is lost: stop everything that runs under it. Returns settlements that are not written
@@ -146,6 +158,7 @@ class NodeSession:
         await self._disconnect()
         if work is not None:
             work.worker.dismiss()
+            await work.output.close()
         return unwritten
 
     # -- wiring
@@ -186,13 +199,30 @@ class NodeSession:
 
     def _add_planner(self, keeper: LeaseKeeper, retentions: Mapping[str, Micros]) -> None:
         self._add(
-            Retention(self._store, self._clock, lambda: keeper.leads, self._options.retention, retentions)
+            Retention(
+                self._store,
+                self._clock,
+                lambda: keeper.leads,
+                self._options.retention,
+                retentions,
+                history_of(self._store, self._options, retentions),
+            )
         )
         self._add(DepthSampler(self._store, self._clock, lambda: keeper.leads))
         planner = Planner(
             self._store, self._clock, lambda: keeper.segments, self._options.lookahead, self._observers
         )
         self._planner = self._add(planner)
+        if self._options.ping is not None:
+            self._add(
+                OutsideMonitor(
+                    self._store,
+                    self._clock,
+                    lambda: keeper.leads,
+                    self._options.ping,
+                    self._options.watchdog_interval,
+                )
+            )
 
     def _hinted(self, hint: Hint) -> None:
         match hint:
@@ -246,15 +276,24 @@ class _Work:
     """The loops of the worker role."""
 
     def __init__(
-        self, session: NodeSession, handlers: Mapping[str, Handler], on_settled: Callable[[list[UUID]], None]
+        self,
+        session: NodeSession,
+        handlers: Mapping[str, Handler],
+        queues: tuple[str, ...],
+        concurrency: int,
+        retentions: Mapping[str, Micros],
+        on_settled: Callable[[list[UUID]], None],
     ) -> None:
         store, clock, options, heartbeat = session._store, session._clock, session._options, session.heartbeat
         self._store = store
         self._on_settled = on_settled
-        self._cursors = cursors = ClaimCursors(options.queues or (DEFAULT_QUEUE,), fixed=bool(options.queues))
+        self._cursors = cursors = ClaimCursors(queues or (DEFAULT_QUEUE,), fixed=bool(queues))
         self.outbox = Outbox(self._wake_settler)
-        capacity = Capacity(options.concurrency, heartbeat.trusted, clock.monotonic, cursors.tenants)
-        checkpoints = CheckpointWriter(store, clock, session.node, heartbeat.trusted, self._fence)
+        capacity = Capacity(concurrency, heartbeat.trusted, clock.monotonic, cursors.tenants)
+        self.output = OutputWriter(store, clock, handlers, options.output_retention, retentions)
+        checkpoints = CheckpointWriter(
+            store, clock, session.node, heartbeat.trusted, self._fence, self.output
+        )
         observers, targets = session._observers, tuple(sorted(handlers))
         self.worker = Worker(
             handlers,
@@ -338,6 +377,21 @@ class _Work:
             self._claiming.wake()
         if self.consumer is not None and self.consumer.hungry:
             self._consuming.wake()
+
+
+ALERT_CONCURRENCY = 4
+
+
+def _served(
+    handlers: Mapping[str, Handler], options: NodeOptions
+) -> tuple[Mapping[str, Handler], tuple[str, ...], int] | None:
+    """The handlers, queues and slots of this node's worker. Every planner delivers alerts, also that there is
+    no worker."""
+    delivers = ALERT in handlers and "planner" in options.roles
+    if "worker" in options.roles:
+        more = (ALERT_QUEUE,) if delivers and options.queues and ALERT_QUEUE not in options.queues else ()
+        return handlers, (*options.queues, *more), options.concurrency
+    return ({ALERT: handlers[ALERT]}, (ALERT_QUEUE,), ALERT_CONCURRENCY) if delivers else None
 
 
 def _profile(handlers: Mapping[str, Handler], options: NodeOptions) -> NodeProfile:

@@ -9,7 +9,16 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 
-from duetime.clock import BOOT_CLOCK, Alarm, Follower, load_per_core, monotonic_micros, noise, pause
+from duetime.clock import (
+    BOOT_CLOCK,
+    Alarm,
+    Follower,
+    load_per_core,
+    monotonic_micros,
+    noise,
+    pause,
+    wall_micros,
+)
 from duetime.model.instant import SECOND, Micros
 
 _CLOCK = 1 if BOOT_CLOCK is None else BOOT_CLOCK  # that of `monotonic_micros`
@@ -118,6 +127,10 @@ class NodeClock:
 
     def alarm(self, ring: Callable[[], None]) -> Alarm:
         return _StoreTimeAlarm(self, self._alarms(ring, self.monotonic))
+
+    def skew(self) -> Micros:
+        real = self.monotonic is monotonic_micros and self._follower.latest is not None
+        return wall_micros() - self.now() if real else 0
 
     async def follow(self, read_store: Callable[[], Awaitable[Micros]]) -> None:
         self._follower.sample(await read_store(), self.monotonic())

@@ -3,13 +3,13 @@ one-off."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from duetime.clock import Clock, pause
 from duetime.engine.failpoint import failpoint
 from duetime.errors import InvalidInput
 from duetime.model.events import FiresPlanned
-from duetime.model.ids import SEGMENTS
+from duetime.model.ids import EVERY_SEGMENT, SEGMENTS
 from duetime.model.instant import SECOND, Micros
 from duetime.model.schedule import Firing, Schedule, plan_fires
 from duetime.observer import Observers
@@ -20,6 +20,8 @@ from duetime.store import ScheduleState, Store
 
 
 PRUNE_INTERVAL = 600 * SECOND
+HISTORY_INTERVAL = 6 * 3_600 * SECOND  # it reads all jobs
+MAX_LATENESS = 86_400 * SECOND
 LEADER_CHECK_INTERVAL = 5 * SECOND
 
 
@@ -33,21 +35,38 @@ class Retention:
         leads: Callable[[], bool],
         keep: Micros,
         targets: Mapping[str, Micros],
+        history: Callable[[], Awaitable[Micros | None]] | None = None,
     ) -> None:
+        """`history` decides about old jobs itself, and returns the end of the oldest job that it kept: before
+        that nothing is left to delete."""
         self._store = store
         self._clock = clock
         self._leads = leads
         self._keep = keep
         self._targets = targets  # those whose jobs are kept for a shorter time
+        self._history = history
+        self._history_at: Micros | None = None
+        self._kept_from: Micros = 0
 
     async def run_once(self) -> Micros:
         if not self._leads():
             return LEADER_CHECK_INTERVAL
         now = self._clock.now()
+        if self._history is not None:
+            await self._run_history(self._history, now)
+            return PRUNE_INTERVAL
         await self._store.prune(
             now - self._keep, {target: now - keep for target, keep in self._targets.items()} or None
         )
         return PRUNE_INTERVAL
+
+    async def _run_history(self, history: Callable[[], Awaitable[Micros | None]], now: Micros) -> None:
+        if self._history_at is None or now >= self._history_at + HISTORY_INTERVAL:
+            oldest = await history()
+            self._history_at = now
+            # A job may be recorded some time after its end.
+            self._kept_from = min(now if oldest is None else oldest, now - self._keep) - MAX_LATENESS
+        await self._store.prune(max(self._kept_from, 0))
 
 
 BATCH = 250  # schedules read together
@@ -55,7 +74,6 @@ PLAN_INTERVAL = SECOND  # the hint about a new schedule may be lost
 STEP = 25  # schedules computed before the event loop runs other work: jobs start meanwhile
 # Fires written together: each schedule may have missed hundreds, and stores limit the size of a statement
 PORTION = 2_000
-EVERY_SEGMENT = tuple(range(SEGMENTS))
 # Any planner takes a schedule that its own planner should have planned so long ago; where the lookahead is
 # short, one whose fire is overdue by a second
 UNPLANNED_FOR = 3 * SECOND

@@ -15,8 +15,11 @@ from uuid import UUID
 
 from duetime.clock import Clock
 from duetime.engine.failpoint import failpoint
+from duetime.engine.run.output import OutputWriter
 from duetime.errors import Fenced, StoreUnavailable
+from duetime.invoker import OutputSink
 from duetime.model.instant import SECOND, Micros
+from duetime.model.job import Claimed
 from duetime.model.lease import NodeId
 from duetime.store import AttemptUpdate, OnceReply, Store, TaskTransaction
 
@@ -44,13 +47,20 @@ class _Attempt:
 
 class CheckpointWriter:
     def __init__(
-        self, store: Store, clock: Clock, node: NodeId, trusted: Callable[[], bool], on_fenced: Fence
+        self,
+        store: Store,
+        clock: Clock,
+        node: NodeId,
+        trusted: Callable[[], bool],
+        on_fenced: Fence,
+        output: OutputWriter | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._node = node
         self._trusted = trusted
         self._on_fenced = on_fenced
+        self._output = output
         self._calls = count(1)
         self._waiting: list[Entry] = []
         self._flushing: asyncio.Task[None] | None = None
@@ -80,6 +90,14 @@ class CheckpointWriter:
 
     async def transact(self) -> TaskTransaction:
         return await self._with_retries(self._store.begin_transaction)
+
+    def open_output(self, job: Claimed) -> OutputSink | None:
+        return None if self._output is None else self._output.open(job)
+
+    async def end_output(self, job_id: UUID, attempt: int) -> None:
+        """The attempt has ended: returns when its last output is written, or that takes too long."""
+        if self._output is not None:
+            await self._output.end(job_id, attempt)
 
     async def end(self, job_id: UUID, attempt: int, wait: bool) -> None:
         """The attempt has ended: write its last progress. `wait`: until it is written or that takes too

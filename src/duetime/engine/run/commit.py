@@ -1,4 +1,5 @@
-"""The end of an attempt that wrote something: its last progress, and the transaction of its own writes."""
+"""The end of an attempt that wrote something: its last progress and output, and the transaction of its own
+writes."""
 
 from __future__ import annotations
 
@@ -25,12 +26,14 @@ async def commit(context: Context, checkpoints: CheckpointWriter, settlement: Se
     # A store may have only one writer, which the transaction holds: waiting for another write would never end
     await checkpoints.end(context.job_id, context.attempt, wait=transaction is None)
     if transaction is None:
+        await checkpoints.end_output(context.job_id, context.attempt)
         return
     try:
         failpoint("worker.before_commit")
         if not await transaction.finish(settlement):
             raise Fenced("the job no longer runs under this attempt number: its writes were rolled back")
         failpoint("worker.after_commit")
+        await checkpoints.end_output(context.job_id, context.attempt)
     except BaseException:
         await _abandon(transaction)
         raise
@@ -42,6 +45,7 @@ async def rollback(context: Context, checkpoints: CheckpointWriter) -> None:
     if transaction is not None:
         await _abandon(transaction)
     await checkpoints.end(context.job_id, context.attempt, wait=True)
+    await checkpoints.end_output(context.job_id, context.attempt)
 
 
 async def _abandon(transaction: TaskTransaction) -> None:

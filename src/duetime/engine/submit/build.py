@@ -29,6 +29,7 @@ from duetime.model.instant import Micros
 from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, DeliveryName, Job, JobDraft
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
+from duetime.model.trace import CHILD, LINKED
 from duetime.model.unique import LIVE, ConflictName, OnConflict, Rule, Unique
 
 # The limit key and the unique key of a job, both derived from its arguments.
@@ -316,7 +317,8 @@ def policies(
 def without_expiry(stored: bytes | None) -> bytes | None:
     """The policies of a job that an operator runs again, however late."""
     own = {} if stored is None else decode(stored)
-    own.pop("expires", None)
+    for name in ("expires", CHILD, LINKED):  # it is not part of the trace of the first submission
+        own.pop(name, None)
     return encode(own) if own else None
 
 

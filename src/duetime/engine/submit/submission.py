@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -26,6 +26,7 @@ from duetime.model.ids import Ids
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
 from duetime.model.unique import Rule
+from duetime.tracing import Tracer, TracerSlot
 
 NULL_PAYLOAD = Defaults(encode=lambda _: b"null")
 
@@ -59,6 +60,7 @@ class Submission:
     tenant: str
     resolve: Callable[[Any], tuple[str, Defaults | None]]
     published: Callable[[str], Awaitable[Defaults]]
+    tracing: TracerSlot = field(default_factory=TracerSlot)
 
     async def submit(
         self, request: Request, defaults: Defaults | None = None, connection: Any = None
@@ -66,6 +68,18 @@ class Submission:
         """Store one job. `defaults` are those of its task, if the caller knows them."""
         draft, rule = await self.build(request, defaults)
         await self.commands.quota.check([draft])
+        tracer = self.tracing.tracer
+        if tracer is not None:
+            return await self._submit_traced(tracer, draft, rule, connection)
+        return await self._store(draft, rule, connection)
+
+    async def _submit_traced(
+        self, tracer: Tracer, draft: JobDraft, rule: Rule | None, connection: Any
+    ) -> SubmittedJob:
+        with tracer.send([draft], await self.commands.moment()) as [traced]:
+            return await self._store(traced, rule, connection)
+
+    async def _store(self, draft: JobDraft, rule: Rule | None, connection: Any) -> SubmittedJob:
         if connection is not None:
             refuse_rule(rule)
             [job_id] = await self.commands.submit_within(connection, [draft])
@@ -80,6 +94,13 @@ class Submission:
         """Store all of them or none."""
         drafts = await self.build_many(requests)
         await self.commands.quota.check(drafts)
+        tracer = self.tracing.tracer
+        if tracer is not None and drafts:
+            with tracer.send(drafts, await self.commands.moment()) as traced:
+                return await self._store_many(traced, connection)
+        return await self._store_many(drafts, connection)
+
+    async def _store_many(self, drafts: Sequence[JobDraft], connection: Any) -> list[SubmittedJob]:
         if connection is not None:
             return submitted(drafts, await self.commands.submit_within(connection, drafts))
         return submitted(drafts, await self.commands.submit_many(drafts))

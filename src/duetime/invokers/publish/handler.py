@@ -18,6 +18,7 @@ from duetime.model.limit import Limit
 from duetime.model.publish import PublishTarget, cloud_event
 from duetime.model.settle import AttemptFailed, Directive, GiveUp
 from duetime.model.signing import report_token
+from duetime.tracing import current
 
 PUBLISH_TIMEOUT = 30.0  # seconds, for the broker's confirmation
 NO_TOKEN = (
@@ -46,9 +47,26 @@ class PublishHandler:
 
     async def invoke(self, context: Context, payload: bytes) -> Any:
         job = context.job
+        span = current.get()
+        if span is None:
+            return await self._send(job, None)
+        name = self._destination.name
+        attributes = {
+            "messaging.system": self._destination.kind.extra,
+            "messaging.destination.name": name,
+            "messaging.operation.name": "send",
+            "messaging.operation.type": "send",
+        }
+        with span.publish(f"send {name}", attributes) as publication:
+            return await self._send(job, publication.id.traceparent)
+
+    async def _send(self, job: Claimed, traceparent: str | None) -> Any:
         target = self._read(job)
+        extensions = self._report(job, target) or {}
+        if traceparent is not None:
+            extensions["traceparent"] = traceparent
         message = OutgoingMessage(
-            cloud_event(job, target, self._destination.event_type, self._report(job, target)),
+            cloud_event(job, target, self._destination.event_type, extensions),
             target.key,
             # A message to report on is a new one in each attempt, because its token is.
             f"{job.id}-{job.attempt}" if target.reports else str(job.id),

@@ -5,6 +5,7 @@ Views are frozen values: instants are aware datetimes, ids are UUIDs, states are
 service adds are ignored.
 """
 
+from duetime.model.views.alerts import AlertChannelView, AlertRuleView, AlertTest, AlertView, MuteView
 from duetime.model.views.encoding import Page, encode_view, from_json, to_json
 from duetime.model.views.fleet import (
     ArgumentView,
@@ -35,6 +36,8 @@ from duetime.model.views.jobs import (
     DeadGroups,
     JobSummary,
     JobView,
+    OutputLine,
+    OutputView,
     Submitted,
     SubmittedBatch,
     WhyView,
@@ -66,6 +69,10 @@ from duetime.model.views.work import (
 )
 
 __all__ = [
+    "AlertChannelView",
+    "AlertRuleView",
+    "AlertTest",
+    "AlertView",
     "ArgumentView",
     "AttemptView",
     "Backfilled",
@@ -91,8 +98,11 @@ __all__ = [
     "LeaseView",
     "LiveCounts",
     "Me",
+    "MuteView",
     "NextFire",
     "NodeView",
+    "OutputLine",
+    "OutputView",
     "Page",
     "PlanCounts",
     "PlanFires",

@@ -176,6 +176,9 @@ class Me:
     version: str
     now: datetime
     expires_at: datetime | None = None
+    trace_link: str | None = field(
+        default=None, metadata=about("Where traces are shown: an address with {trace_id}.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

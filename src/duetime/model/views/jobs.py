@@ -10,7 +10,9 @@ from uuid import UUID
 
 from duetime.model.instant import to_datetime
 from duetime.model.job import Attempt, Ending, Job, JobDraft, State
+from duetime.model.output import KeptOutput
 from duetime.model.schedule import policies, target
+from duetime.model.trace import attempt_trace
 from duetime.model.views.fields import ANY_JSON, TARGET, about, copied, decoded, moment
 
 MAX_LISTED_PAYLOAD = 4_096
@@ -43,6 +45,44 @@ class AttemptView:
             finished_at=to_datetime(row.finished_at),
             result=decoded(row.result),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputLine:
+    """What a task logged, or its process printed."""
+
+    number: int = field(metadata=about("From 1. A gap shows how many lines were left out."))
+    at: datetime
+    stream: Literal["log", "stdout", "stderr"]
+    level: Literal["debug", "info", "warning", "error", "critical"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputView:
+    """The output of one attempt: its first and last lines."""
+
+    attempt: int
+    lines: list[OutputLine]
+    total: int = field(metadata=about("How many lines it printed, also those that were left out."))
+    last: int = field(metadata=about("Ask for more lines with `after` = this number."))
+    ended: bool = field(metadata=about("The attempt has ended: no more lines follow."))
+
+    @staticmethod
+    def of(output: KeptOutput, attempt: int, after: int, ended: bool) -> OutputView:
+        lines = [
+            OutputLine(
+                number=line.number,
+                at=to_datetime(line.at),
+                stream=cast(Any, line.stream),
+                level=cast(Any, line.level),
+                text=line.text,
+            )
+            for line in output.lines
+            if line.number > after
+        ]
+        last = lines[-1].number if lines else after
+        return OutputView(attempt=attempt, lines=lines, total=output.total, last=last, ended=ended)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +156,9 @@ class JobView(JobSummary):
     checkpoint: Any = field(default=None, metadata=ANY_JSON)
     progress: Any = field(default=None, metadata=ANY_JSON)
     result: Any = field(default=None, metadata=ANY_JSON)
+    trace_id: str | None = field(
+        default=None, metadata=about("Of the trace of the latest attempt; null before the first.")
+    )
     attempts: list[AttemptView] = field(
         default_factory=list, metadata=about("Attempts that did not succeed, oldest first.")
     )
@@ -130,6 +173,9 @@ class JobView(JobSummary):
             checkpoint=decoded(row.checkpoint),
             progress=decoded(row.progress),
             result=decoded(row.result),
+            trace_id=(
+                attempt_trace(row.id, row.attempt, row.policies).id.trace_text if row.attempt else None
+            ),
             attempts=[AttemptView.of(attempt) for attempt in attempts],
         )
 

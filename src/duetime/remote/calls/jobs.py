@@ -15,7 +15,16 @@ from duetime.model.duration import Duration
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import State
 from duetime.model.retry import Retry
-from duetime.model.views import DeadGroups, JobSummary, JobView, Page, Submitted, SubmittedBatch, WhyView
+from duetime.model.views import (
+    DeadGroups,
+    JobSummary,
+    JobView,
+    OutputView,
+    Page,
+    Submitted,
+    SubmittedBatch,
+    WhyView,
+)
 from duetime.remote.calls.fields import (
     NOT_GIVEN,
     JobId,
@@ -194,6 +203,13 @@ def wait_for(
         reason = (job.error or "no reason given").strip().splitlines()[-1]
         raise JobFailed(f"job {job.id} is {job.state}: {reason}", job.id, job.state, job.error)
     return job
+
+
+def job_output(job_id: JobId, *, attempt: int | None = None, after: int = 0) -> Call[OutputView]:
+    """What an attempt of a job has logged and printed: the latest attempt unless another one is named; lines
+    after this number only."""
+    query = {"attempt": attempt, "after": after or None}
+    return read(OutputView, (yield request("GET", f"/jobs/{job_id_of(job_id)}/output", query=query)))
 
 
 def why_job(job_id: JobId) -> Call[WhyView]:

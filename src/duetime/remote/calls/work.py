@@ -65,6 +65,12 @@ def heartbeat_worker(worker: int, jobs: Items) -> Call[list[StopNotice]]:
     return read(HeartbeatReply, (yield request("POST", f"/workers/{worker}/heartbeat", body))).stop
 
 
+def add_output(worker: int, jobs: Items) -> Call[list[RefusedReport]]:
+    """Keep what jobs log and print, as `{"id", "attempt", "lines": [{"text", "stream", "level"}]}`. Returns
+    those that are refused."""
+    return (yield from _report("output", worker, jobs))
+
+
 def complete_jobs(worker: int, jobs: Items) -> Call[list[RefusedReport]]:
     """Report success of jobs, as `{"id", "attempt", "result"}`. Returns those that are refused."""
     return (yield from _report("complete", worker, jobs))

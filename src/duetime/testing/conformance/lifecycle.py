@@ -18,6 +18,10 @@ class LifeConformance:
         readings = [await store.time() for _ in range(50)]
         assert readings == sorted(readings)
 
+    async def test_plan_for_a_current_schema_has_no_steps(self, store: Store) -> None:
+        plan = await store.plan_migration()
+        assert (plan.steps, plan.old_nodes) == ((), [])
+
     async def test_migrating_a_current_schema_changes_nothing(self, store: Store) -> None:
         draft = await add(store, job(await store.time()))
         migration = await store.migrate()
@@ -36,6 +40,14 @@ class LifeConformance:
         assert (await twin.beat(node, HOUR)).alive
         await twin.close()
         assert node in {known.id for known in await store.nodes()}
+
+    async def test_identity_is_that_of_the_data(self, store: Store, second_store: Store) -> None:
+        """Every handle finds the same, also after nodes have worked."""
+        found = await store.identity()
+        await joined(second_store, HOUR)
+        for handle in (store, second_store):
+            again = await handle.identity()
+            assert (again.data, again.server) == (found.data, found.server)
 
     async def test_closing_twice_is_fine(self, store: Store, second_store: Store) -> None:
         await second_store.close()

@@ -82,6 +82,18 @@ class PruneConformance:
         assert await store.list_jobs(JobFilter(TENANT), 10) == []
         assert await store.queues() == [Queue(QUEUE)]
 
+    async def test_named_jobs_are_forgotten_and_no_others(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        old = [await finished(store, node, job(now - DAY), now - DAY, State.DEAD) for _ in range(3)]
+        live = await add(store, job(now + HOUR))
+        assert await store.forget_jobs([old[0].id, old[1].id, live.id, new_id(now)]) == 2
+        assert await store.forget_jobs([]) == 0
+        left = {one.id for one in await store.list_jobs(JobFilter(TENANT), 10)}
+        assert left == {old[2].id, live.id}
+        assert await store.list_attempts(old[0].id) == []
+        await store.prune(now)
+        assert {one.id for one in await store.list_jobs(JobFilter(TENANT), 10)} == {live.id}
+
     async def test_nothing_to_prune(self, store: Store) -> None:
         assert await store.prune(await store.time()) == 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.model.ids import SEGMENTS, segment_of
+from duetime.model.ids import EVERY_SEGMENT, segment_of
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, JobDraft, State
 from duetime.model.lease import NodeId
@@ -34,8 +34,6 @@ from duetime.testing.conformance.drafts import (
     stored,
     success,
 )
-
-EVERY_SEGMENT = tuple(range(SEGMENTS))
 
 
 def named(node: NodeId, *tickets: Ticket | JobDraft, prefetch: Micros = 0, room: int = 100) -> ClaimRequest:

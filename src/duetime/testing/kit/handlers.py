@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from duetime.errors import Fenced
-from duetime.invoker import Context, Handler
+from duetime.invoker import Context, Handler, OutputSink
+from duetime.model.job import Claimed
 from duetime.store import AttemptUpdate, OnceReply, TaskTransaction
 from duetime.testing.kit.faults import FaultPlan
 from duetime.testing.kit.recording_store import RecordingStore
@@ -48,6 +49,7 @@ class MonitoredHandler:
         self._monitor = monitor
         self.policies = handler.policies
         self.limit = handler.limit
+        self.keeps_output = getattr(handler, "keeps_output", True)
 
     async def invoke(self, context: Context, payload: bytes) -> Any:
         monitor, attempt = self._monitor, asyncio.current_task()
@@ -82,7 +84,7 @@ class InlineContext(Context):
     """For sync functions, which run on the loop's own thread here: each write is done immediately."""
 
     def __init__(self, context: Context, store: RecordingStore) -> None:
-        self._inline_writer = InlineWriter(store)
+        self._inline_writer = InlineWriter(store, context)
         super().__init__(context.job, self._inline_writer)
 
     @property
@@ -126,8 +128,9 @@ class InlineSyncContext:
 class InlineWriter:
     """Writes immediately. The memory store answers without waiting, so batches are not needed."""
 
-    def __init__(self, store: RecordingStore) -> None:
+    def __init__(self, store: RecordingStore, context: Context) -> None:
         self._store = store
+        self._context = context
         self._calls = 0
         self.loop = asyncio.get_running_loop()
 
@@ -144,6 +147,9 @@ class InlineWriter:
 
     async def transact(self) -> TaskTransaction:
         return await self._store.begin_transaction()
+
+    def open_output(self, job: Claimed) -> OutputSink | None:
+        return self._context.output
 
 
 def _fenced(job_id: UUID, attempt: int) -> Fenced:

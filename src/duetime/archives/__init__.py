@@ -1,0 +1,29 @@
+"""Places for archives: a folder, or a bucket of an S3-compatible service, with
+`pip install 'duetime[archive]'`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from duetime.archive import ArchivePlace
+from duetime.errors import ConfigError
+
+
+def place_for(text: str) -> ArchivePlace:
+    """`s3://bucket/prefix`, or the path of a folder that exists."""
+    scheme = urlsplit(text).scheme.lower()
+    if scheme == "s3":
+        try:
+            from duetime.archives.bucket import Bucket
+
+            return Bucket.from_url(text)
+        except ModuleNotFoundError as missing:
+            raise ConfigError(
+                f"archive: s3:// needs the package {missing.name}: pip install 'duetime[archive]'"
+            ) from None
+    if "://" in text:
+        raise ConfigError(f"archive: {scheme}:// is not known: name a folder or s3://bucket/prefix")
+    from duetime.archives.folder import Folder
+
+    return Folder(Path(text))
