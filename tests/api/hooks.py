@@ -32,6 +32,7 @@ FORMATS: dict[str, st.SearchStrategy[str]] = {
     "duetime-event-types": st.lists(st.sampled_from(["job", "schedule", "node", "queue"]), min_size=1).map(
         ",".join
     ),
+    "duetime-email": st.text("abcxyz", min_size=1, max_size=8).map("{}@example.org".format),
     "duetime-expiry": st.sampled_from(["1s", "10m", "9998-01-01T00:00:00Z"]),
     "duetime-etag": st.integers(1, 9).map('"{}"'.format),
     "duetime-frequency": st.sampled_from(["once", "10m", "daily", "0 9 * * *"]),

@@ -22,11 +22,11 @@ from duetime.api.problems import ApiProblem
 from duetime.api.rate_limit import KeyRateLimit, SharedBuckets
 from duetime.api.requests import LARGE_BODY, parse
 from duetime.api.service import build
-from duetime.cli.logs import without_secrets
 from duetime.config import Settings
 from duetime.errors import ConfigError
 from duetime.model.api_key import Scope
 from duetime.model.limit import Rate
+from duetime.model.masking import without_secrets
 from tests.api.conftest import TASK, Api, client_of, refused
 from tests.api.keyed_api import KeyedApi, Time, keyed_api, open_keyed_api, time
 

@@ -239,3 +239,31 @@ async def test_node_that_is_not_a_remote_worker_is_not_found(api: Api) -> None:
     node = await api.app.store.join(NodeDraft("python", ("worker",), "1"), 60 * SECOND)
     for worker in (node, 999):
         refused(await api.post(f"/workers/{worker}/claim", {}), 404, "worker_not_found")
+
+
+# -- output
+async def test_output_of_a_remote_worker_is_kept_in_order(api: Api) -> None:
+    worker = await join(api)
+    job_id = await api.submit()
+    got = await worker.claim_one()
+    lines = [{"text": "begins"}, {"text": "Bearer abcdefgh12345678", "stream": "stderr", "level": "warning"}]
+    assert await worker.report("output", {**got, "lines": lines}) == []
+    api.app.remote_work._nodes.clear()  # another process takes the next request
+    assert await worker.report("output", {**got, "lines": [{"text": "ends"}]}) == []
+    assert await worker.report("complete", got) == []
+    assert await worker.report("output", {**got, "lines": [{"text": "too late"}]}) == [job_id]
+    output = (await api.get(f"/jobs/{job_id}/output")).json()
+    assert [(line["number"], line["stream"], line["level"], line["text"]) for line in output["lines"]] == [
+        (1, "log", "info", "begins"),
+        (2, "stderr", "warning", "Bearer ***"),
+        (3, "log", "info", "ends"),
+    ]
+    assert output["ended"]
+
+
+async def test_wrong_output_is_refused(api: Api) -> None:
+    worker = await join(api)
+    body = {"jobs": [{"id": MISSING, "attempt": 1, "lines": [{"text": "a", "stream": "tape"}]}]}
+    refused(
+        await api.post(f"/workers/{worker.id}/output", body), 422, "input_invalid", "jobs[0].lines[0].stream"
+    )

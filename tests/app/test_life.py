@@ -25,6 +25,7 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("reschedule_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("retry_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("read_attempts", ("01935c2e-7b3a-7000-8000-000000000000",)),
+    ("job_output", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("discard_job", ("01935c2e-7b3a-7000-8000-000000000000",)),
     ("schedule", ("name", "work", dt.Every("1h"))),
     ("get_schedule", ("name",)),

@@ -13,6 +13,7 @@ from tests.cli.conftest import Duetime, Ran
 from tests.cli.fleet import make_past
 from tests.cli.served import served
 
+TRACE = re.compile(r"\b[0-9a-f]{32}\b")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 INSTANT = re.compile(r"(20[23]\d-\d\d-\d\d[T ])?\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d| UTC)")
 LAPSE = re.compile(r'_ms": [\d.]+|< 1 ms|\b[\d.]+ m?s\b')
@@ -100,6 +101,7 @@ def alike(text: str) -> str:
     """Without necessary differences: ids become numbers in order of appearance, and instants become <at>."""
     seen: dict[str, str] = {}
     text = UUID.sub(lambda found: seen.setdefault(found[0], f"<id {len(seen)}>"), text)
+    text = TRACE.sub("<trace>", text)
     text = LAPSE.sub("<lapse>", RELATIVE.sub("<far>", INSTANT.sub("<at>", text)))
     return re.sub(" +", " ", text)  # column widths differ
 

@@ -21,7 +21,7 @@ SUMMARY = [
     "error", "disposition", "payload", "payload_bytes",
 ]  # fmt: skip
 OWN = [
-    "timeout", "retry", "delivery", "expires", "losses", "checkpoint", "progress", "result", "attempts",
+    "timeout", "retry", "delivery", "expires", "losses", "checkpoint", "progress", "result", "trace_id", "attempts",
 ]  # fmt: skip
 DETAILS = [*SUMMARY, *OWN, "why"]
 

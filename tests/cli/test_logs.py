@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 
-from duetime.cli.logs import JsonLines, NodeIdFilter, TextLines, configure, without_secrets
+from duetime.cli.logs import JsonLines, NodeIdFilter, TextLines, configure
 from duetime.model.events import NodeJoined
 from duetime.model.lease import NodeId
+from duetime.model.masking import without_secrets
 from tests.cli.node import COMMAND, Node, python_path
 from tests.servers.service import Service
 

@@ -54,7 +54,7 @@ async def test_leases_are_in_etcd_and_shown(app: dt.App) -> None:
         assert {lease["holder"] for lease in shown} == {1}
         assert (await app.stats()).leader == 1
         metrics = (await client.get("/metrics")).text
-        assert f'duetime_leases{{state="held"}} {SEGMENTS + 1}' in metrics
+        assert f'duetime_leases{{role="planner",state="held"}} {SEGMENTS + 1}' in metrics
         assert (await client.get("/readyz")).json()["remark"] is None
     await app.open()
     assert {lease.holder for lease in await app.nodes.leases()} == {None}, "the node has left"

@@ -186,6 +186,8 @@ async def test_remote_worker_claims_and_reports(service: Caller) -> None:
     mine = [{"id": str(job), "attempt": 1} for job in ids]
     missing = {"id": MISSING, "attempt": 1}
     assert [one.reason for one in await service.heartbeat_worker(worker, [*mine, missing])] == ["lost"]
+    assert await service.add_output(worker, [{**mine[0], "lines": [{"text": "sent"}]}]) == []
+    assert [line.text for line in (await service.job_output(ids[0], attempt=1)).lines] == ["sent"]
     assert [one.id for one in await service.complete_jobs(worker, [{**mine[0], "result": 7}, missing])] == [
         UUID(MISSING)
     ]

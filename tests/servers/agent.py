@@ -18,6 +18,8 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: application/jso
 
 HEADERS = (b"duetime-schedule", b"duetime-fire-time", b"duetime-attempt", b"idempotency-key")
 
+ROOT = Path(__file__).parents[2]
+
 
 class Call(NamedTuple):
     schedule: str
@@ -38,7 +40,10 @@ class Agent:
         self._file = folder / "calls"
         self._file.touch()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.servers.agent", str(self._file)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tests.servers.agent", str(self._file)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stdout is not None
         self.url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from duetime.engine.node.timer import NodeClock
-from duetime.engine.plan.planner import EVERY_SEGMENT, PORTION, Planner
+from duetime.engine.plan.planner import PORTION, Planner
 from duetime.engine.submit.build import NO_DEFAULTS
 from duetime.engine.submit.commands import Commands
 from duetime.engine.submit.schedules import schedule_draft
-from duetime.model.ids import Ids
+from duetime.model.ids import EVERY_SEGMENT, Ids
 from duetime.model.instant import SECOND, Micros
 from duetime.model.schedule import MAX_FIRES_PER_STEP, Firing, Missed
 from duetime.model.when import Every

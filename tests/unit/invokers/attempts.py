@@ -19,12 +19,25 @@ from duetime.store import AttemptUpdate, TaskTransaction
 POLICIES = Policies(Retry(), None, Delivery.AT_LEAST_ONCE)
 
 
+class ListOutput:
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, int, str]] = []
+        self.left_out = 0
+
+    def add(self, stream: str, level: int, text: str, logged: bool, age: int = 0) -> None:
+        self.lines.append((str(stream), level, text))
+
+    def leave_out(self, lines: int) -> None:
+        self.left_out += lines
+
+
 class ListDesk:
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.notes: list[AttemptUpdate] = []
         self.marks: set[str] = set()
         self.fenced = False
+        self.output = ListOutput()
 
     async def save(self, note: AttemptUpdate) -> None:
         if self.fenced:
@@ -38,6 +51,9 @@ class ListDesk:
 
     async def transact(self) -> TaskTransaction:
         raise NotImplementedError
+
+    def open_output(self, job: Claimed) -> ListOutput:
+        return self.output
 
 
 def context(
