@@ -1,6 +1,6 @@
 # Duetime. `make` alone lists the targets; every target prepares .venv first.
 .DEFAULT_GOAL := help
-.PHONY: setup run momentum fleet test check quick-tests soak soak-kills soak-planners soak-simulation bench fmt lint types layers ui screenshots docs lock clean help
+.PHONY: setup run momentum fleet test check quick-tests soak soak-kills soak-planners soak-upgrade soak-simulation bench fmt lint types layers ui screenshots docs site manifests lock start start-scale start-fleet start-test key logs stop image-test clean help
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -52,6 +52,9 @@ soak-kills: setup ## kill workers at random, and the server, on every store: mak
 soak-planners: setup ## planners join, are killed, stopped and leave: make soak-planners ARGS="--leases etcd"
 	$(BIN)/python -m tests.faults.planners $(ARGS)
 
+soak-upgrade: setup ## two versions on one database through a migration, under kills: make soak-upgrade ARGS="--kills 100"
+	$(BIN)/python -m tests.faults.two_versions $(ARGS)
+
 soak-simulation: setup ## simulate many seeds: make soak-simulation SEEDS=0-4999 ARGS="--broker"
 	$(BIN)/python -m duetime.testing.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)
 
@@ -84,6 +87,36 @@ screenshots: setup ## take the pictures of the documentation into docs/images/
 
 docs: setup ## generate the reference pages from the code
 	$(BIN)/python -m tools.reference
+
+site: setup ## build the documentation as a static site with search: build/documentation/site
+	$(BIN)/python tools/docs_site.py
+
+manifests: setup ## render the Helm chart into deploy/kubernetes/
+	$(BIN)/python -m tools.manifests
+
+start: ## with containers: one node on a SQLite file
+	@deploy/run start single
+
+start-scale: ## with containers: two nodes on PostgreSQL behind a proxy
+	@deploy/run start scale
+
+start-fleet: ## with containers: PostgreSQL, RabbitMQ, API, planners, workers
+	@deploy/run start fleet
+
+start-test: ## with containers: one node and an HTTP agent, http://mock-agent:5678
+	@deploy/run start test
+
+key: ## one more API key for the containers
+	@deploy/run key
+
+logs: ## of the containers
+	@deploy/run logs
+
+stop: ## end the containers; their data stay
+	@deploy/run stop
+
+image-test: setup ## build the image without a registry and run it (root, Debian, some minutes)
+	$(PYTEST) -n 0 $(PYTEST_FLAGS) tests/deploy/image_tests.py
 
 lock: setup ## refresh the hashed requirements
 	@tools/lock
