@@ -59,7 +59,8 @@ async def test_more_spans_than_the_queue_holds_are_dropped(silent_port: int) -> 
         await tracer.flush()
 
 
-async def test_sampling_decides_for_a_job_as_a_whole() -> None:
+async def test_sampling_decides_for_a_job_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duetime.observers.traces.MAX_NEW_TRACES", 10 * JOBS)  # they begin within a second
     with OtlpReceiver() as receiver:
         app = dt.App("memory://", traces=receiver.url, trace_sampling=0.1)
         failures: list[int] = []

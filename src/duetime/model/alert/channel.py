@@ -130,7 +130,9 @@ class Channel:
         if unknown := [one for one in value if one not in fields and one not in others]:
             known = ", ".join([*fields, "quiet", "enabled"])
             raise InvalidInput(unknown[0], f"a channel of type {kind} has no such field: known are {known}")
-        given = {one: value[one] for one in fields if value.get(one) is not None}
+        if empty := [one for one in fields if one in value and value[one] is None]:
+            raise InvalidInput(empty[0], "is null: leave it out, or give a value")
+        given = {one: value[one] for one in fields if one in value}
         old = before.secrets if before is not None and before.type is kind else {}
         settings = {
             one: rule.check(given.get(one, rule.default), one)
