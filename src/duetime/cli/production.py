@@ -78,7 +78,10 @@ def _channels(channels: Sequence[AlertChannelView]) -> Check:
     if channels:
         return Check("alerts", "ok", f"told to {', '.join(channel.name for channel in channels)}")
     return Check(
-        "alerts", "warn", "no channel: a silent schedule is told to no one", "`duetime alert channel set`"
+        "alerts",
+        "warn",
+        "no channel: a silent schedule is told to no one",
+        "add one: `duetime alert channel NAME --type slack url=@FILE`",
     )
 
 
