@@ -186,6 +186,14 @@ class MySqlTransaction(MySqlSession):
         except IntegrityError as problem:
             raise Conflict(f"a row outside of the range is in the way ({problem})") from problem
 
+    async def lock_plain(self, attempts: Sequence[tuple[bytes, int]]) -> bool:
+        """Only if all have the same number, as nearly all have: then the answer is one row, not one each."""
+        numbers = {attempt for _, attempt in attempts}
+        if len(numbers) != 1:
+            return False
+        results = await self._many("lock_plain", attempts, (*numbers,))
+        return sum([int(row[0]) for rows in results for row in _rows(rows)]) == len(attempts)
+
     async def lock_permits(self) -> bool:
         await self.change("lock_permits")
         return True

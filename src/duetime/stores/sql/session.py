@@ -97,6 +97,11 @@ class SqlTransaction(SqlSession, Protocol):
         """Raises Conflict when another row is in the way."""
         ...
 
+    async def lock_plain(self, attempts: Sequence[tuple[bytes, int]]) -> bool:
+        """Lock the jobs of these attempts. False if they have to be read one by one: one may have ended, have
+        a permit, or be awaited. True where transactions are serial."""
+        ...
+
     async def lock_permits(self) -> bool:
         """Let no other transaction decide about permits until this one ends. False where transactions are
         serial: what was read before has not changed."""

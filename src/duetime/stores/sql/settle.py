@@ -33,7 +33,8 @@ async def write(
     """Returns how many of these jobs still ran under that attempt number, and the successors; other jobs are
     left alone."""
     [(waiting, limited)] = await transaction.all("frees_permits")
-    ending = await _ending(transaction, settlements) if waiting or limited or not transaction.serial else []
+    plain = not waiting and not limited and await transaction.lock_plain(_attempts(settlements))
+    ending = [] if plain else await _ending(transaction, settlements)
     with_permits = any(job.permit is not None or job.overlap is not None for job in ending)
     if with_permits and await transaction.lock_permits():
         [(waiting, limited)] = await transaction.all("frees_permits")
@@ -45,7 +46,7 @@ async def write(
         for decision in settlements
         if decision.state is not _PENDING and decision.state is not _RUNNING
     ]
-    if not transaction.serial:
+    if not plain and not transaction.serial:
         found = {(job.id, job.attempt) for job in ending}
         final = [row for row in final if (bytes(row[0]), row[1]) in found]
     written = await transaction.change_many("settle_final", final)
@@ -83,9 +84,13 @@ async def write(
 
 async def _ending(transaction: SqlTransaction, settlements: Sequence[Settlement]) -> list[limits.StoppedJob]:
     """Those that still run under these attempt numbers."""
-    stopped = dict.fromkeys((one.id.bytes, one.attempt) for one in settlements if one.state is not _RUNNING)
+    stopped = dict.fromkeys(_attempts([one for one in settlements if one.state is not _RUNNING]))
     rows = await transaction.all_many("ending", list(stopped))
     return [job for job in map(limits.StoppedJob._make, rows) if (job.id, job.attempt) in stopped]
+
+
+def _attempts(settlements: Sequence[Settlement]) -> list[tuple[bytes, int]]:
+    return [(one.id.bytes, one.attempt) for one in settlements]
 
 
 async def _send_back(transaction: SqlTransaction, decision: Settlement) -> int:

@@ -140,6 +140,9 @@ class SqliteTransaction(SqliteSession):
         except sqlite3.IntegrityError as problem:
             raise Conflict(f"a row outside of the range is in the way ({problem})") from problem
 
+    async def lock_plain(self, attempts: Sequence[tuple[bytes, int]]) -> bool:
+        return True
+
     async def lock_permits(self) -> bool:
         return False
 

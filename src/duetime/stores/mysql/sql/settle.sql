@@ -13,6 +13,11 @@ SELECT
 SELECT id, target, limit_key, permit, schedule_id, queue, priority, tenant, overlap, awaited, attempt FROM duetime_jobs FORCE INDEX (PRIMARY)
 WHERE id IN /* firsts */ AND state = 'running' FOR UPDATE;
 
+-- name: lock_plain
+-- Of those that run under this number, how many have no permit and no caller that waits. Rows: id, attempt. Parameter: attempt.
+SELECT COUNT(CASE WHEN limit_key IS NULL AND overlap IS NULL AND NOT awaited THEN 1 END) FROM duetime_jobs FORCE INDEX (PRIMARY)
+WHERE id IN /* firsts */ AND attempt = ?1 AND state = 'running' FOR UPDATE;
+
 -- name: settle_final
 -- A decision sent twice in one batch is written once; the row count tells how many were. A requested cancellation has stored its reason.
 INSERT INTO duetime_history ({past})
