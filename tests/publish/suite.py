@@ -75,8 +75,10 @@ class PublishingNode:
 
 
 @asynccontextmanager
-async def publishing(url: str, policies: Policies = QUICK) -> AsyncIterator[PublishingNode]:
-    app = dt.App("memory://")
+async def publishing(
+    url: str, policies: Policies = QUICK, traces: str | None = None, sampling: float = 1.0
+) -> AsyncIterator[PublishingNode]:
+    app = dt.App("memory://", traces=traces, trace_sampling=sampling)
     handler = PublishHandler(destination_of(url), policies, RING, PUBLIC_URL)
     app.use_target(PublishTarget("orders").name, lambda _: handler)
     async with app.running():

@@ -11,8 +11,10 @@ import pytest
 from aiormq.abc import AbstractChannel
 
 from duetime.model.job import State
+from tests.publish.cloudevents import validated
 from tests.publish.suite import ONCE, PublishSuite, ReceivedMessage, publishing
 from tests.servers.brokers import PASSWORD, USER, RabbitServer
+from tests.servers.otlp import OtlpReceiver
 
 KEY, ROUTING_KEY = "new.de", "new"
 
@@ -65,6 +67,26 @@ class TestRabbitmq(PublishSuite):
             await channel.queue_bind(queue, "orders", key)
         yield RabbitUnderTest(server.port, channel, queue)
         await connection.close()
+
+    async def test_message_carries_the_trace_of_its_attempt(self, broker: RabbitUnderTest) -> None:
+        with OtlpReceiver() as receiver:
+            async with publishing(broker.url(broker.port), traces=receiver.url) as node:
+                job = await node.run({"n": 1})
+            [message] = await broker.received(1)
+            [attempt] = [span for span in receiver.spans if span.kind == "consumer"]
+            [publication] = [span for span in receiver.spans if span.name == "send orders"]
+        version, trace, span, flags = validated(message.body)["traceparent"].split("-")
+        assert (version, trace, span, flags) == ("00", attempt.trace, publication.id, "01")
+        assert publication.parent == attempt.id
+        assert attempt.attributes["messaging.message.id"] == str(job.id)
+
+    async def test_consumer_is_told_that_a_trace_is_not_exported(self, broker: RabbitUnderTest) -> None:
+        with OtlpReceiver() as receiver:
+            async with publishing(broker.url(broker.port), traces=receiver.url, sampling=0.0) as node:
+                await node.run({"n": 1})
+            [message] = await broker.received(1)
+            assert validated(message.body)["traceparent"].endswith("-00")
+            assert receiver.spans == []
 
     async def test_message_that_reaches_no_queue_is_a_failure(self, broker: RabbitUnderTest) -> None:
         async with publishing(broker.url(broker.port), ONCE) as node:

@@ -29,6 +29,8 @@ class ReceivedSpan:
     attributes: dict[str, Any]
     links: list[tuple[str, str]]  # trace and span
     failed: bool
+    events: list[str]
+    state: str
     process: str
     resource: dict[str, Any] = field(repr=False)
 
@@ -36,6 +38,8 @@ class ReceivedSpan:
 class OtlpReceiver:
     def __init__(self) -> None:
         self.spans: list[ReceivedSpan] = []
+        self.headers: list[dict[str, str]] = []  # of every request, with names in lower case
+        self.refusals = 0  # so many requests are answered with 503 first
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -43,6 +47,13 @@ class OtlpReceiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 assert self.path == "/v1/traces", self.path
                 assert self.headers["Content-Type"] == "application/x-protobuf"
+                receiver.headers.append({name.lower(): value for name, value in self.headers.items()})
+                if receiver.refusals > 0:
+                    receiver.refusals -= 1
+                    self.send_response(503)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
                 receiver.spans.extend(_decoded(body))
@@ -97,6 +108,8 @@ def _decoded(body: bytes) -> list[ReceivedSpan]:
                     _attributes(span.attributes),
                     [(link.trace_id.hex(), link.span_id.hex()) for link in span.links],
                     span.status.code == 2,
+                    [event.name for event in span.events],
+                    span.trace_state,
                     resource.get("service.instance.id", ""),
                     resource,
                 )

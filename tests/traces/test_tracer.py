@@ -55,33 +55,8 @@ async def test_more_spans_than_the_queue_holds_are_dropped(silent_port: int) -> 
             pass
     lapse = time.monotonic() - began
     assert lapse < 60  # a queue that waits for room would wait for exports of five seconds each
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await tracer.flush()
-
-
-async def test_sampling_decides_for_a_job_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duetime.observers.traces.MAX_NEW_TRACES", 10 * JOBS)  # they begin within a second
-    with OtlpReceiver() as receiver:
-        app = dt.App("memory://", traces=receiver.url, trace_sampling=0.1)
-        failures: list[int] = []
-
-        @app.task("fails", retry=dt.Retry(max_attempts=2, first_delay="0s"))
-        async def fails(ctx: dt.Context) -> None:
-            failures.append(ctx.attempt)
-            raise ValueError
-
-        async with app.running():
-            jobs = [await fails.submit() for _ in range(JOBS)]
-            for job in jobs:
-                await job.wait()
-        seen: dict[str, set[int]] = {}
-        for span in receiver.spans:
-            if span.kind == "consumer":
-                number = span.attributes["duetime.attempt"]
-                seen.setdefault(span.attributes["messaging.message.id"], set()).add(number)
-    assert len(failures) == 2 * JOBS
-    assert all(attempts == {1, 2} for attempts in seen.values())
-    assert JOBS // 25 < len(seen) < JOBS // 2  # 19 % are expected: a tenth of callers, a tenth of the rest
 
 
 async def test_unsampled_caller_makes_no_spans() -> None:

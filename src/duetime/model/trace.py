@@ -8,7 +8,6 @@ same: a sampler that looks at them decides for a job as a whole."""
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,9 +17,13 @@ from duetime.model.instant import SECOND, Micros
 # Names in the policies of a job. It is a child of the caller's span, or has a link to it.
 CHILD, LINKED = "trace", "trace_link"
 MAX_CHILD_DELAY = 60 * SECOND  # a job that is due later is not part of the caller's trace: traces are short
+SUBMISSION = 0  # in place of the number of an attempt
 LOWER = 0xFFFF_FFFF_FFFF_FFFF
-GOLDEN = 0x9E37_79B9_7F4A_7C15  # 2**64 divided by the golden ratio: products are spread evenly
-_TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
+# Odd numbers: products with them are different for different ids, and spread evenly. The first is 2**64
+# divided by the golden ratio, the second 2**64 divided by the square root of 2.
+GOLDEN, STEP = 0x9E37_79B9_7F4A_7C15, 0xB504_F333_F9DE_6485
+ODD = "13579bdf"
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 
 
 class SpanId(NamedTuple):
@@ -44,11 +47,10 @@ class SpanId(NamedTuple):
 
     @staticmethod
     def read(text: Any) -> SpanId | None:
-        found = _TRACEPARENT.fullmatch(text) if isinstance(text, str) else None
-        if found is None:
+        if not isinstance(text, str) or _TRACEPARENT.fullmatch(text) is None:
             return None
-        trace, span, flags = (int(part, 16) for part in found.groups())
-        return SpanId(trace, span, bool(flags & 1)) if trace and span and text[:2] != "ff" else None
+        trace, span = int(text[3:35], 16), int(text[36:52], 16)
+        return SpanId(trace, span, text[54] in ODD) if trace and span and text[:2] != "ff" else None
 
 
 class Origin(NamedTuple):
@@ -64,15 +66,25 @@ class AttemptTrace(NamedTuple):
     link: SpanId | None
 
 
+def has_origin(policies: bytes | None) -> bool:
+    """Whether a caller that is traced submitted the job. Only such a caller is stored."""
+    return policies is not None and b'"trace' in policies
+
+
 def origin_of(policies: bytes | None) -> Origin | None:
-    if policies is None or b'"trace' not in policies:  # most jobs
+    if policies is None or not has_origin(policies):  # most jobs
         return None
     own = decode(policies)
-    for name in (CHILD, LINKED):
-        span = SpanId.read(own.get(name))
-        if span is not None:
-            return Origin(span, name == LINKED)
-    return None
+    child = SpanId.read(own.get(CHILD))
+    if child is not None:
+        return Origin(child)
+    linked = SpanId.read(own.get(LINKED))
+    return None if linked is None else Origin(linked, linked=True)
+
+
+def is_only_origin(policies: bytes) -> bool:
+    """Whether they say nothing but where the job comes from: one name and one text."""
+    return policies.startswith(b'{"trace') and policies.count(b'"') == 4
 
 
 def with_origin(policies: bytes | None, span: SpanId, delay: Micros) -> bytes:
@@ -83,18 +95,26 @@ def with_origin(policies: bytes | None, span: SpanId, delay: Micros) -> bytes:
 
 
 def attempt_trace(job_id: UUID, attempt: int, policies: bytes | None) -> AttemptTrace:
-    origin = origin_of(policies)
+    return trace_of(job_id, attempt, origin_of(policies))
+
+
+def trace_of(job_id: UUID, attempt: int, origin: Origin | None) -> AttemptTrace:
     if attempt <= 1 and origin is not None and not origin.linked:
-        return AttemptTrace(SpanId(origin.span.trace, _span(job_id, 1)), origin.span, None)
-    own = SpanId(root_trace_id(job_id, attempt, origin), _span(job_id, attempt))
+        return AttemptTrace(SpanId(origin.span.trace, attempt_span_id(job_id, 1)), origin.span, None)
+    own = SpanId(root_trace_id(job_id, attempt, origin), attempt_span_id(job_id, attempt))
     if attempt <= 1:
         return AttemptTrace(own, None, None if origin is None else origin.span)
-    return AttemptTrace(own, None, attempt_trace(job_id, 1, policies).id)
+    return AttemptTrace(own, None, trace_of(job_id, 1, origin).id)
+
+
+def submission_trace(job_id: UUID) -> SpanId:
+    """The span that submits this job, if it begins a trace: a sampler decides for it as for the job."""
+    return SpanId(root_trace_id(job_id, SUBMISSION), attempt_span_id(job_id, SUBMISSION))
 
 
 def root_trace_id(job_id: UUID, attempt: int, origin: Origin | None = None) -> int:
-    """Of an attempt that begins a trace."""
-    upper = int.from_bytes(blake2b(b"%s%d" % (job_id.bytes, attempt), digest_size=8).digest(), "big")
+    """Of an attempt, or of the submission, that begins a trace."""
+    upper = (job_id.int ^ job_id.int >> 64) * GOLDEN + attempt * STEP & LOWER
     return (upper or 1) << 64 | lower_half(job_id, origin)
 
 
@@ -103,9 +123,6 @@ def lower_half(job_id: UUID, origin: Origin | None = None) -> int:
     return job_id.int * GOLDEN & LOWER if origin is None else origin.span.trace & LOWER
 
 
-def _span(job_id: UUID, attempt: int) -> int:
-    digest = blake2b(b"%s%d" % (job_id.bytes, attempt), digest_size=8, person=b"span").digest()
-    return int.from_bytes(digest, "big") or 1
-
-
-# Settings
+def attempt_span_id(job_id: UUID, attempt: int) -> int:
+    """Different for all attempts of all jobs, as far as the 62 random bits of their ids are."""
+    return (job_id.int * STEP + attempt * GOLDEN & LOWER) or 1

@@ -30,6 +30,7 @@ from duetime.model.settle import (
     Snooze,
     settle,
 )
+from duetime.model.trace import is_only_origin
 
 MAX_RESULT_BYTES = 256 * 1024
 NULL = b"null"
@@ -170,7 +171,7 @@ def decide(
 
 def effective(job: Claimed, defaults: Policies) -> Policies:
     """The job's own policies where it has any, the target's otherwise."""
-    if job.policies is None:
+    if job.policies is None or is_only_origin(job.policies):
         return defaults
     own = decode(job.policies)
     return Policies(

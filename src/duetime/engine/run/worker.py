@@ -27,6 +27,7 @@ from duetime.invoker import Handler
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import HIGHEST_PRIORITY, Claimed, Ending, Outcome
 from duetime.model.settle import QUARANTINE_LOSSES, Settlement, poisoned, skip
+from duetime.model.trace import is_only_origin
 
 # In one turn of the event loop: jobs due together start together, before the replies to the first come in
 MAX_STARTS = 64
@@ -391,7 +392,7 @@ def _is_plain(job: Claimed, handler: Handler) -> bool:
     return (
         job.losses == 0
         and not job.cancel_requested
-        and job.policies is None
+        and (job.policies is None or is_only_origin(job.policies))
         and job.schedule_id is None
         and handler.policies.timeout is None
         and handler.policies.retry.max_age is None

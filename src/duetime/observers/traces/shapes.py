@@ -1,0 +1,51 @@
+"""What many spans have in common, encoded once: their name, their kind and some of their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from opentelemetry.trace import SpanKind
+
+from duetime.observers.traces.otlp import shape_bytes
+
+MAX_SHAPES = 1_000  # that are kept, of each kind
+
+
+class SpanShape:
+    __slots__ = ("attributes", "encoded", "kind", "name")
+
+    def __init__(self, name: str, kind: SpanKind, attributes: Mapping[str, Any]) -> None:
+        self.name = name
+        self.kind = kind
+        self.attributes = attributes
+        self.encoded = shape_bytes(name, kind.value + 1, attributes)
+
+
+@lru_cache(MAX_SHAPES)
+def attempt_shape(queue: str, target: str, tenant: str, attempt: int) -> SpanShape:
+    attributes = {
+        **_messaging(queue, "process"),
+        "duetime.target": target,
+        "duetime.tenant": tenant,
+        "duetime.attempt": attempt,
+    }
+    return SpanShape(f"process {queue}", SpanKind.CONSUMER, attributes)
+
+
+@lru_cache(MAX_SHAPES)
+def send_shape(queue: str, target: str) -> SpanShape:
+    return SpanShape(
+        f"send {queue}", SpanKind.PRODUCER, {**_messaging(queue, "send"), "duetime.target": target}
+    )
+
+
+def _messaging(queue: str, operation: str) -> dict[str, Any]:
+    """The semantic conventions for messaging: a job is a message, its queue the destination."""
+    return {
+        "messaging.system": "duetime",
+        "messaging.destination.name": queue,
+        "messaging.operation.name": operation,
+        "messaging.operation.type": operation,
+    }

@@ -1,0 +1,292 @@
+"""A span of Duetime itself. It costs a tenth of one of OpenTelemetry's SDK, which costs more than a small
+job: what only the collector needs is computed when the span is exported. To tasks it is the current span of
+OpenTelemetry, with all that such a span can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from types import MappingProxyType, TracebackType
+from typing import Any, Protocol
+from uuid import UUID
+
+from opentelemetry import context as contexts
+from opentelemetry import trace as api
+from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.util import types
+
+from duetime.clock import wall_micros
+from duetime.model.job import Claimed
+from duetime.model.masking import without_secrets
+from duetime.model.settle import Snooze
+from duetime.model.trace import (
+    AttemptTrace,
+    SpanId,
+    attempt_span_id,
+    attempt_trace,
+    root_trace_id,
+)
+from duetime.observers.traces.otlp import MESSAGE_ID_NAME, Parent, span_bytes
+from duetime.observers.traces.shapes import SpanShape, attempt_shape
+from duetime.tracing import current
+
+MAX_REASON = 500
+MAX_KEPT_PAYLOAD = 1_024  # bytes
+NO_PARENT = contexts.Context()
+[CURRENT_SPAN] = api.set_span_in_context(api.INVALID_SPAN, NO_PARENT)  # the name in a context
+
+
+class Spans(Protocol):
+    """What a span needs of its tracer."""
+
+    always_full: bool  # every span is one of the SDK
+
+    def ended(self, span: OwnSpan) -> None: ...
+
+    def full(self, span: OwnSpan) -> api.Span:
+        """The same span, made by the SDK."""
+        ...
+
+    def child(
+        self, name: str, kind: SpanKind, attributes: Mapping[str, Any]
+    ) -> AbstractContextManager[OwnSpan]: ...
+
+
+class OwnSpan(api.Span):
+    """Duetime's `Span` and OpenTelemetry's. A task that adds something to its span, such as an event, makes a
+    span of the SDK of it: the SDK knows the limits and the rules for that."""
+
+    context = SpanContext(1, 1, False, TraceFlags(TraceFlags.SAMPLED))  # for the SDK's queue: it is sampled
+    # What most spans do not change costs nothing as a default of the class.
+    is_sampled = True
+    begins_request = False  # a request that begins a trace
+    message: UUID | None = None  # the job of a submission or an attempt
+    attributes: Mapping[str, Any] = MappingProxyType({})  # that are not in the shape
+    error: str | None = None
+    ended_at = 0
+    _context: SpanContext | None = None
+    _full: api.Span | None = None
+    _parent: SpanContext | None = None  # if it is not one of the ids
+
+    def __init__(
+        self,
+        tracer: Spans,
+        shape: SpanShape,
+        ids: AttemptTrace,
+        is_sampled: bool = True,
+        message: UUID | None = None,
+        parent: SpanContext | None = None,
+    ) -> None:
+        self.began_at = wall_micros()
+        self.shape = shape
+        self.ids = ids
+        self.is_sampled = is_sampled
+        self.message = message
+        self._tracer = tracer
+        self._parent = parent
+        if tracer.always_full or (parent is not None and parent.trace_state):
+            self.full()
+
+    def active(self, base: contexts.Context = NO_PARENT) -> Active:
+        """Within the block this is the current span. `base`: the other values of the context."""
+        return Active(self, base)
+
+    # Of Duetime
+
+    @property
+    def id(self) -> SpanId:
+        own = self.ids.id
+        return own if own.sampled is self.is_sampled else own._replace(sampled=self.is_sampled)
+
+    @property
+    def parent(self) -> Parent:
+        return self.ids.parent if self._parent is None else self._parent
+
+    def note(self, **attributes: Any) -> None:
+        self.add({name.replace("__", "."): value for name, value in attributes.items()})
+
+    def add(self, attributes: Mapping[str, Any]) -> None:
+        if self._full is not None:
+            self._full.set_attributes(attributes)
+        elif not self.ended_at:
+            self.attributes = {**self.attributes, **attributes}
+
+    def rename(self, name: str) -> None:
+        if self._full is not None:
+            self._full.update_name(name)
+        else:
+            self.shape = SpanShape(name, self.shape.kind, self.shape.attributes)
+
+    def fail(self, kind: str, reason: str = "") -> None:
+        last = without_secrets(reason.strip().rpartition("\n")[2])[:MAX_REASON]
+        self.add({"error.type": kind})
+        self.error = last or kind
+        if self._full is not None:
+            self._full.set_status(Status(StatusCode.ERROR, self.error))
+
+    def call(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[OwnSpan]:
+        return self._tracer.child(name, SpanKind.CLIENT, attributes)
+
+    def publish(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[OwnSpan]:
+        return self._tracer.child(name, SpanKind.PRODUCER, attributes)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a job may still decide if this request is exported: no one has seen its context."""
+        return self.begins_request and self._context is None
+
+    # Its end
+
+    def end(self, end_time: int | None = None) -> None:
+        if self.ended_at:
+            return
+        self.ended_at = wall_micros() if end_time is None else end_time // 1_000
+        if self._full is not None:
+            self._full.end(self.ended_at * 1_000)
+        elif self.is_sampled:
+            self._tracer.ended(self)
+
+    def encoded(self) -> bytes:
+        """In OTLP, once it has ended."""
+        ids = self.ids
+        return span_bytes(
+            ids.id.trace,
+            ids.id.span,
+            self.shape.encoded,
+            self.began_at * 1_000,
+            self.ended_at * 1_000,
+            self.message,
+            self.attributes,
+            ids.parent if self._parent is None else self._parent,
+            ids.link,
+            self.error,
+        )
+
+    def full(self) -> api.Span:
+        if self._full is None:
+            own = self.get_span_context()
+            self._full = self._tracer.full(self) if self.is_recording() else NonRecordingSpan(own)
+        return self._full
+
+    @property
+    def all_attributes(self) -> dict[str, Any]:
+        shape = self.shape.attributes
+        named = {} if self.message is None else {MESSAGE_ID_NAME: str(self.message)}
+        return {**shape, **named, **self.attributes}
+
+    # Of OpenTelemetry
+
+    def get_span_context(self) -> SpanContext:
+        if self._context is None:
+            self._context = span_context(self.id, is_remote=False)
+        return self._context
+
+    def is_recording(self) -> bool:
+        return self.is_sampled and not self.ended_at
+
+    def set_attribute(self, key: str, value: types.AttributeValue) -> None:
+        self.full().set_attribute(key, value)
+
+    def set_attributes(self, attributes: Mapping[str, types.AttributeValue]) -> None:
+        self.full().set_attributes(attributes)
+
+    def add_event(self, name: str, attributes: types.Attributes = None, timestamp: int | None = None) -> None:
+        self.full().add_event(name, attributes, timestamp)
+
+    def add_link(self, context: SpanContext, attributes: types.Attributes = None) -> None:
+        self.full().add_link(context, attributes)
+
+    def update_name(self, name: str) -> None:
+        self.full().update_name(name)
+
+    def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:
+        self.full().set_status(status, description)
+
+    def record_exception(
+        self,
+        exception: BaseException,
+        attributes: types.Attributes = None,
+        timestamp: int | None = None,
+        escaped: bool = False,
+    ) -> None:
+        self.full().record_exception(exception, attributes, timestamp, escaped)
+
+
+class AttemptSpan(OwnSpan):
+    """All about it follows from the job, and is computed if it is needed."""
+
+    def __init__(self, tracer: Spans, job: Claimed, is_sampled: bool = True) -> None:
+        self.began_at = wall_micros()
+        self._tracer = tracer
+        # The span may wait for its export for some time, and a payload may be large.
+        self._job = job if len(job.payload) <= MAX_KEPT_PAYLOAD else job._replace(payload=b"")
+        if not is_sampled:
+            self.is_sampled = False
+        if tracer.always_full:
+            self.full()
+
+    def __getattr__(self, name: str) -> Any:
+        """The shape and the ids, which are not computed yet, and with them the rest."""
+        if name not in ("ids", "shape"):
+            raise AttributeError(name)
+        job = self._job
+        self.message = job.id
+        self.ids = attempt_trace(job.id, job.attempt, job.policies)
+        self.shape = attempt_shape(job.queue, job.target, job.tenant, job.attempt)
+        if job.schedule is not None:
+            self.attributes = {"duetime.schedule": job.schedule, **self.attributes}
+        return self.__dict__[name]
+
+    def encoded(self) -> bytes:
+        if "ids" in self.__dict__:
+            return super().encoded()
+        job, parent, link = self._job, None, None
+        if job.attempt <= 1 and job.policies is None:  # most spans
+            trace, span = root_trace_id(job.id, 1), attempt_span_id(job.id, 1)
+        else:
+            (trace, span, _), parent, link = attempt_trace(job.id, job.attempt, job.policies)
+        attributes = self.attributes
+        if job.schedule is not None:
+            attributes = {"duetime.schedule": job.schedule, **attributes}
+        return span_bytes(
+            trace,
+            span,
+            attempt_shape(job.queue, job.target, job.tenant, job.attempt).encoded,
+            self.began_at * 1_000,
+            self.ended_at * 1_000,
+            job.id,
+            attributes,
+            parent,
+            link,
+            self.error,
+        )
+
+
+class Active:
+    """A span while it is the current one. An error that leaves the block is the span's error."""
+
+    __slots__ = ("_base", "_before", "_outer", "_span")
+
+    def __init__(self, span: OwnSpan, base: contexts.Context) -> None:
+        self._span = span
+        self._base = base
+
+    def __enter__(self) -> OwnSpan:
+        span = self._span
+        self._outer = contexts.attach(contexts.Context({**self._base, CURRENT_SPAN: span}))
+        self._before = current.set(span)
+        return span
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, _: TracebackType | None
+    ) -> None:
+        current.reset(self._before)
+        contexts.detach(self._outer)
+        if problem is not None and not isinstance(problem, Snooze):
+            self._span.fail(type(problem).__qualname__, str(problem))
+        self._span.end()
+
+
+def span_context(span: SpanId, is_remote: bool = True) -> SpanContext:
+    flags = TraceFlags(TraceFlags.SAMPLED if span.sampled else TraceFlags.DEFAULT)
+    return SpanContext(span.trace, span.span, is_remote, flags)

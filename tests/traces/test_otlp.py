@@ -1,0 +1,120 @@
+"""The bytes of Duetime's own spans: the official classes read in them what OpenTelemetry's own encoder writes
+for an equal span."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry import trace as api
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+from duetime.model.trace import AttemptTrace, SpanId
+from duetime.observers.traces.export import SpanExporter
+from duetime.observers.traces.otlp import request_bytes
+from duetime.observers.traces.shapes import SpanShape
+from duetime.observers.traces.span import OwnSpan, span_context
+from duetime.version import VERSION
+
+SCOPE = InstrumentationScope("duetime", VERSION)
+RESOURCES = (
+    Resource({"service.name": "duetime", "process.command_args": ("a", "b"), "n": 7, "on": True}),
+    Resource({"service.name": "größer"}, "https://opentelemetry.io/schemas/1.30.0"),
+)
+EXPORTERS = {resource: SpanExporter("http://127.0.0.1:1", resource) for resource in RESOURCES}
+texts = st.text(max_size=300)
+values = texts | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
+attributes = st.dictionaries(texts.filter(bool), values, max_size=5)
+span_ids = st.builds(SpanId, st.integers(1, 2**128 - 1), st.integers(1, 2**64 - 1))
+instants = st.integers(1, 2**53)  # microseconds
+
+
+class NoTracer:
+    always_full = False
+
+    def ended(self, span: OwnSpan) -> None: ...
+
+    def full(self, span: OwnSpan) -> api.Span:
+        raise AssertionError
+
+    def child(
+        self, name: str, kind: SpanKind, attributes: Mapping[str, Any]
+    ) -> AbstractContextManager[OwnSpan]:
+        raise AssertionError
+
+
+@st.composite
+def spans(draw: st.DrawFn) -> OwnSpan:
+    shape = SpanShape(draw(texts), draw(st.sampled_from(SpanKind)), draw(attributes))
+    own, remote, link = draw(span_ids), draw(st.none() | span_ids), draw(st.none() | span_ids)
+    local = None
+    if remote is None and draw(st.booleans()):
+        parent = draw(span_ids)
+        local = SpanContext(parent.trace, parent.span, draw(st.booleans()), TraceFlags(TraceFlags.SAMPLED))
+    span = OwnSpan(
+        NoTracer(), shape, AttemptTrace(own, remote, link), True, draw(st.none() | st.uuids()), local
+    )
+    taken = span.all_attributes
+    span.add({name: value for name, value in draw(attributes).items() if name not in taken})
+    span.began_at, span.error = draw(instants), draw(st.none() | texts.filter(bool))
+    span.ended_at = draw(instants)
+    return span
+
+
+def equal_span(span: OwnSpan, resource: Resource) -> ReadableSpan:
+    parent = span.parent
+    error = Status(StatusCode.UNSET) if span.error is None else Status(StatusCode.ERROR, span.error)
+    return ReadableSpan(
+        span.shape.name,
+        span.get_span_context(),
+        span_context(parent) if isinstance(parent, SpanId) else parent,
+        resource,
+        span.all_attributes,
+        (),
+        () if span.ids.link is None else (Link(span_context(span.ids.link)),),
+        span.shape.kind,
+        status=error,
+        start_time=span.began_at * 1_000,
+        end_time=span.ended_at * 1_000,
+        instrumentation_scope=SCOPE,
+    )
+
+
+@given(st.lists(spans(), min_size=1, max_size=3), st.sampled_from(RESOURCES))
+def test_own_encoding_is_that_of_the_sdk(given_spans: list[OwnSpan], resource: Resource) -> None:
+    exporter = EXPORTERS[resource]
+    made = ExportTraceServiceRequest.FromString(exporter.encoded([span.encoded() for span in given_spans]))
+    assert made == encode_spans([equal_span(span, resource) for span in given_spans])
+
+
+@given(st.text(st.characters(), max_size=20), st.integers())
+def test_any_text_and_number_can_be_encoded(text: str, number: int) -> None:
+    """Half of a surrogate pair, or a number of more than 64 bits: the span must not be lost for it."""
+    span = OwnSpan(NoTracer(), SpanShape("a", SpanKind.CLIENT, {}), AttemptTrace(SpanId(1, 1), None, None))
+    span.add({"text": text, "number": number, "other": (1, 2)})
+    span.fail("E", text)
+    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [span.encoded()]))
+    [row] = made.resource_spans[0].scope_spans[0].spans
+    assert [one.key for one in row.attributes] == ["text", "number", "other", "error.type"]
+    assert row.attributes[0].value.string_value == text.encode("utf-8", "replace").decode()
+
+
+@pytest.mark.parametrize(
+    "text", ["00000000-0000-0000-0000-000000000000", "01935c2e-7b3a-7000-8000-00000000000f"]
+)
+def test_message_id_is_the_text_of_the_job_id(text: str) -> None:
+    ids = AttemptTrace(SpanId(1, 1), None, None)
+    span = OwnSpan(NoTracer(), SpanShape("a", SpanKind.CLIENT, {}), ids, message=UUID(text))
+    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [span.encoded()]))
+    [row] = made.resource_spans[0].scope_spans[0].spans
+    assert [(one.key, one.value.string_value) for one in row.attributes] == [("messaging.message.id", text)]
