@@ -18,9 +18,11 @@ import psutil
 from bench.starts import (
     QUEUE_VARIABLE,
     ROLES_VARIABLE,
+    SAMPLING_VARIABLE,
     SLOTS_VARIABLE,
     STARTS_VARIABLE,
     STORE_VARIABLE,
+    TRACES_VARIABLE,
     StartLog,
 )
 
@@ -40,6 +42,8 @@ class Ground:
     def __init__(self, url: str, folder: Path) -> None:
         self.url = url
         self.queue: str | None = None  # the broker, if jobs go through one
+        self.traces: str | None = None  # the collector, if there are traces
+        self.sampling = 1.0
         self.folder = folder
         self.log = StartLog(folder / "starts")
 
@@ -100,6 +104,8 @@ class Ground:
             SLOTS_VARIABLE: None if slots is None else str(slots),
             QUEUE_VARIABLE: self.queue,
             ROLES_VARIABLE: roles,
+            TRACES_VARIABLE: self.traces,
+            SAMPLING_VARIABLE: str(self.sampling),
         }
         given = {name: value for name, value in told.items() if value is not None}
         return {**os.environ, STORE_VARIABLE: self.url, STARTS_VARIABLE: str(self.log.path), **given}

@@ -21,9 +21,11 @@ from bench.starts import (
     PROBE_EVERY,
     QUEUE_VARIABLE,
     ROLES_VARIABLE,
+    SAMPLING_VARIABLE,
     SLOTS_VARIABLE,
     STARTS_VARIABLE,
     STORE_VARIABLE,
+    TRACES_VARIABLE,
     StartWriter,
 )
 
@@ -35,7 +37,12 @@ AT_ONCE = 2  # running jobs per key, if limited
 
 Answer = dict[str, Any]
 
-app = dt.App(os.environ[STORE_VARIABLE], queue=os.environ.get(QUEUE_VARIABLE))
+app = dt.App(
+    os.environ[STORE_VARIABLE],
+    queue=os.environ.get(QUEUE_VARIABLE),
+    traces=os.environ.get(TRACES_VARIABLE),
+    trace_sampling=float(os.environ.get(SAMPLING_VARIABLE, "1")),
+)
 starts = StartWriter(Path(os.environ[STARTS_VARIABLE]))
 
 

@@ -16,6 +16,8 @@ STARTS_VARIABLE = "BENCH_STARTS"
 SLOTS_VARIABLE = "BENCH_SLOTS"
 QUEUE_VARIABLE = "BENCH_QUEUE"
 ROLES_VARIABLE = "BENCH_ROLES"
+TRACES_VARIABLE = "BENCH_TRACES"
+SAMPLING_VARIABLE = "BENCH_SAMPLING"
 PROBE_EVERY = 100  # of a flood, this many jobs have one probe in the log
 PROBE = -1  # the number of a job that only shows that the worker runs
 

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 from bench.figures import Figure
 from bench.setting import Setting
-from bench.workloads import brokers, drain, latency, limits, pending, recurring, service, submit, sustained
+from bench.workloads import (
+    brokers,
+    drain,
+    latency,
+    limits,
+    pending,
+    recurring,
+    service,
+    submit,
+    sustained,
+    traces,
+)
 
 POSTGRES = ("postgres",)
 
@@ -32,6 +43,12 @@ WORKLOADS = (
         "a drain after which the server is killed and started again: what it has lost",
         drain.then_kill,
         stores=("redis",),
+    ),
+    Workload(
+        "traces",
+        "the CPU of a drain without traces, and with 10 % of the jobs traced, in turns",
+        traces.sampled_drain,
+        stores=("postgres", "sqlite"),
     ),
     Workload(
         "limits",

@@ -72,8 +72,10 @@ def drain(
     count: int,
     workers: int = 1,
     after: Callable[[], None] = lambda: None,
+    rest: Callable[[], None] = lambda: None,
 ) -> Drained:
-    """Submit the jobs, then let the ready workers begin together. `after` is called when all are settled."""
+    """Submit the jobs, then let the ready workers begin together. When all are settled `rest` is called, the
+    CPU of which counts, and then `after`."""
     ground.log.clear()
     ground.client(fill, count)
     with ground.workers(workers) as crew, stage.unsettled(ground) as unsettled:
@@ -83,6 +85,7 @@ def drain(
         ground.until(lambda: len(ground.log) >= count, f"{count:,} jobs to start", crew, PATIENCE)
         ground.until(lambda: unsettled() == 0, "all jobs to be settled", crew, PATIENCE)
         ended = time.time()
+        rest()
         costs = (crew.cpu() - workers_before, stage.server_cpu() - server)
         after()
         return _drained(ground, crew, count, ended, costs)
