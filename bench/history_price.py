@@ -22,7 +22,8 @@ import pymysql
 from redis import Redis
 
 from bench.copy_speed import PAGE, jobs
-from duetime.archives.folder import Folder
+from duetime.archives import archive_for
+from duetime.archives.formats import FORMATS
 from duetime.clock import wall_micros
 from duetime.engine.plan.archiver import Archiver
 from duetime.model.history import KeepRules
@@ -92,7 +93,7 @@ async def fill(store: Store, number: int) -> None:
         after = until
 
 
-async def measure(kind: str, number: int, folder: Path) -> str:
+async def measure(kind: str, number: int, folder: Path, form: str) -> str:
     archive = folder / f"archive-{kind}"
     archive.mkdir()
     with started(kind, folder) as made:
@@ -105,7 +106,7 @@ async def measure(kind: str, number: int, folder: Path) -> str:
         size = made.size() - empty
         await store.open()
         began = perf_counter()
-        done = await Archiver(store, Folder(archive), KeepRules(0)).run()
+        done = await Archiver(store, archive_for(str(archive), form), KeepRules(0)).run()
         seconds = perf_counter() - began
         await store.close()
     scale = MILLION / number / 1e6
@@ -117,13 +118,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.history_price", description=__doc__)
     parser.add_argument("--jobs", type=int, default=100_000, help="on each store (%(default)s)")
     parser.add_argument("--store", action="append", choices=KINDS, help="may be repeated (all)")
+    parser.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="of the archive (%(default)s)")
     options = parser.parse_args()
     sys.stdout.write(
         "| store | a million jobs in the store | in the archive | archived |\n|---|---|---|---|\n"
     )
     for kind in options.store or KINDS:
         with tempfile.TemporaryDirectory() as folder:
-            sys.stdout.write(f"{asyncio.run(measure(kind, options.jobs, Path(folder)))}\n")
+            sys.stdout.write(f"{asyncio.run(measure(kind, options.jobs, Path(folder), options.format))}\n")
             sys.stdout.flush()
 
 

@@ -1,8 +1,13 @@
-"""The archive contract: a place for files of finished jobs, outside of the store."""
+"""The archive contract: files of finished jobs, outside of the store. A place holds the files; a format says
+what is in them."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from duetime.model.stored import JobRow
 
 
 class ArchivePlace(Protocol):
@@ -15,3 +20,24 @@ class ArchivePlace(Protocol):
     async def read(self, name: str) -> bytes | None:
         """From the place itself, not from a cache; None if there is no such file."""
         ...
+
+
+class ArchiveFormat(Protocol):
+    @property
+    def suffix(self) -> str:
+        """The end of the names of its files."""
+        ...
+
+    def pack(self, rows: Sequence[JobRow]) -> bytes:
+        """A file of these jobs."""
+        ...
+
+    def ids(self, name: str, data: bytes) -> list[UUID]:
+        """Of the jobs in a file, all of which was read. It may have another format: a run that was killed may
+        have written it."""
+        ...
+
+
+class Archive(NamedTuple):
+    place: ArchivePlace
+    format: ArchiveFormat

@@ -18,6 +18,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 import duetime as dt
+from duetime.archives import archive_for
 from duetime.engine.plan import archiver
 from duetime.engine.plan.archiver import LOCK, PART, Archiver
 from duetime.errors import ArchiveUnavailable, Conflict
@@ -95,7 +96,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
     with MotoServer() as server:
-        with urlopen(Request(f"{server.endpoint}/history", method="PUT"), timeout=10) as answer:
+        with urlopen(Request(f"{server.endpoint}/history", method="PUT"), timeout=60) as answer:
             assert answer.status == 200
         yield server.endpoint
 
@@ -180,7 +181,7 @@ async def test_nothing_is_deleted_if_the_copy_cannot_be_read(answer: bytes | Non
     node, now = await joined(store), await store.time()
     old = await finished(store, node, job(now - 50 * DAY), now - 40 * DAY)
     with pytest.raises(ArchiveUnavailable):
-        await Archiver(store, Broken(answer), KeepRules(30 * DAY)).run()
+        await Archiver(store, archive_for(Broken(answer)), KeepRules(30 * DAY)).run()
     assert await store.get_job(TENANT, old.id) is not None
     assert await store.get_record(*LOCK) is None
     with pytest.raises(

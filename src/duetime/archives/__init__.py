@@ -1,13 +1,18 @@
-"""Places for archives: a folder, or a bucket of an S3-compatible service, with
-`pip install 'duetime[archive]'`."""
+"""Places for archives: a folder, or a bucket of an S3-compatible service (`pip install 'duetime[archive]'`).
+Formats of their files: JSON lines, or Parquet (`pip install 'duetime[parquet]'`)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from duetime.archive import ArchivePlace
+from duetime.archive import Archive, ArchivePlace
+from duetime.archives.formats import JSONL, format_for
 from duetime.errors import ConfigError
+
+
+def archive_for(place: str | ArchivePlace, form: str = JSONL) -> Archive:
+    return Archive(place_for(place) if isinstance(place, str) else place, format_for(form))
 
 
 def place_for(text: str) -> ArchivePlace:

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from duetime.app import App
-from duetime.archives import place_for
+from duetime.archive import Archive
+from duetime.archives import archive_for
 from duetime.cli.backend import open_app
 from duetime.cli.command import command, standalone
 from duetime.cli.format import plural, say, show
@@ -29,6 +30,7 @@ commands = standalone()
     "archive",
     "duetime archive --to /archive",
     "duetime archive --to s3://bucket/duetime --older-than 7d",
+    "duetime archive --to /archive --format parquet",
 )
 def archive(
     context: typer.Context,
@@ -40,6 +42,10 @@ def archive(
         str | None,
         value_option("--older-than", "TIME", "Jobs that ended longer ago; without it, `retention`."),
     ] = None,
+    form: Annotated[
+        str | None,
+        value_option("--format", "FORMAT", "jsonl or parquet; default: setting `archive_format`."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Write old finished jobs to files, read the files back, then delete the jobs from the store. After an
@@ -48,7 +54,8 @@ def archive(
     place = to or settings.archive
     if place is None:
         raise ConfigError("archive: name a place with --to: a folder or s3://bucket/prefix")
-    done = asyncio.run(_archive(settings, place, older_than))
+    made = archive_for(place, form or settings.archive_format)
+    done = asyncio.run(_archive(settings, made, older_than))
     show(asdict(done), as_json, lambda _: _show(done))
 
 
@@ -57,10 +64,9 @@ def _show(done: ArchiveResult) -> None:
     say(f"{plural(done.jobs, 'job')} moved to {files}, {done.bytes:,} bytes")
 
 
-async def _archive(settings: Settings, place: str, older_than: str | None) -> ArchiveResult:
-    made = place_for(place)
+async def _archive(settings: Settings, archive: Archive, older_than: str | None) -> ArchiveResult:
     async with open_app(settings) as app:
-        return await Archiver(app.store, made, rules_of(app, settings, older_than)).run()
+        return await Archiver(app.store, archive, rules_of(app, settings, older_than)).run()
 
 
 def rules_of(app: App, settings: Settings, older_than: str | None) -> KeepRules:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from duetime.archive import ArchivePlace
+from duetime.archive import Archive
 from duetime.engine.submit.build import Defaults
 from duetime.errors import ConfigError
 from duetime.invoker import Handler
@@ -45,7 +45,7 @@ class NodeOptions:
     max_load: float | None = None  # of this machine, per core, above which nothing new is claimed
     broker: str | None = None  # its address, to be shown
     queue_depth: int = 5_000  # jobs of one queue, priority and tenant that the broker may hold
-    archive: ArchivePlace | None = None  # old jobs go there before they are deleted
+    archive: Archive | None = None  # old jobs go there before they are deleted
     keep_failed: Micros | None = None  # dead letters stay so long, if that is longer
     keep_queues: Mapping[str, Micros] = field(default_factory=dict)  # how long jobs of these queues stay
     ping: Callable[[], Awaitable[None]] | None = None  # an outside monitor is told that the fleet works

@@ -8,19 +8,19 @@ without a manifest does not count."""
 
 from __future__ import annotations
 
-import gzip
+import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from uuid import UUID
 
-from duetime.archive import ArchivePlace
+from duetime.archive import Archive
 from duetime.engine.failpoint import failpoint
 from duetime.engine.node.options import NodeOptions
 from duetime.errors import ArchiveUnavailable, Conflict
 from duetime.model.codec import decode, encode
-from duetime.model.history import KeepRules, job_line
+from duetime.model.history import KeepRules
 from duetime.model.instant import SECOND, Micros, to_iso
 from duetime.model.job import DEFAULT_TENANT
 from duetime.model.stored import JobRow, RowKind, row_key
@@ -30,7 +30,6 @@ PAGE = 2_000
 MAX_PART = 50_000  # jobs held in memory
 FORGET_BATCH = 1_000
 LOCK_FOR = 120 * SECOND  # renewed with every page; so long nothing runs after a run that was killed
-LEVEL = 6  # of gzip
 LOCK = ("archive", DEFAULT_TENANT, "lock")
 PART = ("archive", DEFAULT_TENANT, "part")
 
@@ -48,11 +47,11 @@ Progress = Callable[[ArchiveResult], None]
 
 class Archiver:
     def __init__(
-        self, store: Store, place: ArchivePlace | None, rules: KeepRules, progress: Progress = lambda _: None
+        self, store: Store, archive: Archive | None, rules: KeepRules, progress: Progress = lambda _: None
     ) -> None:
-        """Without a place, old jobs are only deleted."""
+        """Without an archive, old jobs are only deleted."""
         self._store = store
-        self._place = place
+        self._archive = archive
         self._rules = rules
         self._progress = progress
         self._lock = 0  # its version
@@ -99,19 +98,19 @@ class Archiver:
     async def _write(self, days: defaultdict[str, list[JobRow]], result: ArchiveResult) -> None:
         for day in sorted(days):
             rows = days.pop(day)
-            if self._place is not None:
-                result.bytes += await self._archive(self._place, day, rows)
+            if self._archive is not None:
+                result.bytes += await self._copy(self._archive, day, rows)
                 result.parts += 1
             result.jobs += await self._forget([row.id for row in rows])
-            if self._place is not None:
+            if self._archive is not None:
                 await self._store.put_record(*PART, None)
             self._progress(result)
 
-    async def _archive(self, place: ArchivePlace, day: str, rows: list[JobRow]) -> int:
-        lines = b"\n".join([*map(job_line, rows), b""])
-        data = gzip.compress(lines, LEVEL, mtime=0)  # the same jobs make the same file
+    async def _copy(self, archive: Archive, day: str, rows: list[JobRow]) -> int:
+        place = archive.place
+        data = await asyncio.to_thread(archive.format.pack, rows)  # takes seconds: jobs start meanwhile
         digest = sha256(data).hexdigest()
-        name = f"jobs/day={day}/{digest[:32]}.jsonl.gz"
+        name = f"jobs/day={day}/{digest[:32]}.{archive.format.suffix}"
         manifest = {
             "file": name,
             "sha256": digest,
@@ -127,7 +126,7 @@ class Archiver:
         failpoint("archive.before_file")
         await place.create(name, data)
         failpoint("archive.after_file")
-        if len(await self._read_back(place, name, digest)) != len(rows):
+        if len(await self._read_back(archive, name, digest)) != len(rows):
             raise ArchiveUnavailable(f"{name} has another number of jobs than written: none was deleted")
         await place.create(listed, encode(manifest))
         failpoint("archive.after_manifest")
@@ -140,25 +139,25 @@ class Archiver:
         part = await self._store.get_record(*PART)
         if part is None:
             return
-        if self._place is None:
+        if self._archive is None:
             raise Conflict(
                 "an archive was interrupted: run `duetime archive` with the same --to again before jobs "
                 "are deleted"
             )
-        manifest = await self._place.read(part.value.decode())
+        manifest = await self._archive.place.read(part.value.decode())
         if manifest is not None:
             known = decode(manifest)
             result.jobs += await self._forget(
-                await self._read_back(self._place, known["file"], known["sha256"])
+                await self._read_back(self._archive, known["file"], known["sha256"])
             )
         await self._store.put_record(*PART, None)
 
-    async def _read_back(self, place: ArchivePlace, name: str, digest: str) -> list[UUID]:
+    async def _read_back(self, archive: Archive, name: str, digest: str) -> list[UUID]:
         """The ids of the jobs in the file."""
-        data = await place.read(name)
+        data = await archive.place.read(name)
         if data is None or sha256(data).hexdigest() != digest:
             raise ArchiveUnavailable(f"{name} is not what was written: no job was deleted; look at the place")
-        return [UUID(decode(line)["id"]) for line in gzip.decompress(data).splitlines()]
+        return await asyncio.to_thread(archive.format.ids, name, data)
 
     async def _forget(self, ids: list[UUID]) -> int:
         gone = 0
