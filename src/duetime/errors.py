@@ -165,7 +165,11 @@ class WorkerNotFound(NotFound, code="worker_not_found"):
 
 
 class Conflict(DuetimeError, code="conflict"):
-    """The current state does not allow it."""
+    """The current state does not allow it. `field` names the value that it needs, if there is one."""
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class CopyDiffers(Conflict, code="copy_differs"):

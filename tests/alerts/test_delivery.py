@@ -24,7 +24,7 @@ from tests.servers.receiver import Receiver
 
 KEY = "test:" + base64.b64encode(b"k" * 32).decode()
 SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ async def test_slack_gets_text_at_its_secret_address(app: dt.App, receiver: Rece
     await until(lambda: len(receiver.received) == 2)
     assert receiver.received[1].path == "/services/T0/B0/s3cret"
     assert receiver.received[1].json["text"].startswith("*[TEST] test: chat*\n")
-    await app.wait_for(job, "30s")
+    await app.wait_for(job, "60s")
     attempts = await app.read_attempts(job)
     assert "s3cret" not in (attempts[0].error or "")
 
@@ -170,7 +170,7 @@ async def test_email_that_is_refused_is_a_dead_letter(app: dt.App, mailbox: tupl
         sender="duetime@example.org", to="ops@example.org",
     )  # fmt: skip
     job = await app.alerts.test("team")
-    done = await app.wait_for(job, "30s")
+    done = await app.wait_for(job, "60s")
     assert (done.state, done.error) == ("dead", f"127.0.0.1 port {port} answers 550")
     [delivery] = await app.alerts.deliveries()
     assert (delivery.id, delivery.state) == (job, "dead")
@@ -182,7 +182,7 @@ async def test_starttls_is_required_by_default(app: dt.App, mailbox: tuple[Mailb
         "team", type="email", host="127.0.0.1", port=port,
         sender="duetime@example.org", to="ops@example.org",
     )  # fmt: skip
-    done = await app.wait_for(await app.alerts.test("team"), "30s")
+    done = await app.wait_for(await app.alerts.test("team"), "60s")
     assert done.state == "dead"
     assert "offers no STARTTLS" in (done.error or "")
 
@@ -215,5 +215,5 @@ async def test_channel_that_is_gone_is_a_dead_letter(app: dt.App, receiver: Rece
     await until(lambda: receiver.received)
     await app.alerts.remove_channel("hook")
     await app.jobs.run(job)
-    done = await app.wait_for(job, "30s")
+    done = await app.wait_for(job, "60s")
     assert (done.state, "was removed" in (done.error or "")) == ("dead", True)

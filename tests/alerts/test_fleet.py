@@ -61,7 +61,7 @@ def test_each_loss_is_told_once_and_its_end(server: PostgresServer, tmp_path: Pa
         watchdog = ("--watchdog-url", f"{monitor.url}/ping/secret")
         with Service(store, tmp_path / "planner.log", "--migrate", *OPTIONS, *watchdog) as planner:
             told = Told(receiver)
-            with httpx2.Client(base_url=f"{planner.address}/api/v1", timeout=30) as client:
+            with httpx2.Client(base_url=f"{planner.address}/api/v1", timeout=60) as client:
                 set_up(client, receiver)
                 until(lambda: pings(monitor))
                 one_schedule(client, told)

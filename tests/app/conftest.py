@@ -25,6 +25,7 @@ STORES = ["memory", "sqlite", "redis", pytest.param("postgres", marks=pytest.mar
 # MariaDB has the verbs of SQLite (stores/sql) and passes the conformance suite. These modules show that nodes
 # work on it.
 WITH_MARIADB = {
+    "test_alerts",
     "test_failures",
     "test_life",
     "test_limits",

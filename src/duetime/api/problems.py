@@ -67,6 +67,7 @@ API_CODES = {
     "bodies_exhausted": "too many large bodies at the same time",
     "body_too_large": "the body is over the limit",
     "commands_not_allowed": "the service does not allow targets of type command",
+    "apprise_not_allowed": "the service does not allow alert channels of type apprise",
     "connections_exhausted": "too many connections",
     "cursor_invalid": "a cursor of another service, listing, filter or tenant",
     "head_too_large": "the request header is over the limit",

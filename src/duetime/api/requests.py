@@ -314,6 +314,18 @@ def _command(context: RequestContext, value: dict[str, Any]) -> bytes:
     return CommandTarget.from_json(value, "target").to_spec()
 
 
+def check_apprise(context: RequestContext) -> None:
+    """Only for callers who may do everything: it connects to any address that the node reaches."""
+    if not context.state.settings.allow_apprise:
+        raise ApiProblem(
+            403,
+            "apprise_not_allowed",
+            "channels of type apprise are not allowed here: start the service with --allow-apprise yes",
+            "target.type",
+        )
+    require_scope(context, Scope.ADMIN).require_operator("Apprise connects to any address of the network")
+
+
 def _publish(context: RequestContext, value: dict[str, Any]) -> tuple[str, bytes]:
     target = PublishTarget.from_json(value)
     check_destination(context.state.settings.destinations, target.destination, context.caller.tenant)

@@ -22,10 +22,11 @@ from duetime.errors import (
     StoreUnavailable,
     VersionConflict,
 )
+from duetime.invokers.alert import apprise
 from duetime.invokers.alert.handler import secret_name
 from duetime.invokers.http.lazy import seal_for
 from duetime.model import duration
-from duetime.model.alert.channel import Channel, Sealer
+from duetime.model.alert.channel import Channel, ChannelType, Sealer
 from duetime.model.alert.quiet import Mute
 from duetime.model.alert.rule import DEFAULT_RULES, AlertRule, Condition, RuleSet
 from duetime.model.alert.state import TEST, AlertState, Notice, muted
@@ -98,10 +99,17 @@ class AppAlerts:
         if before is None and len(await self.channels()) >= MAX_CHANNELS:
             raise InvalidInput("name", f"there are {MAX_CHANNELS} channels already: remove one first")
         made = Channel.received(checked, settings, before, self._sealer(checked))
+        if made.type is ChannelType.APPRISE:
+            await apprise.check(settings.get("url"))
         stored = await self._replace(
             sweep.CHANNEL, checked, encode(made.to_json()), record, version, "channel"
         )
         return AlertChannelView.of(made.at_version(stored))
+
+    async def type_of(self, name: str) -> str | None:
+        """Of a channel, if there is one of this name."""
+        record = await self._record(sweep.CHANNEL, name)
+        return None if record is None else _channel(record).type
 
     async def remove_channel(self, name: str) -> None:
         if not await self._put(sweep.CHANNEL, name, None, None):

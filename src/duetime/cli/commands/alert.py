@@ -187,7 +187,8 @@ def set_channel(
         typer.Argument(metavar="[FIELD=VALUE]...", help="Its fields; @FILE reads a value from a file."),
     ] = None,
     type_: Annotated[
-        str | None, value_option("--type", "NAME", "webhook, slack, pagerduty, alertmanager or email.")
+        str | None,
+        value_option("--type", "NAME", "webhook, slack, pagerduty, alertmanager, email or apprise."),
     ] = None,
     quiet: Annotated[
         list[str] | None,

@@ -80,6 +80,8 @@ class FleetConditions:
         found = set()
         for record in await self._store.list_records(SKEW, ALL_TENANTS, MAX_SKEWED):
             known = decode(record.value)
+            if record.key not in self._state.nodes:
+                continue  # the node is gone, and its clock with it
             if rule is not None and abs(known["skew"]) > rule.after:
                 shown = duration.show(abs(known["skew"]) // 1_000 * 1_000)
                 side = "ahead of" if known["skew"] > 0 else "behind"

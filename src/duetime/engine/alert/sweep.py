@@ -66,6 +66,7 @@ class AlertSweep:
         self._node_name = node_name
         self._interval = interval
         self._waits_since: Micros | None = None  # since when another node should lead
+        self._is_skewed = False  # and a record says so
 
     async def run_once(self) -> Micros:
         tenants = await set_up(self._store)
@@ -137,6 +138,10 @@ class AlertSweep:
             await self._store.put_record(
                 SKEW, ALL_TENANTS, str(self._node), value, expires_at=self._clock.now() + SKEW_TTL
             )
+            self._is_skewed = True
+        elif self._is_skewed:
+            await self._store.put_record(SKEW, ALL_TENANTS, str(self._node), None)
+            self._is_skewed = False
 
 
 async def set_up(store: Store) -> dict[str, Watched]:

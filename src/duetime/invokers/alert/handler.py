@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.errors import SecretUnreadable
 from duetime.invoker import Context, Policies
-from duetime.invokers.alert import email
+from duetime.invokers.alert import apprise, email
 from duetime.model.alert import text
 from duetime.model.alert.channel import Channel, ChannelType
 from duetime.model.codec import decode, encode
@@ -44,6 +44,7 @@ class AlertHandler:
         ring: KeyRing,
         egress: Egress,
         public_url: str | None = None,
+        allow_apprise: bool = False,
     ) -> None:
         self.policies = Policies(RETRY, TIMEOUT)
         self._store = store
@@ -51,6 +52,7 @@ class AlertHandler:
         self._ring = ring
         self._egress = egress
         self._link = None if public_url is None else f"{public_url.rstrip('/')}/ui/alerts"
+        self._allow_apprise = allow_apprise
         self._poster: Poster | None = None
 
     async def invoke(self, context: Context, payload: bytes) -> Any:
@@ -61,6 +63,10 @@ class AlertHandler:
         channel = Channel.from_json(record.key, decode(record.value), record.version)
         if channel.type is ChannelType.EMAIL:
             return await self._mail(context, channel, notice, tenant)
+        if channel.type is ChannelType.APPRISE:
+            if not self._allow_apprise:
+                raise AttemptFailed(apprise.OFF)  # other nodes may be allowed to
+            return await apprise.send(self._secret(tenant, channel, "url") or "", notice, self._link)
         return await self._post(context, channel, notice, tenant)
 
     async def close(self) -> None:

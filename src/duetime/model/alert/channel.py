@@ -25,6 +25,7 @@ class ChannelType(StrEnum):
     PAGERDUTY = "pagerduty"
     ALERTMANAGER = "alertmanager"
     EMAIL = "email"
+    APPRISE = "apprise"
 
 
 class Tls(StrEnum):
@@ -54,6 +55,13 @@ def _signing(value: Any, field: str) -> str:
 def _url(value: Any, field: str) -> str:
     parse_url(value, field)
     return str(value)
+
+
+def _service_url(value: Any, field: str) -> str:
+    text = _text(value, field)
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.\-]*://.", text):  # the text is a secret: it is not repeated
+        raise InvalidInput(field, "must be a URL of Apprise, such as tgram://bottoken/chat")
+    return text
 
 
 def _address(value: Any, field: str) -> str:
@@ -105,6 +113,7 @@ FIELDS: dict[ChannelType, dict[str, Field]] = {
         "username": Field(_text),
         "password": Field(_text, secret=True),
     },
+    ChannelType.APPRISE: {"url": Field(_service_url, True, True)},
 }
 
 
@@ -146,7 +155,7 @@ class Channel:
         }
         for one, rule in fields.items():
             if rule.required and rule.secret and one not in secrets:
-                raise Conflict(f"{one} is missing: a new channel of type {kind} needs it")
+                raise Conflict(f"{one} is missing: a new channel of type {kind} needs it", one)
         if kind is ChannelType.EMAIL:
             secrets = _login(settings, secrets, "password" in given)
         quiet, enabled = value.get("quiet") or [], value.get("enabled", True)
@@ -154,9 +163,8 @@ class Channel:
             raise InvalidInput("quiet", "must be a list of up to 20 times")
         if not isinstance(enabled, bool):
             raise InvalidInput("enabled", f"{enabled!r} must be true or false")
-        return Channel(
-            name, kind, settings, secrets, tuple(QuietTime.from_json(one) for one in quiet), enabled
-        )
+        times = tuple(QuietTime.from_json(one, f"quiet[{place}]") for place, one in enumerate(quiet))
+        return Channel(name, kind, settings, secrets, times, enabled)
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored, with its encrypted secrets."""
@@ -191,7 +199,7 @@ def _login(settings: Mapping[str, Any], secrets: dict[str, str], is_new: bool) -
             raise InvalidInput("password", "needs a username: give both or none")
         return {}
     if "password" not in secrets:
-        raise Conflict("password is missing: a new user name needs it")
+        raise Conflict("password is missing: a new user name needs it", "password")
     if settings["tls"] == Tls.NONE:
         raise InvalidInput("tls", "none would send the password in clear text: use starttls or tls")
     return secrets

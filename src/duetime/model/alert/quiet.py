@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from duetime.errors import InvalidInput
+from duetime.errors import InvalidInput, UnknownZone
 from duetime.model import zone
 from duetime.model.instant import Micros
 
@@ -41,16 +41,20 @@ class QuietTime:
         return {"start": self.start, "end": self.end, "tz": self.tz, "days": list(self.days)}
 
     @staticmethod
-    def from_json(value: Any) -> QuietTime:
+    def from_json(value: Any, place: str = "quiet") -> QuietTime:
+        """`place` names it in an error."""
         if not isinstance(value, Mapping) or not set(value) <= {"start", "end", "tz", "days"}:
-            raise InvalidInput("quiet", 'must be like {"start": "22:00", "end": "07:00", "tz": "UTC"}')
+            raise InvalidInput(place, 'must be like {"start": "22:00", "end": "07:00", "tz": "UTC"}')
         for field in ("start", "end"):
             if not isinstance(value.get(field), str) or not _TIME.fullmatch(value[field]):
-                raise InvalidInput(f"quiet.{field}", f"{value.get(field)!r} is not a time such as 22:00")
-        zone.load(value.get("tz", "UTC"))
+                raise InvalidInput(f"{place}.{field}", f"{value.get(field)!r} is not a time such as 22:00")
+        try:
+            zone.load(value.get("tz", "UTC"))
+        except UnknownZone as problem:
+            raise UnknownZone(f"{place}.tz", problem.reason) from None
         days = value.get("days", DAYS)
         if not isinstance(days, list | tuple) or not days or not all(day in DAYS for day in days):
-            raise InvalidInput("quiet.days", f"must be a list of {', '.join(DAYS)}")
+            raise InvalidInput(f"{place}.days", f"must be a list of {', '.join(DAYS)}")
         return QuietTime(value["start"], value["end"], value.get("tz", "UTC"), tuple(days))
 
 

@@ -18,7 +18,7 @@ ConditionName = Literal[
     "silent", "late", "failing", "dead_letters", "queue_lag", "no_leader", "node_lost", "clock_skew"
 ]
 SeverityName = Literal["critical", "warning", "info"]
-ChannelTypeName = Literal["webhook", "slack", "pagerduty", "alertmanager", "email"]
+ChannelTypeName = Literal["webhook", "slack", "pagerduty", "alertmanager", "email", "apprise"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
