@@ -40,14 +40,14 @@ async def test_node_does_not_join_a_store_that_was_restored_meanwhile(tmp_path: 
     async with app.running() as node:
         await fence(app.store, "the store was restored")
         node.fenced("its lease ended while the database was away")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await refused.wait()
         job = await app.submit("count")
         assert node.heartbeat is None
         assert "restored" in str(await Health(app)._store_trouble())
         assert ran == []
         await Adoption(app.store).adopt(None, None)
-        await job.wait(timeout="30s")
+        await job.wait(timeout="60s")
 
 
 async def test_restored_store_is_not_copied(tmp_path: Path) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from duetime.model.identity import MAX_LAG
 from duetime.model.instant import SECOND, Micros, to_datetime
+from duetime.model.stored import JobRow, RowKind, row_key
 from duetime.model.target import HTTP, HttpTarget
 from duetime.model.url import parse
 from duetime.model.when import Cron
@@ -25,7 +29,8 @@ from tests.cli.node import COMMAND, Node
 from tests.servers.agent import Agent
 from tests.servers.postgres import PostgresServer, binaries
 
-MINUTE = 60 * SECOND
+LEASE = 1  # seconds
+BATCH = 100  # jobs of one transaction
 
 
 @pytest.fixture
@@ -160,62 +165,97 @@ def test_copied_file_is_refused(duetime: Duetime, folder: Path, agent: Agent) ->
     assert duetime("job", "list", "--store", "sqlite:///moved.db").status == 0
 
 
+@pytest.mark.slow
 def test_older_file_in_place_of_the_store_is_refused(duetime: Duetime, folder: Path) -> None:
-    """The same inode: the file of the locks tells that a node worked after the copy was made."""
-    url = "sqlite:///duetime.db"
-    assert duetime("migrate").status == 0
+    """The same inode: the file of the locks, which stays, tells that a node worked after the copy was made."""
+    database, lock_file = folder / "duetime.db", folder / "duetime.db-nodes"
+    work_until(folder, lock_file.exists)
+    inode = database.stat().st_ino
     assert duetime("job", "list").status == 0
-
-    async def work(ttl: int) -> None:
-        store = from_url(url)
-        await store.open()
-        await store.beat(await joined(store, ttl), ttl)
-        await store.close()
-
-    asyncio.run(work(1))
-    yesterday = (folder / "duetime.db").read_bytes()
-    lock_file = folder / "duetime.db-nodes"
+    subprocess.run(["cp", database, "old.db"], check=True)
+    wanted = time.time() + LEASE + MAX_LAG / SECOND + 1
+    work_until(folder, lambda: lock_file.stat().st_mtime > wanted)
     assert duetime("job", "list").status == 0
-    later = lock_file.stat().st_mtime + 3_600  # as if a node had worked for an hour
-    os.utime(lock_file, (later, later))
-    (folder / "duetime.db").write_bytes(yesterday)
+    subprocess.run(["cp", "old.db", database], check=True)
+    assert database.stat().st_ino == inode
     listed = duetime("job", "list")
     assert (listed.status, "older than its last use" in listed.err) == (1, True), listed.err
-    os.utime(lock_file)
+    assert "older than its last use" in refused(folder, "sqlite:///duetime.db")
+    assert duetime("adopt", "--missed", "skip", "--jobs", "run").status == 0
     assert duetime("job", "list").status == 0
+
+
+def work_until(folder: Path, condition: Callable[[], bool]) -> None:
+    """A node works on the store until then, and stops in order."""
+    node = Node(folder, "serve", "--store", "sqlite:///duetime.db", "--lease", f"{LEASE}s")
+    try:
+        node.until("http://")
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert node.end(signal.SIGTERM)[0] == 0
+    finally:
+        node.kill()
 
 
 def test_backup_under_load_is_complete(duetime: Duetime, folder: Path) -> None:
-    """A process writes all the time; the backup holds one state, and does not begin again."""
-
-    async def write_until(stop: Callable[[], bool]) -> int:
-        store = from_url("sqlite:///duetime.db")
-        await store.open()
-        written = 0
-        while not stop():
-            await store.add_jobs([job(await store.time() + HOUR) for _ in range(100)])
-            written += 100
-        await store.close()
-        return written
-
-    async def both() -> int:
-        written = asyncio.create_task(write_until((folder / "backup.db").exists))
-        process = await asyncio.create_subprocess_exec(COMMAND, "backup", "backup.db", cwd=folder)
-        assert await process.wait() == 0
-        return await written
-
+    """A process writes all the time. The backup is one state: all that was accepted before it began, then a
+    part of what followed, in its order and in whole transactions."""
     assert duetime("migrate").status == 0
-    written = asyncio.run(both())
-    plan = duetime("adopt", "--plan", "--json", "--store", "sqlite:///backup.db").json
-    assert "backup of" in plan["reason"]
-    assert duetime("adopt", "--store", "sqlite:///backup.db").status == 0
-    queue = duetime("queue", "list", "--json", "--store", "sqlite:///backup.db").json
-    kept = queue[0]["pending"] if queue else 0
-    assert kept % 100 == 0
-    assert kept <= written
+    before, during = asyncio.run(back_up_under_load(folder))
+    assert len(before) >= 20
+    assert during, "nothing was written while the backup ran"
+    with closing(sqlite3.connect(folder / "backup.db")) as backup:
+        assert backup.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    reason = duetime("adopt", "--plan", "--json", "--store", "sqlite:///backup.db").json["reason"]
+    assert "backup of" in reason
+    kept = asyncio.run(ids_of("sqlite:///backup.db"))
+    assert {one for batch in before for one in batch} <= kept
+    found = [len(kept & batch) for batch in during]
+    assert set(found) <= {0, BATCH}, "a transaction is in the backup in part"
+    assert found == sorted(found, reverse=True), "a later transaction is in the backup, an earlier one is not"
+    assert len(kept) == len(before) * BATCH + sum(found)
     again = duetime("backup", "backup.db")
     assert (again.status, "exists already" in again.err) == (2, True)
     assert not list(folder.glob("*.partial"))
+
+
+async def back_up_under_load(folder: Path) -> tuple[list[set[UUID]], list[set[UUID]]]:
+    """The ids of the transactions that were accepted before the command began, and of later ones."""
+    store = from_url("sqlite:///duetime.db")
+    await store.open()
+    batches: list[set[UUID]] = []
+    ended = asyncio.Event()
+
+    async def write() -> None:
+        while not ended.is_set():
+            drafts = [job(await store.time() + HOUR) for _ in range(BATCH)]
+            await store.add_jobs(drafts)
+            batches.append({draft.id for draft in drafts})
+
+    writing = asyncio.create_task(write())
+    while len(batches) < 20:
+        await asyncio.sleep(0)
+    begun = len(batches)
+    process = await asyncio.create_subprocess_exec(COMMAND, "backup", "backup.db", cwd=folder)
+    assert await process.wait() == 0
+    ended.set()
+    await writing
+    await store.close()
+    return batches[:begun], batches[begun:]
+
+
+async def ids_of(url: str) -> set[UUID]:
+    store = from_url(url)
+    await store.open()
+    found: set[UUID] = set()
+    after = None
+    while page := await store.read_rows(RowKind.JOBS, after, 1_000):
+        found |= {row.id for row in page if isinstance(row, JobRow)}
+        after = row_key(page[-1])
+    await store.close()
+    return found
 
 
 def test_damaged_or_foreign_file_is_refused(duetime: Duetime, folder: Path) -> None:

@@ -41,3 +41,11 @@ def test_rows_older_than_their_last_use_are_refused() -> None:
 def test_fence_holds_whatever_the_identity() -> None:
     fenced = Stamp("cluster/1", "timeline 1", NOW, "the store was restored")
     assert why_not_adopted(fenced, SAME, NOW, NOW) == "the store was restored"
+
+
+def test_long_silence_is_refused_only_where_it_is_asked_for() -> None:
+    asked = StoreIdentity("cluster/1", "timeline 1", max_silence=1_000_000)
+    assert why_not_adopted(STAMP, asked, NOW, NOW + 1_000_000) is None
+    reason = why_not_adopted(STAMP, asked, NOW, NOW + 1_000_001)
+    assert reason is not None
+    assert "max_silence (1s)" in reason

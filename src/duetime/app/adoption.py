@@ -78,7 +78,8 @@ async def _write(store: Store, found: StoreIdentity, expect: int | None = None) 
 
 
 async def _why(store: Store, stamp: Stamp, found: StoreIdentity) -> str | None:
-    if stamp.fence is None and found.seen_at is None and stamp.server == found.server:
+    has_times = found.seen_at is not None or found.max_silence is not None
+    if stamp.fence is not None or not (has_times or stamp.server != found.server):
         return why_not_adopted(stamp, found, stamp.at, stamp.at)  # most opens: no other query
     return why_not_adopted(stamp, found, await _alive_at(store, stamp), await store.time())
 

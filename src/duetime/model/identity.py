@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from duetime.model import duration
 from duetime.model.instant import SECOND, Micros, to_iso
 
 MAX_LAG = 10 * SECOND  # a sign of life outside may be newer than the last one inside by so much
@@ -19,6 +20,7 @@ class StoreIdentity:
     data: str = ""  # a copy has another one; failover, restart and a renamed file leave it
     server: str = ""  # also another one after a failover
     seen_at: Micros | None = None  # the last sign outside of the rows that they were used
+    max_silence: Micros | None = None  # rows whose last node lived longer ago are taken for a copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,11 @@ def why_not_adopted(stamp: Stamp, found: StoreIdentity, alive_at: Micros, now: M
         return (
             f"the store is older than its last use: its nodes lived until {to_iso(alive_at)}, and it was in "
             f"use or made at {to_iso(found.seen_at)}, so an earlier state was restored"
+        )
+    if found.max_silence is not None and now > alive_at + found.max_silence:
+        return (
+            f"no node has lived since {to_iso(alive_at)}, for longer than max_silence "
+            f"({duration.show(found.max_silence)}), so an earlier state may have been restored"
         )
     if stamp.server != found.server and now > alive_at + MAX_SILENCE:
         return (

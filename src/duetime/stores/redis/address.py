@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from duetime.errors import ConfigError
+from duetime.errors import ConfigError, InvalidInput
+from duetime.model import duration
+from duetime.model.instant import Micros
 
 DEFAULT_PORT = 6379
 DEFAULT_PREFIX = "duetime"
-OPTIONS = ("ca", "durability", "prefix")
+OPTIONS = ("ca", "durability", "max_silence", "prefix")
 _URL = re.compile(
     r"(?P<scheme>rediss?)://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<hosts>[^/?@]*)"
     r"(?:/(?P<database>\d*))?(?:\?(?P<query>.*))?",
@@ -39,6 +41,7 @@ class RedisAddress:
     tls: bool
     ca: str | None  # a file with certificates
     checked: bool  # refuse a server whose settings can lose accepted jobs
+    max_silence: Micros | None = None  # without a living node for longer, the store may be a copy
 
     @property
     def place(self) -> str:
@@ -77,6 +80,7 @@ def parse(url: str) -> RedisAddress:
         tls,
         ca,
         _checked(options.get("durability")),
+        _max_silence(options.get("max_silence")),
     )
 
 
@@ -88,6 +92,15 @@ def _options(query: str) -> dict[str, str]:
                 f"the Redis URL has an unknown option {name!r}: use one of {', '.join(OPTIONS)}"
             )
     return options
+
+
+def _max_silence(text: str | None) -> Micros | None:
+    if text is None:
+        return None
+    try:
+        return duration.positive(text, "max_silence")
+    except InvalidInput as problem:
+        raise ConfigError(f"the Redis URL: {problem}") from None
 
 
 def _host(text: str) -> Host:

@@ -109,8 +109,9 @@ class RedisStore:
         return int(seconds) * 1_000_000 + int(micros)
 
     async def identity(self) -> StoreIdentity:
-        """A server that was restarted and one that loaded a copied file look the same."""
-        return StoreIdentity()
+        """A server that was restarted and one that loaded a copied file look the same. Only the operator
+        knows how long a store can have been without nodes."""
+        return StoreIdentity(max_silence=self._address.max_silence)
 
     # -- jobs and queues
     async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
