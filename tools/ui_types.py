@@ -31,6 +31,8 @@ DEFAULTS = {
     "NewScheduleIn": ("queue", "priority", "delivery", "overlap", "jitter"),
     "RetryIn": ("max_attempts", "first_delay", "multiplier", "max_delay"),
 }
+# The fields whose possible values a form offers.
+CHOICES = {"AlertChannelView": ("type",)}
 Schema = dict[str, Any]
 
 
@@ -55,7 +57,7 @@ def momentum_document() -> Schema:
 
 
 def text_of(openapi: Schema) -> str:
-    return "\n".join([NOTE, *_components(openapi), *_defaults(), *_routes(openapi)])
+    return "\n".join([NOTE, *_components(openapi), *_defaults(), *_choices(openapi), *_routes(openapi)])
 
 
 def momentum_text_of(openapi: Schema) -> str:
@@ -73,6 +75,16 @@ def _defaults() -> Iterator[str]:
     for name, fields in DEFAULTS.items():
         known = getattr(schedules, name).model_fields
         values = ", ".join(f"{field}: {json.dumps(known[field].default)}" for field in fields)
+        yield f"  {name}: {{ {values} }},"
+    yield "} as const;\n"
+
+
+def _choices(openapi: Schema) -> Iterator[str]:
+    yield "/** Possible values of fields, for forms. */"
+    yield "export const CHOICES = {"
+    for name, fields in CHOICES.items():
+        known = openapi["components"]["schemas"][name]["properties"]
+        values = ", ".join(f"{field}: {json.dumps(known[field]['enum'])}" for field in fields)
         yield f"  {name}: {{ {values} }},"
     yield "} as const;\n"
 

@@ -37,7 +37,7 @@ async def test_channel_keeps_its_secret_and_never_shows_it(client: Any) -> None:
     assert (await client.put("/channels/chat", json=body, headers={"If-Match": '"1"'})).status_code == 412
     assert "s3cret" not in (await client.get("/channels")).text
     missing = await client.put("/channels/other", json={"target": {"type": "slack"}})
-    assert (missing.status_code, missing.json()["code"]) == (409, "conflict")
+    assert (missing.status_code, missing.json()["code"], missing.json()["field"]) == (409, "conflict", "url")
     sent = await client.post("/channels/chat/test")
     assert sent.status_code == 202
     [delivery] = (await client.get("/deliveries")).json()["items"]
@@ -45,6 +45,27 @@ async def test_channel_keeps_its_secret_and_never_shows_it(client: Any) -> None:
     assert "s3cret" not in str(delivery)
     assert (await client.delete("/channels/chat")).status_code == 204
     assert (await client.delete("/channels/chat")).json()["code"] == "channel_not_found"
+
+
+async def test_channel_is_checked_by_field(client: Any) -> None:
+    quiet = {"start": "22:00", "end": "07:00"}
+    mail = {"type": "email", "host": "mail.example.org", "sender": "a@example.org", "to": ["b@example.org"]}
+    for target, times, field in (
+        ({"type": "pigeon"}, [], "type"),
+        ({"type": "webhook", "url": URL, "colour": "red"}, [], "colour"),
+        ({"type": "webhook", "url": URL, "name": "y"}, [], "target"),
+        ({"type": "webhook", "url": URL, "quiet": []}, [], "target"),
+        ({"type": "webhook", "url": "ftp://x"}, [], "url"),
+        ({**mail, "port": 0}, [], "port"),
+        ({**mail, "to": ["ops"]}, [], "to"),
+        ({**mail, "username": "ada"}, [], "password"),
+        (mail, [quiet, {**quiet, "end": "7"}], "quiet[1].end"),
+        (mail, [{**quiet, "tz": "Europe/Berlinn"}], "quiet[0].tz"),
+        (mail, [quiet, quiet, {**quiet, "days": []}], "quiet[2].days"),
+    ):
+        refused = await client.put("/channels/x", json={"target": target, "quiet": times})
+        assert refused.json()["field"] == field, refused.text
+    assert (await client.get("/channels")).json()["items"] == []
 
 
 async def test_rule_is_checked_by_field(client: Any) -> None:
@@ -71,5 +92,7 @@ async def test_mute_begins_and_ends(client: Any) -> None:
     assert made.status_code == 201, made.text
     assert [one["id"] for one in (await client.get("/mutes")).json()["items"]] == [made.json()["id"]]
     assert (await client.delete(f"/mutes/{made.json()['id']}")).status_code == 204
+    spaced = await client.post("/mutes", json={"for": "2h", "subject": "nightly report"})
+    assert spaced.json()["subject"] == "nightly report", spaced.text
     assert (await client.post("/nothing/snooze")).json()["code"] == "alert_not_found"
     assert (await client.get("http://127.0.0.1/api/v1/alerts?past=true")).json()["items"] == []

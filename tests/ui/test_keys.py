@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,6 +81,21 @@ async def test_read_only_key_disables_all_changes(page: Page, keyed_site: Site) 
     await expect(page.get_by_label("Select all matches")).to_have_count(0)
 
 
+async def test_read_only_key_sees_alerts_and_changes_none(page: Page, keyed_site: Site) -> None:
+    target = {"type": "webhook", "url": "https://hooks.example.org"}
+    keyed_site.request("PUT", "/alerts/channels/ops", {"target": target}, key_of(keyed_site, "manage"))
+    login = Login(page, keyed_site)
+    await login.open("/alerts")
+    await login.sign_in(key_of(keyed_site, "read"))
+    await expect(page.get_by_role("table", name="Channels").get_by_text("ops")).to_be_visible()
+    for name in ("Maintenance window", "New channel", "Edit channel ops", "Remove channel ops", "Test ops"):
+        await expect(login.button(name)).to_be_disabled()
+    for name in ("New rule", "Edit rule silent"):
+        await expect(login.button(name)).to_be_disabled()
+    for name in ("Channel ops", "Rule silent"):
+        await expect(page.get_by_role("switch", name=name)).to_be_disabled()
+
+
 async def test_admin_creates_a_key_that_is_shown_once_and_revokes_it(page: Page, keyed_site: Site) -> None:
     login = Login(page, keyed_site)
     await login.open("/keys")
@@ -94,6 +110,20 @@ async def test_admin_creates_a_key_that_is_shown_once_and_revokes_it(page: Page,
     await login.button("Revoke test-key").click()
     await login.dialog.get_by_role("button", name="Revoke").click()
     await login.sees_message("test-key revoked")
+
+
+async def test_admin_reads_the_signing_secret_of_a_receiver(page: Page, site: Site) -> None:
+    screen = Screen(page, site)
+    await screen.open("/keys")
+    url = page.get_by_label("URL of the receiver")
+    await url.fill("ftp://files")
+    await screen.button("Show secret").click()
+    await expect(url).to_have_accessible_description(re.compile("must begin with https://"))
+    await url.fill("https://agent.example.org/run")
+    await page.keyboard.press("Enter")
+    read = site.request("GET", "/targets/signing-secrets?url=https://agent.example.org")
+    shown = page.get_by_role("button", name="Copy signing secret")
+    await expect(shown).to_contain_text(read["secrets"][0])
 
 
 async def test_revoked_key_opens_a_sign_in_dialog_and_keeps_the_input(page: Page, keyed_site: Site) -> None:

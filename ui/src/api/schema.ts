@@ -8,9 +8,9 @@ export type AgentScheduleOut = { id: string; name: string; cronExpression: strin
 
 export type AgentSchedulePatchIn = { name?: string; cronExpression?: string; agentId?: string; agentUrl?: string; httpMethod?: string; headers?: { [key: string]: string }; payload?: unknown; retryPolicy?: RetryPolicyIn; enabled?: boolean; missed?: "latest" | "all" | "skip" };
 
-export type AlertChannelIn = { target: { type: "webhook"; url: string; signing_secret?: string } | { type: "slack"; url?: string } | { type: "pagerduty"; routing_key?: string; url?: string } | { type: "alertmanager"; url: string; authorization?: string } | { type: "email"; host: string; port?: number; tls?: "starttls" | "tls" | "none"; sender: string; to: Array<string>; username?: string; password?: string }; quiet?: Array<{ start: string; end: string; tz?: string; days?: Array<"mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun"> }>; enabled?: boolean };
+export type AlertChannelIn = { target: { type: "webhook"; url: string; signing_secret?: string } | { type: "slack"; url?: string } | { type: "pagerduty"; routing_key?: string; url?: string } | { type: "alertmanager"; url: string; authorization?: string } | { type: "email"; host: string; port?: number; tls?: "starttls" | "tls" | "none"; sender: string; to: Array<string>; username?: string; password?: string } | { type: "apprise"; url?: string }; quiet?: Array<{ start: string; end: string; tz?: string; days?: Array<"mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun"> }>; enabled?: boolean };
 
-export type AlertChannelView = { name: string; type: "webhook" | "slack" | "pagerduty" | "alertmanager" | "email"; settings: { [key: string]: unknown }; secrets: Array<string>; quiet: Array<{ [key: string]: unknown }>; enabled: boolean; version: number };
+export type AlertChannelView = { name: string; type: "webhook" | "slack" | "pagerduty" | "alertmanager" | "email" | "apprise"; settings: { [key: string]: unknown }; secrets: Array<string>; quiet: Array<{ [key: string]: unknown }>; enabled: boolean; version: number };
 
 export type AlertRuleIn = { condition: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; schedule?: string; queue?: string; after?: string; count?: number; ratio?: number; window?: string; channels?: Array<string>; severity?: "critical" | "warning" | "info"; enabled?: boolean };
 
@@ -56,7 +56,7 @@ export type ComingFire = { at: string; schedule_id: string; name: string; target
 
 export type CommandTarget = { type: "command"; argv: Array<string>; cwd?: string };
 
-export type CompleteIn = { token: string; result?: unknown };
+export type CompleteIn = { token: string; output?: Array<OutputLineIn>; result?: unknown };
 
 export type CompletedIn = { id: string; attempt: number; result?: unknown };
 
@@ -78,7 +78,7 @@ export type EveryIn = { every: string; anchor?: string };
 
 export type ExecutionOut = { id: string; scheduleId: string; fireTime: string; status: "PENDING" | "RUNNING" | "RETRYING" | "SUCCESS" | "FAILED" | "CANCELLED" | "SKIPPED"; attempts: number; startedAt: string | null; completedAt: string | null; error: string | null; response: unknown; createdAt: string };
 
-export type FailIn = { token: string; error: string; retry?: boolean };
+export type FailIn = { token: string; output?: Array<OutputLineIn>; error: string; retry?: boolean };
 
 export type FailedIn = { id: string; attempt: number; error: WorkErrorIn; retry?: boolean; after?: string };
 
@@ -92,7 +92,7 @@ export type FireView = { at: string; local: string; note: string | null };
 
 export type HealthView = { status: string; version: string };
 
-export type HeartbeatIn = { token: string; progress?: ProgressIn; checkpoint?: unknown };
+export type HeartbeatIn = { token: string; output?: Array<OutputLineIn>; progress?: ProgressIn; checkpoint?: unknown };
 
 export type HeartbeatReply = { stop: Array<StopNotice> };
 
@@ -303,6 +303,11 @@ export const DEFAULTS = {
   MissedIn: { policy: "latest" },
   NewScheduleIn: { queue: "default", priority: 5, delivery: "at_least_once", overlap: "allow", jitter: "0s" },
   RetryIn: { max_attempts: 5, first_delay: "5s", multiplier: 2.0, max_delay: "1h" },
+} as const;
+
+/** Possible values of fields, for forms. */
+export const CHOICES = {
+  AlertChannelView: { type: ["webhook", "slack", "pagerduty", "alertmanager", "email", "apprise"] },
 } as const;
 
 /** Every route with its parameters, request body and successful response. */

@@ -6,7 +6,8 @@ export function FormProblem({ error, title }: { error: unknown; title: string })
   const note = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (error === null) return;
-    const fields = [...document.querySelectorAll<HTMLElement>('main [aria-invalid="true"]')];
+    const form = note.current?.closest('[role="dialog"], main') ?? document;
+    const fields = [...form.querySelectorAll<HTMLElement>('[aria-invalid="true"]')];
     const first = fields.find((field) => field.offsetParent !== null) ?? note.current;
     first?.scrollIntoView({ block: 'center' });
     first?.focus({ preventScroll: true });

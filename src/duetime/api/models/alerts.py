@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
-from duetime.api.models.targets import WHOLE, Input, Instant, Name, Note, PositiveDuration, never
+from duetime.api.models.targets import WHOLE, Input, Instant, Name, Note, PositiveDuration, never, text_schema
 from duetime.model.alert.channel import FIELDS, MAX_RECIPIENTS, MAX_TEXT, ChannelType, Tls
 from duetime.model.alert.quiet import DAYS
 from duetime.model.alert.rule import FLEET, MAX_CHANNELS, MAX_COUNT, Condition, Severity
@@ -18,6 +18,12 @@ _MAIL = {
     "format": "duetime-email",
     "maxLength": 100,
     "pattern": "^[a-z0-9.]{1,30}@[a-z0-9.]{1,60}$",
+}
+_SERVICE_URL = {
+    "type": "string",
+    "maxLength": MAX_TEXT,
+    "pattern": "^[a-z]+://[!-~]+$",
+    "examples": ["tgram://bottoken/chat"],
 }
 _TIME = {"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$", "examples": ["22:00"]}
 _SCHEMAS: dict[str, dict[str, Any]] = {
@@ -44,20 +50,31 @@ _LOGIN = never(
 
 def _channel(kind: ChannelType) -> dict[str, Any]:
     fields = FIELDS[kind]
+    schemas = _SCHEMAS | ({"url": _SERVICE_URL} if kind is ChannelType.APPRISE else {})
     made: dict[str, Any] = {
         "type": "object",
         "title": f"{kind.value.title()}Channel",
         "additionalProperties": False,
         "required": ["type", *(name for name, rule in fields.items() if rule.required and not rule.secret)],
-        "properties": {"type": {"const": kind.value}, **{name: _SCHEMAS[name] for name in fields}},
+        "properties": {"type": {"const": kind.value}, **{name: schemas[name] for name in fields}},
     }
     return made | (_LOGIN if kind is ChannelType.EMAIL else {})
 
 
 _EXAMPLE: dict[str, Any] = {"type": "webhook", "url": "https://hooks.example.org/duetime"}
 _CHANNEL_EXAMPLES: dict[str, Any] = {"examples": [{"target": _EXAMPLE}]}
+_NOT_IN_TARGET = ("self", "name", "version", "quiet", "enabled")  # of the channel, not of its type
+
+
+def _of_its_type(target: dict[str, Any]) -> dict[str, Any]:
+    if misplaced := [field for field in target if field in _NOT_IN_TARGET]:
+        raise ValueError(f"{misplaced[0]} is not a field of a target: remove it")
+    return target
+
+
 Receiver = Annotated[
     dict[str, Any],
+    AfterValidator(_of_its_type),
     WithJsonSchema(
         {
             "oneOf": [_channel(kind) for kind in ChannelType],
@@ -143,7 +160,9 @@ class MuteIn(Input):
     for_: Annotated[PositiveDuration, Field(alias="for")]
     start: Annotated[Instant, Field(description="Left out: now.")] = ""
     condition: ConditionIn = ""
-    subject: Annotated[str, Field(min_length=1, max_length=256, pattern="^[!-~]+$")] = ""
+    subject: Annotated[
+        str, text_schema("A name, or a pattern with *. Left out: all.", "duetime-name", "report-*", 256)
+    ] = ""
     note: Note = ""
 
 

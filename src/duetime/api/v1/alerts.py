@@ -10,9 +10,11 @@ from starlette.responses import Response
 
 from duetime.api.auth import Manager, Reader
 from duetime.api.models.alerts import AlertChannelIn, AlertRuleIn, MuteIn, SnoozeIn
+from duetime.api.models.targets import Input
 from duetime.api.paging import MAX_PAGE, ClosedQuery
-from duetime.api.requests import expected_version, read_instant
+from duetime.api.requests import check_apprise, expected_version, read_instant
 from duetime.api.routing import IF_MATCH, StrictRoute, answer, problems, with_body
+from duetime.model.alert.channel import ChannelType
 from duetime.model.views import (
     AlertChannelView,
     AlertRuleView,
@@ -85,9 +87,11 @@ async def list_channels(context: Reader) -> Response:
 async def set_channel(channel: Name, body: Annotated[AlertChannelIn, Body()], context: Manager) -> Response:
     """Nothing is watched before there is a channel; then the built-in rules apply."""
     alerts, version = context.view.alerts, expected_version(context)
+    if (body.target.get("type") or await alerts.type_of(channel)) == ChannelType.APPRISE:
+        check_apprise(context)
     return answer(
         await alerts.set_channel(
-            channel, version=version, quiet=body.quiet, enabled=body.enabled, **_target(body.target)
+            channel, version=version, quiet=body.quiet, enabled=body.enabled, **body.target
         )
     )
 
@@ -137,8 +141,8 @@ async def list_rules(context: Reader) -> Response:
     openapi_extra=IF_MATCH,
 )
 async def set_rule(rule: Name, body: Annotated[AlertRuleIn, Body()], context: Manager) -> Response:
-    given = {field: getattr(body, field) for field in body.model_fields_set}
-    return answer(await context.view.alerts.set_rule(rule, version=expected_version(context), **given))
+    version = expected_version(context)
+    return answer(await context.view.alerts.set_rule(rule, version=version, **_given(body)))
 
 
 @router.delete(
@@ -174,7 +178,7 @@ async def list_mutes(context: Reader) -> Response:
 )
 async def create_mute(body: Annotated[MuteIn, Body()], context: Manager) -> Response:
     """What is still wrong at its end is told then."""
-    given = {field: getattr(body, field) for field in body.model_fields_set}
+    given = _given(body)
     if "start" in given:
         given["start"] = read_instant(body.start, "start")
     made = await context.view.alerts.mute(**given, author=context.caller.author)
@@ -219,5 +223,6 @@ async def close(alert_id: Id, context: Manager) -> Response:
     return answer(await context.view.alerts.close(alert_id))
 
 
-def _target(target: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in target.items() if name not in ("quiet", "enabled", "version")}
+def _given(body: Input) -> dict[str, Any]:
+    """The fields of the request, without those that have only a default."""
+    return {field: getattr(body, field) for field in body.model_fields_set}

@@ -1,108 +1,93 @@
-import { Button, Group, Modal, NativeSelect, PasswordInput, Stack, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { NativeSelect, Switch, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { call, type Body } from '../../api/call';
-import { fieldErrors } from '../../forms/fieldErrors';
-import { ProblemNote } from '../../parts/ProblemNote';
+import { call } from '../../api/call';
+import type { AlertChannel } from '../../api/types';
+import { DialogForm } from '../../forms/DialogForm';
+import { bodyOfChannel, draftOfChannel, EMPTY_CHANNEL, type ChannelDraft } from './channelDraft';
+import { ChannelInput } from './ChannelInput';
+import { CHANNEL_KINDS, CHANNEL_TYPES, type ChannelType } from './channelKinds';
+import { QuietTimes } from './QuietTimes';
+import { useSave } from './useSave';
 
-type Receiver = Body<'PUT /alerts/channels/{channel}'>['target'];
-type Field = readonly [name: string, label: string, kind?: 'secret' | 'optional'];
+interface ChannelDialogProps {
+  /** The channel to edit; without it a new one. */
+  channel?: AlertChannel;
+  names: readonly string[];
+  onClose: () => void;
+}
 
-const FIELDS: Record<string, readonly Field[]> = {
-  webhook: [
-    ['url', 'URL'],
-    ['signing_secret', 'Signing secret', 'secret'],
-  ],
-  slack: [['url', 'Webhook URL', 'secret']],
-  pagerduty: [['routing_key', 'Integration key', 'secret']],
-  alertmanager: [
-    ['url', 'URL'],
-    ['authorization', 'Authorization header', 'secret'],
-  ],
-  email: [
-    ['host', 'SMTP host'],
-    ['port', 'Port', 'optional'],
-    ['sender', 'From'],
-    ['to', 'To, separated by commas'],
-    ['username', 'User name', 'optional'],
-    ['password', 'Password', 'secret'],
-  ],
-};
-
-export function ChannelDialog({ onClose }: { onClose: () => void }) {
-  const client = useQueryClient();
-  const [name, setName] = useState('');
-  const [type, setType] = useState('webhook');
-  const [values, setValues] = useState<Record<string, string>>({});
-  const fields = FIELDS[type] ?? [];
-  const create = useMutation({
-    mutationFn: () =>
+export function ChannelDialog({ channel, names, onClose }: ChannelDialogProps) {
+  const [draft, setDraft] = useState<ChannelDraft>(() => (channel ? draftOfChannel(channel) : EMPTY_CHANNEL));
+  const change = (next: Partial<ChannelDraft>) => setDraft((known) => ({ ...known, ...next }));
+  const name = draft.name.trim();
+  const { label, help, fields } = CHANNEL_KINDS[draft.type];
+  const save = useSave({
+    noun: 'channel',
+    name,
+    isTaken: !channel && names.includes(name),
+    send: () =>
       call('PUT /alerts/channels/{channel}', {
-        path: { channel: name.trim() },
-        body: { target: receiver(type, fields, values) },
+        path: { channel: name },
+        body: bodyOfChannel(draft),
+        ifMatch: channel?.version ?? 0,
       }),
-    onSuccess: () => {
-      onClose();
-      return client.invalidateQueries({ queryKey: ['alerts'] });
-    },
+    onSaved: onClose,
   });
-  const errorAt = fieldErrors(create.error);
+  const { errorAt } = save;
   return (
-    <Modal opened onClose={onClose} title="New channel" closeButtonProps={{ 'aria-label': 'Close' }}>
-      <Stack>
-        <TextInput
-          label="Name"
-          placeholder="ops"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          error={errorAt('name')}
-          required
-          data-autofocus
+    <DialogForm
+      title={channel ? `Edit channel ${channel.name}` : 'New channel'}
+      verb={channel ? 'Save channel' : 'Create channel'}
+      size="lg"
+      error={save.error}
+      isPending={save.isPending}
+      isIncomplete={!name}
+      onClose={onClose}
+      onSubmit={save.submit}
+    >
+      {channel ? (
+        <Text size="sm">
+          {label}: {help}
+        </Text>
+      ) : (
+        <>
+          <TextInput
+            label="Name"
+            placeholder="ops"
+            value={draft.name}
+            onChange={(event) => change({ name: event.currentTarget.value })}
+            error={errorAt('name') ?? errorAt('channel')}
+            required
+            data-autofocus
+          />
+          <NativeSelect
+            label="Type"
+            description={help}
+            inputWrapperOrder={['label', 'input', 'description', 'error']}
+            data={CHANNEL_TYPES.map((value) => ({ value, label: CHANNEL_KINDS[value].label }))}
+            value={draft.type}
+            onChange={(event) => change({ type: event.currentTarget.value as ChannelType, values: {} })}
+            error={errorAt('type') ?? errorAt('target.type')}
+          />
+        </>
+      )}
+      {fields.map((field) => (
+        <ChannelInput
+          key={field.name}
+          field={field}
+          isStored={channel?.secrets.includes(field.name) ?? false}
+          value={draft.values[field.name] ?? ''}
+          onChange={(text) => change({ values: { ...draft.values, [field.name]: text } })}
+          error={errorAt(field.name)}
         />
-        <NativeSelect
-          label="Type"
-          data={Object.keys(FIELDS)}
-          value={type}
-          onChange={(event) => setType(event.currentTarget.value)}
-        />
-        {fields.map(([field, label, kind]) => {
-          const Input = kind === 'secret' ? PasswordInput : TextInput;
-          return (
-            <Input
-              key={field}
-              label={label}
-              value={values[field] ?? ''}
-              onChange={(event) => {
-                const text = event.currentTarget.value;
-                setValues((known) => ({ ...known, [field]: text }));
-              }}
-              error={errorAt(field)}
-            />
-          );
-        })}
-        {create.error !== null && <ProblemNote error={create.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button onClick={() => create.mutate()} loading={create.isPending} disabled={!name.trim()}>
-            Create channel
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
+      ))}
+      <QuietTimes times={draft.quiet} onChange={(quiet) => change({ quiet })} errorAt={errorAt} />
+      <Switch
+        label="On"
+        description="A channel that is off is told nothing"
+        checked={draft.enabled}
+        onChange={(event) => change({ enabled: event.currentTarget.checked })}
+      />
+    </DialogForm>
   );
-}
-
-function receiver(type: string, fields: readonly Field[], values: Record<string, string>): Receiver {
-  const given = fields.flatMap(([field]) => {
-    const text = values[field]?.trim();
-    return text ? [[field, valueOf(field, text)] as const] : [];
-  });
-  return { type, ...Object.fromEntries(given) } as Receiver;
-}
-
-function valueOf(field: string, text: string): string | number | string[] {
-  if (field === 'port') return Number(text);
-  return field === 'to' ? text.split(',').map((address) => address.trim()) : text;
 }

@@ -1,75 +1,110 @@
-import { Button, Group, Table, Text } from '@mantine/core';
+import { Anchor, Button, Group, Switch, Table, Text } from '@mantine/core';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import { call } from '../../api/call';
 import type { AlertChannel } from '../../api/types';
 import { ConfirmDialog } from '../../parts/ConfirmDialog';
-import { ToneBadge } from '../../parts/ToneBadge';
+import { Icon } from '../../parts/Icon';
 import { useAction } from '../../parts/useAction';
 import { useHasScope } from '../../session/sessionContext';
 import { AlertSection } from './AlertSection';
+import { bodyOfChannel, describeQuiet, describeSettings, draftOfChannel } from './channelDraft';
+import { CHANNEL_KINDS } from './channelKinds';
+import { RowButton } from './RowButton';
+import { TestOutcome } from './TestOutcome';
+import { useChannelTest } from './useChannelTest';
 
-export function ChannelTable({ channels }: { channels: AlertChannel[] }) {
+interface ChannelTableProps {
+  channels: AlertChannel[];
+  onNew: () => void;
+  onEdit: (channel: AlertChannel) => void;
+}
+
+export function ChannelTable({ channels, onNew, onEdit }: ChannelTableProps) {
   const canManage = useHasScope('manage');
   const act = useAction();
+  const { test, testing, result } = useChannelTest();
   const [removing, setRemoving] = useState<AlertChannel | null>(null);
+  const set = (channel: AlertChannel, enabled: boolean) =>
+    act(
+      () =>
+        call('PUT /alerts/channels/{channel}', {
+          path: { channel: channel.name },
+          body: bodyOfChannel({ ...draftOfChannel(channel), enabled }),
+          ifMatch: channel.version,
+        }),
+      `${channel.name} is ${enabled ? 'on' : 'off'}`,
+    );
   return (
-    <AlertSection
-      title="Channels"
-      empty="No channel yet."
-      columns={['Name', 'Settings', 'Quiet', 'State', 'Actions']}
-      isEmpty={channels.length === 0}
-    >
-      {channels.map((channel) => (
-        <Table.Tr key={channel.name}>
-          <Table.Td>
-            <Text size="sm" fw={550}>
-              {channel.name}
-            </Text>
-            <Text size="xs" c="dimmed">
-              {channel.type}
-            </Text>
-          </Table.Td>
-          <Table.Td>
-            <Text size="sm">{settingsText(channel)}</Text>
-          </Table.Td>
-          <Table.Td>
-            <Text size="sm">{quietText(channel)}</Text>
-          </Table.Td>
-          <Table.Td>
-            <ToneBadge tone={channel.enabled ? 'succeeded' : 'skipped'}>
-              {channel.enabled ? 'on' : 'off'}
-            </ToneBadge>
-          </Table.Td>
-          <Table.Td>
-            <Group gap="xs" wrap="nowrap">
-              <Button
-                size="xs"
-                variant="default"
+    <>
+      <AlertSection
+        title="Channels"
+        description={
+          <>
+            Where notices go. Each notice is a job:{' '}
+            <Anchor component={Link} href="/jobs?queue=duetime-alerts" size="sm" underline="always">
+              deliveries
+            </Anchor>
+          </>
+        }
+        actions={
+          <Button variant="default" leftSection={<Icon name="plus" />} disabled={!canManage} onClick={onNew}>
+            New channel
+          </Button>
+        }
+        empty="No channel yet."
+        columns={['Name', 'Settings', 'Quiet', 'On', 'Actions']}
+        isEmpty={channels.length === 0}
+      >
+        {channels.map((channel) => (
+          <Table.Tr key={channel.name}>
+            <Table.Td>
+              <Text size="sm" fw={550}>
+                {channel.name}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {CHANNEL_KINDS[channel.type].label}
+              </Text>
+            </Table.Td>
+            <Table.Td>
+              <Text size="sm">{describeSettings(channel)}</Text>
+              {result?.channel === channel.name && <TestOutcome result={result} />}
+            </Table.Td>
+            <Table.Td data-label="Quiet">
+              {draftOfChannel(channel).quiet.map((time) => (
+                <Text size="sm" key={describeQuiet(time)}>
+                  {describeQuiet(time)}
+                </Text>
+              ))}
+            </Table.Td>
+            <Table.Td data-label="On">
+              <Switch
+                checked={channel.enabled}
                 disabled={!canManage}
-                aria-label={`Test ${channel.name}`}
-                onClick={() =>
-                  act(
-                    () => call('POST /alerts/channels/{channel}/test', { path: { channel: channel.name } }),
-                    `Test notice on its way to ${channel.name}`,
-                  )
-                }
-              >
-                Test
-              </Button>
-              <Button
-                size="xs"
-                variant="default"
-                c="var(--state-dead)"
-                disabled={!canManage}
-                aria-label={`Remove ${channel.name}`}
-                onClick={() => setRemoving(channel)}
-              >
-                Remove
-              </Button>
-            </Group>
-          </Table.Td>
-        </Table.Tr>
-      ))}
+                aria-label={`Channel ${channel.name}`}
+                onChange={(event) => set(channel, event.currentTarget.checked)}
+              />
+            </Table.Td>
+            <Table.Td>
+              <Group gap="xs" wrap="nowrap" justify="flex-end">
+                <RowButton
+                  verb="Test"
+                  subject={channel.name}
+                  isPending={testing === channel.name}
+                  onClick={() => test(channel.name)}
+                />
+                <RowButton verb="Edit" subject={`channel ${channel.name}`} onClick={() => onEdit(channel)} />
+                <RowButton
+                  verb="Remove"
+                  subject={`channel ${channel.name}`}
+                  isDangerous
+                  onClick={() => setRemoving(channel)}
+                />
+              </Group>
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </AlertSection>
       {removing !== null && (
         <ConfirmDialog
           title={`Remove ${removing.name}`}
@@ -82,20 +117,10 @@ export function ChannelTable({ channels }: { channels: AlertChannel[] }) {
             )
           }
         >
-          It is told nothing more. Without any channel nothing is watched.
+          It is told nothing more, and its secrets are deleted.
+          {channels.length === 1 && ' It is the last channel: without one nothing is watched.'}
         </ConfirmDialog>
       )}
-    </AlertSection>
+    </>
   );
-}
-
-function settingsText(channel: AlertChannel): string {
-  const shown = Object.entries(channel.settings).map(([name, value]) => `${name}: ${String(value)}`);
-  return [...shown, ...channel.secrets.map((name) => `${name}: set`)].join(', ');
-}
-
-function quietText(channel: AlertChannel): string {
-  return channel.quiet
-    .map((time) => `${String(time['start'])}–${String(time['end'])} ${String(time['tz'])}`)
-    .join(', ');
 }

@@ -1,13 +1,13 @@
-import { Button, Table, Text } from '@mantine/core';
+import { Group, Table, Text } from '@mantine/core';
 import { call } from '../../api/call';
 import type { AlertMute } from '../../api/types';
 import { useAction } from '../../parts/useAction';
-import { useHasScope } from '../../session/sessionContext';
 import { Timestamp } from '../../time/Timestamp';
 import { AlertSection } from './AlertSection';
+import { conditionLabel } from './conditions';
+import { RowButton } from './RowButton';
 
 export function MuteTable({ mutes }: { mutes: AlertMute[] }) {
-  const canManage = useHasScope('manage');
   const act = useAction();
   return (
     <AlertSection
@@ -23,30 +23,28 @@ export function MuteTable({ mutes }: { mutes: AlertMute[] }) {
               {mute.subject ?? 'all alerts'}
             </Text>
             <Text size="xs" c="dimmed">
-              {mute.condition?.replace('_', ' ') ?? ''}
+              {mute.condition ? conditionLabel(mute.condition) : 'all conditions'}
             </Text>
           </Table.Td>
-          <Table.Td>
+          <Table.Td data-label="Start">
             <Timestamp at={mute.start} />
           </Table.Td>
-          <Table.Td>
+          <Table.Td data-label="Until">
             <Timestamp at={mute.until} />
           </Table.Td>
-          <Table.Td>
+          <Table.Td data-label="Reason">
             <Text size="sm">{[mute.note, mute.author].filter(Boolean).join(', ')}</Text>
           </Table.Td>
           <Table.Td>
-            <Button
-              size="xs"
-              variant="default"
-              disabled={!canManage}
-              aria-label={`End mute of ${mute.subject ?? 'all alerts'}`}
-              onClick={() =>
-                act(() => call('DELETE /alerts/mutes/{mute_id}', { path: { mute_id: mute.id } }), 'Ended')
-              }
-            >
-              End now
-            </Button>
+            <Group justify="flex-end">
+              <RowButton
+                verb="End"
+                subject={`mute of ${mute.subject ?? 'all alerts'}`}
+                onClick={() =>
+                  act(() => call('DELETE /alerts/mutes/{mute_id}', { path: { mute_id: mute.id } }), 'Ended')
+                }
+              />
+            </Group>
           </Table.Td>
         </Table.Tr>
       ))}

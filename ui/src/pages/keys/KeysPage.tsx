@@ -1,4 +1,4 @@
-import { Alert, Button, Paper, Table, Text } from '@mantine/core';
+import { Alert, Box, Button, Paper, Table, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -17,6 +17,7 @@ import { useHasScope, useSession } from '../../session/sessionContext';
 import { serverNow } from '../../time/clock';
 import { Timestamp } from '../../time/Timestamp';
 import { NewKeyDialog } from './NewKeyDialog';
+import { SigningSecrets } from './SigningSecrets';
 
 export default function KeysPage() {
   const isAdmin = useHasScope('admin');
@@ -121,6 +122,9 @@ export default function KeysPage() {
           </Table.ScrollContainer>
         </Paper>
       )}
+      <Box mt="xl">
+        <SigningSecrets />
+      </Box>
       {creating && <NewKeyDialog onClose={create.close} />}
       {revoking !== null && (
         <ConfirmDialog
