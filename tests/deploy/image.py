@@ -26,7 +26,7 @@ from tests.servers.process import ServerFailed
 ROOT = Path(__file__).parents[2]
 BASE, IMAGE = "localhost/duetime-base", "localhost/duetime"
 SUITE = "bookworm"
-PACKAGES = "base-files,ca-certificates,coreutils,dash,python3,python3-venv"
+PACKAGES = "base-files,binutils,ca-certificates,coreutils,dash,python3,python3-venv"
 PYTHON = "3.11"  # of that suite
 LIBC = (
     "manylinux2014",
