@@ -34,6 +34,7 @@ DEFAULT_ROLES = ("api", "planner", "worker")  # with a queue, all of them
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json", "auto")
 AUTHS = ("none", "keys")
+ARCHIVE_FORMATS = ("jsonl", "parquet")
 TYPED, ENVIRONMENT, FOLDER = 0, 1, 2  # how far the source of a value is from the user
 UNIX = "unix:"  # before the path of a socket
 
@@ -161,6 +162,12 @@ class Settings:
         "yes/no",
         "Whether this node runs and the API accepts commands: programs of this machine.",
     )
+    allow_apprise: bool = _setting(
+        False,
+        values.yes_or_no,
+        "yes/no",
+        "Whether this node delivers to and the API accepts alert channels of type apprise.",
+    )
     destinations: tuple[Destination, ...] = _setting(
         (),
         values.destinations,
@@ -212,6 +219,12 @@ class Settings:
         "TIME",
         "How long running jobs may continue after the node was asked to stop.",
     )
+    stop_delay: str = _setting(
+        "0s",
+        values.lapse("0s"),
+        "TIME",
+        "How long the API still answers after SIGTERM, so that proxies see that it is not ready.",
+    )
     watchdog_url: str | None = _setting(
         None,
         values.text,
@@ -228,6 +241,12 @@ class Settings:
         values.text,
         "FOLDER|URL",
         "Write jobs to this folder or s3://bucket/prefix before they are deleted.",
+    )
+    archive_format: str = _setting(
+        "jsonl",
+        values.among(ARCHIVE_FORMATS),
+        "FORMAT",
+        "The format of archived jobs: jsonl (compressed JSON lines) or parquet.",
     )
     keep_failed: str | None = _setting(
         None, values.lapse("1m"), "TIME", "How long dead letters are kept, if longer than other jobs."

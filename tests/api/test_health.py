@@ -192,7 +192,7 @@ async def test_stopping_service_is_not_ready_and_finishes_requests() -> None:
     listener = listen("127.0.0.1", 0)
     async with (
         serving(service, listener),
-        httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client,
+        httpx.AsyncClient(base_url=address_of(listener), trust_env=False, timeout=60) as client,
     ):
         await is_ready(client)
         service.stop()
@@ -273,7 +273,7 @@ async def test_blocked_event_loop_is_reported(monkeypatch: pytest.MonkeyPatch) -
     async with (
         app.running(),
         serving(build(app, Settings()), listener),
-        httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client,
+        httpx.AsyncClient(base_url=address_of(listener), trust_env=False, timeout=60) as client,
     ):
         await is_ready(client)
         monkeypatch.setattr(loop_lag, "RECOVERY", 3_600 * SECOND)  # however long this machine takes to ask

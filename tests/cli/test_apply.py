@@ -176,6 +176,20 @@ def test_secrets_are_references_and_never_exported(side: Side, monkeypatch: pyte
     assert side.apply(exported, "--plan").status == 0
 
 
+def test_secret_that_leaves_the_file_is_removed(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "whsec_" + "c2VjcmV0" * 4)
+    text = "schedules:\n  - name: call\n    when: {every: 6h}\n    target:\n      url: https://agent.example/run\n"
+    references = (
+        "      signing_secret: {env: SHOP_TOKEN}\n      secret_headers: {Authorization: {env: SHOP_TOKEN}}\n"
+    )
+    assert side.apply(text + references).status == 0
+    assert "SECRET_CALL_AUTHORIZATION" in side("export").out
+    assert side.actions(text) == {"call": "change"}
+    assert side.apply(text).status == 0
+    assert "SECRET" not in side("export").out.upper()
+    assert side.apply(text, "--plan").status == 0
+
+
 def test_pause_of_an_operator_stays_unless_the_file_says_otherwise(side: Side) -> None:
     side.apply(FILE)
     side("schedule", "pause", "ping")

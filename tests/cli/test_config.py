@@ -10,6 +10,7 @@ import pytest
 from typer.main import get_command
 
 from duetime import config, config_values
+from duetime.archives.formats import FORMATS
 from duetime.cli.commands.serve import node_options
 from duetime.cli.program import load_command, program
 from duetime.engine.node.options import MAX_CONCURRENCY, MAX_LOAD, ROLES, NodeOptions
@@ -177,6 +178,8 @@ def test_setting_defaults_equal_engine_defaults() -> None:
     engine = NodeOptions("n", "v")
     given = node_options(config.Settings())
     assert given.pop("watchdog_url") is None  # becomes `ping`
+    assert given.pop("archive_format") == FORMATS[0]  # part of `archive`
+    assert config.ARCHIVE_FORMATS == FORMATS
     for name, value in given.items():
         wanted = duration.parse(value, name) if isinstance(value, str) else value
         assert getattr(engine, name) == wanted, name

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -95,14 +98,14 @@ def test_files_of_serve_are_ignored_by_git(serve: Callable[..., Node], folder: P
 
 def test_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Node], duetime: Duetime) -> None:
     node = serve("--app", "tasks:app", "--grace", "10m")
-    assert "store   that of tasks:app" in node.until("stop")
+    assert "store   sqlite:///own.db, that of tasks:app" in node.until("stop")
     own = ("--store", "sqlite:///own.db")
     job_id = duetime(*own, "job", "submit", "hang").out.strip()
     node.until("hanging")
     node.process.send_signal(signal.SIGINT)
     assert node.process.stderr is not None
     stopping = next(line for line in node.process.stderr if "stopping" in line)
-    assert "1 running jobs have 10m to finish" in stopping
+    assert "1 running job has 10m to finish" in stopping
     node.process.send_signal(signal.SIGINT)
     assert node.process.wait(timeout=60) == 0
     assert duetime(*own, "job", "show", job_id, "--json").json["state"] == "pending"
@@ -169,3 +172,28 @@ def test_worker_without_the_flag_opens_no_port(serve: Callable[..., Node]) -> No
     node = serve("tasks:app", command="worker", DUETIME_PORT="0")
     assert "/healthz" not in node.until("stop")
     assert node.end(signal.SIGTERM)[0] == 0
+
+
+def test_stop_delay_answers_until_proxies_have_noticed(serve: Callable[..., Node]) -> None:
+    node = serve("--stop-delay", "10m", "--log-format", "json")
+    address = node.until("docs").split()[-1].removesuffix("/docs")
+    node.until("stop")
+    with closing(HTTPConnection(address.removeprefix("http://"), timeout=60)) as connection:
+
+        def ask(path: str) -> tuple[int, str | None]:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.getheader("connection")
+
+        assert ask("/readyz") == (200, None)
+        node.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + 60
+        while (answered := ask("/readyz")) != (503, "close"):
+            assert time.monotonic() < deadline, answered
+        # A connection of before, and a new one, still answer; each ends with its answer.
+        assert ask("/api/v1/jobs") == (200, "close")
+        assert connection.sock is None
+    status, err = node.end(signal.SIGTERM)  # the second signal does not wait
+    assert status == 0
+    assert "not ready, for proxies to see" in err

@@ -205,7 +205,7 @@ def test_events_are_printed_as_they_happen(duetime: Duetime, url: str, folder: P
         while following.poll() is None and time.monotonic() < deadline:  # until it is subscribed
             duetime("--server", url, "schedule", "add", f"s{number}", "t", "--every", "1h")
             number += 1
-        out, err = following.communicate(timeout=30)
+        out, err = following.communicate(timeout=60)
     assert following.returncode == 0, err
     events = [json.loads(line) for line in out.splitlines()]
     assert len(events) == 2

@@ -55,7 +55,7 @@ class StackService:
         self._stack, self._service = stack, service
         self.name = f"{name}-{number}"
         self.folder = stack.folder / self.name
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)  # it may start again
         self.port = stack.ports.setdefault(f"{name}:{number}", str(free_port()))
         own = stack.known | dict.fromkeys(PORTS, self.port)
         words = [

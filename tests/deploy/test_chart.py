@@ -132,7 +132,11 @@ def test_pods_outlive_the_grace_time(name: str) -> None:
         (container,) = pod["spec"]["containers"]
         env = {one["name"]: one.get("value") for one in container["env"]}
         grace = int(env["DUETIME_GRACE"].removesuffix("s"))
-        drain = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
+        words = container["args"]
+        assert ("--stop-delay" in words) == ("api" in words[words.index("--roles") + 1])
+        drain = (
+            int(words[words.index("--stop-delay") + 1].removesuffix("s")) if "--stop-delay" in words else 0
+        )
         assert pod["spec"]["terminationGracePeriodSeconds"] >= grace + drain + 10
 
 
@@ -174,7 +178,7 @@ def test_deployments_have_their_roles() -> None:
     }
     serve = ["serve", "--roles"]
     assert found == {
-        "duetime-api": [*serve, "api", "--port", "8080"],
+        "duetime-api": [*serve, "api", "--port", "8080", "--stop-delay", "5s"],
         "duetime-planner": [*serve, "planner,dispatcher", "--port", "8080"],
         "duetime-worker-default": [*serve, "worker", "--port", "8080", "--concurrency", "100"],
     }

@@ -9,8 +9,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import compile_path
-from starlette.types import Receive, Scope, Send
+from starlette.routing import BaseRoute, compile_path
+from starlette.types import Message, Receive, Scope, Send
 
 from duetime.api import demo, health, metrics, ui
 from duetime.api.auth import KeyAuthenticator, LocalAuthenticator, known_caller, require_local_url
@@ -18,7 +18,7 @@ from duetime.api.caller import Authenticator, RateLimit
 from duetime.api.compat import agents
 from duetime.api.compat import jobs as plain_jobs
 from duetime.api.middleware import RequestMiddleware
-from duetime.api.openapi import described, document, page
+from duetime.api.openapi import DocumentedService, described, document, page
 from duetime.api.paging import Cursors
 from duetime.api.problems import ApiProblem, invalid, problem_of, respond
 from duetime.api.rate_limit import KeyRateLimit, SharedBuckets, Unlimited
@@ -67,7 +67,7 @@ ROUTERS = (
 OTHER_PAGES = ("/", "/docs", "/openapi.json", "/ui")
 
 
-class Service(FastAPI):
+class Service(DocumentedService):
     """FastAPI. Requests of POST /jobs go directly to their route, because FastAPI's own steps take as long as
     all the rest."""
 
@@ -78,7 +78,10 @@ class Service(FastAPI):
         self._direct = (fast_submit.PATH, "POST") if "api" in state.settings.roles else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        tracer = self.state.service.app.tracer
+        state: ServiceState = self.state.service
+        if state.stopping:
+            send = _closing(send)
+        tracer = state.app.tracer
         if tracer is not None and is_traced(scope):
             await traced(self._answer, tracer, scope, receive, send)
         else:
@@ -97,10 +100,20 @@ class Service(FastAPI):
         for route in self.router.routes:
             route.matches(nowhere)
 
+    def document_routes(self) -> list[BaseRoute]:
+        other = FastAPI()
+        _add_routes(other, self.state.service, documents=True)
+        return other.routes
+
+    def leave(self) -> None:
+        """Report that the service is not ready, and end each connection with its next answer. Requests are
+        answered as before: a proxy needs some time to send them elsewhere."""
+        self.state.service.stopping = True
+
     def stop(self) -> None:
-        """Report that the service is not ready, end event streams, and answer held requests."""
+        """As `leave`, and end event streams and answer held requests."""
+        self.leave()
         state: ServiceState = self.state.service
-        state.stopping = True
         state.long_polls.stop()
         state.app.event_feed.close_all()
 
@@ -125,10 +138,7 @@ def build(
         openapi_url=None,
         redirect_slashes=False,  # the redirect would name the Host of the request, and http behind a proxy
     )
-    service.include_router(health.router)
-    service.include_router(metrics.router)
-    if "api" in settings.roles:
-        _add_api(service, state)
+    _add_routes(service, state)
     # FastAPI's own way to have another.
     service.openapi = lambda: document(service)  # type: ignore[method-assign]
     for kind in (DuetimeError, ApiProblem, RequestValidationError, HTTPException):
@@ -137,8 +147,15 @@ def build(
     return service
 
 
-def _add_api(service: Service, state: ServiceState) -> None:
-    service.router.routes.append(fast_submit.ROUTE)
+def _add_routes(service: FastAPI, state: ServiceState, documents: bool = False) -> None:
+    service.include_router(health.router)
+    service.include_router(metrics.router)
+    if "api" in state.settings.roles:
+        _add_api(service, state, documents)
+
+
+def _add_api(service: FastAPI, state: ServiceState, documents: bool) -> None:
+    service.router.routes.append(fast_submit.submit_route() if documents else fast_submit.ROUTE)
     # One by one: FastAPI would build every route of a router of routers twice.
     for router in ROUTERS:
         service.include_router(router, prefix=PREFIX, dependencies=[Depends(known_caller)])
@@ -176,6 +193,17 @@ def build_state(
 def _cursor_key(ring: KeyRing) -> bytes | None:
     """The same in every process of a fleet. None without a secret key: the store then holds a random one."""
     return None if ring.current is None else ring.current.derive("cursor")
+
+
+def _closing(send: Send) -> Send:
+    """The client, or a proxy, opens another connection for its next request, to a process that stays."""
+
+    async def send_last(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], (b"connection", b"close")]
+        await send(message)
+
+    return send_last
 
 
 # -- errors

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from duetime.app import App
 from duetime.config import UNIX, Settings, hide_password
@@ -14,11 +15,10 @@ from duetime.version import VERSION
 
 def banner(app: App, settings: Settings, address: str | None = None, keys: int = 0) -> str:
     """`address` is where the API answers, if it does; `keys` is the number of valid API keys."""
-    own = settings.app is not None and not settings.given("store")
     return "\n".join(
         [
             f"duetime {VERSION} is running",
-            f"  store   {f'that of {settings.app}' if own else hide_password(settings.store)}",
+            f"  store   {_store(app, settings)}",
             *([] if settings.read_store is None else [f"  reads   {hide_password(settings.read_store)}"]),
             *([] if app.broker is None else [f"  broker  {app.broker}"]),
             f"  roles   {', '.join(role for role in settings.roles if role != 'api' or address is not None)}",
@@ -27,6 +27,13 @@ def banner(app: App, settings: Settings, address: str | None = None, keys: int =
             "  stop    Ctrl-C or SIGTERM",
         ]
     )
+
+
+def _store(app: App, settings: Settings) -> str:
+    if settings.app is None or settings.given("store"):
+        return hide_password(settings.store)
+    url = app.store_url
+    return f"that of {settings.app}" if url is None else f"{hide_password(url)}, that of {settings.app}"
 
 
 def _work(app: App, settings: Settings) -> Iterator[str]:
@@ -81,7 +88,9 @@ def _access(settings: Settings, keys: int) -> str:
 
 def _program() -> str:
     """As it can be typed here: in a fresh clone the program is in .venv and not on the path."""
-    return "duetime" if shutil.which("duetime") else sys.argv[0]
+    if shutil.which("duetime"):
+        return "duetime"
+    return "python -m duetime" if Path(sys.argv[0]).name == "__main__.py" else sys.argv[0]
 
 
 def _calls(settings: Settings) -> str:

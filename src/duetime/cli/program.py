@@ -122,7 +122,7 @@ COMMANDS = {
     "import": "Write the schedules of another system as a file for `apply`.",
     "shadow": "Compare shadow schedules with what another system ran.",
     "dead": "List dead letters; retry or discard them.",
-    "alert": "List, snooze and close alerts; set channels, rules and maintenance windows.",
+    "alert": "List, snooze and close alerts; set channels.",
     "queue": "List queues; pause, resume and limit them.",
     "task": "List the tasks that jobs can be submitted to.",
     "node": "List the nodes that plan and work.",

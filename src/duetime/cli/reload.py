@@ -36,7 +36,8 @@ def run_reloading(settings: Settings) -> None:
     if not settings.given("grace"):
         environment["DUETIME_GRACE"] = grace = GRACE
     command = [sys.executable, *(word for word in sys.orig_argv[1:] if word != FLAG)]
-    timeout = (duration.parse(grace, "grace") + EXTRA_GRACE) / SECOND
+    wait = duration.parse(grace, "grace") + duration.parse(settings.stop_delay, "stop_delay")
+    timeout = (wait + EXTRA_GRACE) / SECOND
     asyncio.run(Reloader(command, environment, source_folders(), timeout).run())
 
 

@@ -119,7 +119,7 @@ def _log_trouble(event: Event) -> None:
         case NodesExpired(nodes):
             _logger.warning("node %s is dead: its lease has expired", ", ".join(map(str, nodes)))
         case JobsRecovered(count) if count:
-            _logger.warning("gave back %d jobs of dead nodes", count)
+            _logger.warning("gave back %d job%s of dead nodes", count, "" if count == 1 else "s")
         case SettlementsRefused(job_ids):
             _logger.warning(
                 "%d results came too late and do not count: %s",

@@ -87,10 +87,6 @@ spec:
         periodSeconds: 1
         timeoutSeconds: 5
         failureThreshold: 60
-      {{- if .drain }}
-      lifecycle:
-        preStop: {sleep: {seconds: {{ .drain }}}}
-      {{- end }}
       resources: {{- toYaml $values.resources | nindent 8 }}
   volumes:
     - name: temporary

@@ -29,7 +29,7 @@ from duetime.cli.reload import run_reloading
 from duetime.config import ROLES as ALL_ROLES
 from duetime.config import TABLE, Settings
 from duetime.engine.alert.notices import ALERT
-from duetime.engine.node.loop import Signals, spare_the_collector
+from duetime.engine.node.loop import Signals, spare_the_collector, without_collecting
 from duetime.engine.node.node import Node
 from duetime.errors import ConfigError
 from duetime.invoker import Policies
@@ -38,7 +38,9 @@ from duetime.invokers.command import CommandHandler
 from duetime.invokers.http.lazy import LazyHttpHandler, is_installed, load
 from duetime.invokers.publish.handler import PublishHandler
 from duetime.invokers.shadow import ShadowHandler
+from duetime.model import duration
 from duetime.model.command import COMMAND
+from duetime.model.instant import SECOND
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import Quotas
 from duetime.model.publish import PublishTarget
@@ -56,7 +58,7 @@ THREAD_TIMEOUT = 0.1  # seconds for each thread to end on its own
 NODE_SETTINGS = (
     "queues", "concurrency", "lease", "lookahead", "grace", "retention", "output_retention",
     "max_load", "queue_depth",
-    "archive", "keep_failed", "watchdog_url", "watchdog_interval", "alert_interval",
+    "archive", "archive_format", "keep_failed", "watchdog_url", "watchdog_interval", "alert_interval",
 )  # fmt: skip
 ServeFlags = Annotated[
     Settings,
@@ -64,9 +66,10 @@ ServeFlags = Annotated[
         "app", "roles", "read_store", "queue", "leases", "host", "port", "auth", "public_url", "tls_cert",
         "tls_key",
         "proxies", "rate_limit", "max_connections", "max_pending", "max_pending_per_queue", "open_metrics",
-        "allow", "allow_ports", "plain_http", "per_host", "allow_commands", "retry_attempts", "retry_delay",
-        *NODE_SETTINGS, "keep_queues", "processes", "traces", "trace_sampling", "trace_link", "log_level",
-        "log_format",
+        "allow", "allow_ports", "plain_http", "per_host", "allow_commands", "allow_apprise",
+        "retry_attempts", "retry_delay",
+        *NODE_SETTINGS, "stop_delay", "keep_queues", "processes", "traces", "trace_sampling", "trace_link",
+        "log_level", "log_format",
     ),
 ]  # fmt: skip
 AppArgument = Annotated[
@@ -196,10 +199,14 @@ async def _run(app: App, settings: Settings, migrate: bool) -> None:
         say(banner(app, settings, address, await _active_keys(app, settings)))
         stack.callback(asyncio.create_task(_load_the_rest(service)).cancel)
         await signals.wait(asyncio.Event() if node is None else node.ended)
+        if service is not None and (delay := duration.parse(settings.stop_delay, "stop_delay")):
+            service.leave()
+            _logger.info("not ready, for proxies to see: requests are answered for %s", settings.stop_delay)
+            await signals.wait_for_second(delay / SECOND)
         running = 0 if node is None else node.running
         _logger.info(
-            "stopping: %d running jobs have %s to finish; a second signal ends them now",
-            running,
+            "stopping: %s %s to finish; a second signal does not wait",
+            "1 running job has" if running == 1 else f"{running} running jobs have",
             settings.grace,
         )
 
@@ -229,7 +236,8 @@ def _listen(settings: Settings) -> Listener | None:
     if "api" not in settings.roles and not _has_own_port(settings):
         return None
     try:
-        from duetime.cli.listener import Listener
+        with without_collecting():
+            from duetime.cli.listener import Listener
     except ModuleNotFoundError as problem:
         if settings.given("roles"):
             what = "roles: the API" if "api" in settings.roles else "port: /metrics"
@@ -277,7 +285,10 @@ def _add_targets(app: App, settings: Settings, ring: KeyRing, report_url: str | 
     app.use_target(SHADOW, lambda _: ShadowHandler())
     if settings.allow_commands:
         app.use_target(COMMAND, lambda _: CommandHandler())
-    app.use_target(ALERT, lambda now: AlertHandler(app.store, now, ring, egress, report_url))
+    app.use_target(
+        ALERT,
+        lambda now: AlertHandler(app.store, now, ring, egress, report_url, settings.allow_apprise),
+    )
     for destination in settings.destinations:
         publisher = PublishHandler(destination, policies, ring, report_url)
         app.use_target(PublishTarget(destination.name).name, partial(_same, publisher))

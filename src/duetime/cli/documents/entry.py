@@ -34,6 +34,7 @@ KINDS: dict[Any, type[HttpTarget] | type[CommandTarget] | type[PublishTarget] | 
     "publish": PublishTarget,
     "shadow": ShadowTarget,
 }
+NO_SECRETS: dict[str, Any] = {"secret_headers": {}, SIGNING: None}  # as an edit removes them
 HTTP_DEFAULTS = HttpTarget.from_json({"url": "https://agent.example/"}).to_json()
 
 
@@ -66,7 +67,10 @@ class Entry:
         has_secrets = "secret_headers" in target or SIGNING in target
         edit = {**LEFT_OUT, **self.options, "when": self.when}
         if target != stored.target or (send_secrets and has_secrets):
-            edit["target"] = self.sent_target()
+            sent = self.sent_target()
+            if isinstance(sent, dict) and sent["type"] == "http":
+                sent = {**NO_SECRETS, **sent}  # an edit keeps the secrets that it does not name
+            edit["target"] = sent
         return edit if self.paused is None else {**edit, "paused": self.paused}
 
 

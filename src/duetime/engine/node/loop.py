@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
@@ -186,7 +186,7 @@ class Signals:
 
     def __init__(self) -> None:
         self.received = asyncio.Event()
-        self._interrupted = False
+        self._second = asyncio.Event()
         self._interrupt: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Signals:
@@ -202,7 +202,7 @@ class Signals:
 
     def on_second(self, interrupt: Callable[[], None]) -> None:
         self._interrupt = interrupt
-        if self._interrupted:
+        if self._second.is_set():
             interrupt()
 
     async def wait(self, ended: asyncio.Event) -> None:
@@ -212,8 +212,13 @@ class Signals:
         for wait in waits:
             wait.cancel()
 
+    async def wait_for_second(self, seconds: float) -> None:
+        """For this long, or until another signal comes."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._second.wait(), seconds)
+
     def _on_signal(self) -> None:
         if self.received.is_set():
-            self._interrupted = True
+            self._second.set()
             self._interrupt()
         self.received.set()
