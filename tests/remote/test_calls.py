@@ -170,6 +170,29 @@ async def test_external_worker_reports_success(service: Caller, served: Served) 
     assert refused.value.code == "token_invalid"
 
 
+async def test_external_worker_reports_its_output(service: Caller, served: Served) -> None:
+    job_id = await handed_over(service, served)
+    token = report_token(RING, "default", job_id, 1)
+    await service.heartbeat(job_id, token, output=["page 1 read", {"text": "odd", "level": "warning"}])
+    so_far = await service.job_output(job_id)
+    assert [(line.number, line.text, line.level) for line in so_far.lines] == [
+        (1, "page 1 read", "info"),
+        (2, "odd", "warning"),
+    ]
+    assert not so_far.ended
+    await service.fail(
+        job_id, token, "no page 2", retry=False, output=[{"text": "password=x1y2", "stream": "stderr"}]
+    )
+    ended = await service.job_output(job_id, attempt=1, after=2)
+    assert [(line.number, line.stream) for line in ended.lines] == [(3, "stderr")]
+    assert ended.ended
+    with pytest.raises(JobFinished):
+        await service.complete(job_id, token, output=["too late"])
+    assert (await service.job_output(job_id)).total == 3
+    with pytest.raises(dt.InvalidInput, match="level"):
+        await service.complete(job_id, token, output=[{"text": "x", "level": "loud"}])
+
+
 async def test_external_worker_reports_failure(service: Caller, served: Served) -> None:
     job_id = await handed_over(service, served)
     failed = await service.fail(job_id, report_token(RING, "default", job_id, 1), "no such page", retry=False)

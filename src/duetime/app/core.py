@@ -66,6 +66,7 @@ class AsyncApp(Tasks, Services):
         self._lock = LoopLock()
         self._quotas = quotas
         self._read_store = read_store
+        self._store_url: str | None = None
         self.use_store(store)
 
     def use_store(self, store: str | Store) -> None:
@@ -73,6 +74,8 @@ class AsyncApp(Tasks, Services):
         if self._opened:
             raise Conflict("the app is already open: choose its store before that")
         made = _store_of(store, "store")
+        if made is not store:
+            self._store_url = str(store)
         shared = Shared(
             made,
             self._clock,
@@ -89,6 +92,11 @@ class AsyncApp(Tasks, Services):
         """Read lists and statistics from this replica of the store; only before the app is opened."""
         self._read_store = read_store
         self.use_store(self.store)
+
+    @property
+    def store_url(self) -> str | None:
+        """With the password, if it has one. None if a store was given, not a URL."""
+        return self._store_url
 
     @property
     def quotas(self) -> Quotas:

@@ -173,13 +173,17 @@ class AppJobs:
         await self._context.commands.discard_job(self._context.tenant, check_id(job_id))
 
     async def report(
-        self, job_id: UUID, report: reports.Report, policies: Policies = DEFAULT_POLICIES
+        self,
+        job_id: UUID,
+        report: reports.Report,
+        policies: Policies = DEFAULT_POLICIES,
+        output: reports.ReportedOutput | None = None,
     ) -> Job:
         """The result or heartbeat of an attempt that an external worker runs. `policies` are those of its
         target."""
         job = await self.read(job_id)
         await self._context.now()  # samples the store's clock if the last sample is old
-        await self._context.shared.reports.report(job, report, policies)
+        await self._context.shared.reports.report(job, report, policies, output)
         return await self.read(job_id)
 
 

@@ -15,6 +15,7 @@ from duetime.app.reports import (
     Alive,
     Decided,
     Ended,
+    OutputText,
     Released,
     ReportWriter,
     claimed_of,
@@ -35,7 +36,6 @@ from duetime.model.events import JobsClaimed
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Ending, JobFilter, Outcome, State
 from duetime.model.lease import NodeDraft, NodeId
-from duetime.model.output import Stream
 from duetime.model.profile import NodeProfile
 from duetime.model.retry import Retry
 from duetime.model.settle import QUARANTINE_LOSSES, Settlement, poisoned, skip
@@ -57,9 +57,6 @@ AttemptKey = tuple[UUID, int]  # the id of a job, and the number of the attempt
 class Held(NamedTuple):
     job: Claimed  # without payload
     started_at: Micros
-
-
-OutputText = tuple[Stream, int, str]  # the level is a number, as in `logging`
 
 
 class End(NamedTuple):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from duetime.clock import Clock
 from duetime.engine.group_commit import GroupCommit
+from duetime.engine.run.output import append_output
 from duetime.engine.run.perform import decide, effective
 from duetime.errors import Fenced, JobFinished
 from duetime.invoker import REPORT_TIMEOUT, Policies
@@ -19,6 +20,7 @@ from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Ending, Job, Outcome, State
 from duetime.model.limit import QueueFilter
+from duetime.model.output import Stream
 from duetime.model.settle import Settlement
 from duetime.observer import Observer
 from duetime.store import AttemptUpdate, Store
@@ -27,6 +29,7 @@ MAX_ERROR_LENGTH = 8_000
 LIMITS_TTL = 5 * SECOND
 FOR_WORKERS = QueueFilter(for_workers=True, limit=1_000)
 Decided = tuple[Settlement, Claimed]
+OutputText = tuple[Stream, int, str]  # the level is a number, as in `logging`
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,14 @@ Ended = Completed | Failed | Snoozed | Released
 Report = Ended | Alive
 
 
+@dataclass(frozen=True, slots=True)
+class ReportedOutput:
+    """What an attempt logged since its last report."""
+
+    lines: Sequence[OutputText]
+    keep: Micros  # for so long; 0: not at all
+
+
 def outcome_of(report: Ended) -> Outcome:
     match report:
         case Completed():
@@ -105,7 +116,9 @@ class ReportWriter:
         """For each of them whether it was written: the attempt was still the one that runs."""
         return await self._group.write(decided) if decided else []
 
-    async def report(self, job: Job, report: Report, policies: Policies) -> None:
+    async def report(
+        self, job: Job, report: Report, policies: Policies, output: ReportedOutput | None = None
+    ) -> None:
         """One report on an external job. `policies` are those of the target, for policies that the job does
         not set."""
         if job.state.final:
@@ -116,6 +129,9 @@ class ReportWriter:
                 "another attempt has taken over, stop working on it"
             )
         claimed = claimed_of(job)
+        if output is not None and output.lines and output.keep:
+            # First: a job that is final has all its output.
+            await append_output(self._store, claimed, output.lines, output.keep, self._clock.now)
         if isinstance(report, Alive):
             within = effective(claimed, policies).timeout or duration.parse(REPORT_TIMEOUT, "timeout")
             # A consumer may be quicker than the node that hands the job over. The deadline begins with that.

@@ -32,6 +32,7 @@ from duetime.model.retry import MAX_ATTEMPTS
 from duetime.model.target import HTTP
 
 MAX_BATCH = 10_000
+MAX_OUTPUT_LINES = 1_000  # of one job in one request
 DeliveryName = Literal["at_least_once", "at_most_once"]
 OnConflictName = Literal["skip", "replace", "reschedule"]
 _EXAMPLES: list[Any] = [{"target": {"type": "task", "name": "invoice.send"}, "payload": {"customer": "c1"}}]
@@ -119,7 +120,14 @@ class RetryJobIn(Input):
     payload: Annotated[dict[str, Any], Field(examples=[{"customer": "c1"}])] = Field(default_factory=dict)
 
 
-class TokenIn(Input):
+class OutputLineIn(Input):
+    model_config = ConfigDict(title="NewOutputLine")
+    text: Annotated[str, Field(min_length=1, max_length=8_000, examples=["page 7 does not answer"])]
+    stream: Literal["log", "stdout", "stderr"] = "log"
+    level: Literal["debug", "info", "warning", "error", "critical"] = "info"
+
+
+class ReportIn(Input):
     token: Annotated[
         str,
         Field(
@@ -128,14 +136,18 @@ class TokenIn(Input):
             description="The Duetime-Report-Token header of the call; no key is needed.",
         ),
     ]
+    output: Annotated[
+        list[OutputLineIn],
+        Field(max_length=MAX_OUTPUT_LINES, description="What the attempt logged since its last report."),
+    ] = Field(default_factory=list)
 
 
-class CompleteIn(TokenIn):
+class CompleteIn(ReportIn):
     model_config = ConfigDict(title="Complete")
     result: Json = None
 
 
-class FailIn(TokenIn):
+class FailIn(ReportIn):
     model_config = ConfigDict(title="Fail")
     error: Annotated[str, Field(min_length=1, max_length=8_000)]
     retry: Annotated[bool, Field(description="Another attempt may succeed.")] = True
@@ -147,7 +159,7 @@ class ProgressIn(Input):
     note: Annotated[str, Field(max_length=500)] = ""
 
 
-class HeartbeatIn(TokenIn):
+class HeartbeatIn(ReportIn):
     model_config = ConfigDict(title="Heartbeat")
     progress: ProgressIn = ProgressIn(done=0)
     checkpoint: Json = None

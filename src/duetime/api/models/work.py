@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from duetime.api.models.jobs import ProgressIn, RetryIn
+from duetime.api.models.jobs import MAX_OUTPUT_LINES, OutputLineIn, ProgressIn, RetryIn
 from duetime.api.models.targets import WHOLE, Duration, Input, Json, Name, PositiveDuration
 from duetime.app.remote_work import MAX_CONCURRENCY
 
 MAX_QUEUES, MAX_TASKS = 100, 1_000
-MAX_OUTPUT_LINES = 1_000  # of one job in one request
 _JOB_ID = "01935c2e-7b3a-7000-8000-000000000000"
 _WORKER: dict[str, Any] = {"name": "mailer-1", "tasks": [{"name": "mail.send", "timeout": "1m"}]}
 UuidText = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid", "examples": [_JOB_ID]})]
@@ -95,13 +94,6 @@ class WorkHeartbeatIn(Input):
             description="All jobs of the worker whose report has not been answered yet.",
         ),
     ]
-
-
-class OutputLineIn(Input):
-    model_config = ConfigDict(title="NewOutputLine")
-    text: Annotated[str, Field(min_length=1, max_length=8_000, examples=["page 7 does not answer"])]
-    stream: Literal["log", "stdout", "stderr"] = "log"
-    level: Literal["debug", "info", "warning", "error", "critical"] = "info"
 
 
 class JobOutputIn(AttemptIn):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -9,10 +10,14 @@ from pydantic import Field
 from starlette.responses import Response
 
 from duetime.api.auth import Reader
+from duetime.api.models.jobs import OutputLineIn
 from duetime.api.paging import ClosedQuery
 from duetime.api.routing import StrictRoute, answer, problems
 from duetime.api.v1.jobs import JobId
+from duetime.app.reports import OutputText
+from duetime.model.output import Stream
 from duetime.model.views import OutputView
+from duetime.task_log import LEVELS
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 
@@ -35,3 +40,8 @@ class OutputQuery(ClosedQuery):
 )
 async def job_output(job_id: JobId, query: Annotated[OutputQuery, Query()], context: Reader) -> Response:
     return answer(await context.view.job_output(job_id, attempt=query.attempt, after=query.after))
+
+
+def output_texts(lines: Sequence[OutputLineIn]) -> list[OutputText]:
+    """Lines of a report."""
+    return [(Stream(line.stream), LEVELS[line.level], line.text) for line in lines]

@@ -12,15 +12,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from duetime.api.auth import CHALLENGE, RequestContext, known_caller, require_scope
-from duetime.api.models.jobs import CompleteIn, FailIn, HeartbeatIn
+from duetime.api.models.jobs import CompleteIn, FailIn, HeartbeatIn, ReportIn
 from duetime.api.problems import ApiProblem
 from duetime.api.routing import Handle, StrictRoute, with_body
 from duetime.api.state import state_of
 from duetime.api.v1.jobs import JobId, job_answer
-from duetime.app.reports import Alive, Completed, Failed, Report
+from duetime.api.v1.output import output_texts
+from duetime.app.reports import Alive, Completed, Failed, Report, ReportedOutput
 from duetime.config import Settings
 from duetime.engine.node.reaper import DEFAULT_POLICIES
 from duetime.invoker import Policies
+from duetime.model import duration
 from duetime.model.api_key import Scope
 from duetime.model.codec import token_in
 from duetime.model.retry import Retry
@@ -85,7 +87,7 @@ async def complete(
     request: Request, job_id: JobId, body: Annotated[CompleteIn, Body()], context: OptionalCaller
 ) -> Response:
     token = await _verified(request, context, job_id, body.token)
-    return await _write(request, token, job_id, Completed(token.attempt, body.result))
+    return await _write(request, token, job_id, Completed(token.attempt, body.result), body)
 
 
 @router.post(
@@ -99,7 +101,7 @@ async def fail(
     request: Request, job_id: JobId, body: Annotated[FailIn, Body()], context: OptionalCaller
 ) -> Response:
     token = await _verified(request, context, job_id, body.token)
-    return await _write(request, token, job_id, Failed(token.attempt, body.error, body.retry))
+    return await _write(request, token, job_id, Failed(token.attempt, body.error, body.retry), body)
 
 
 @router.post(
@@ -114,7 +116,7 @@ async def heartbeat(
 ) -> Response:
     token = await _verified(request, context, job_id, body.token)
     progress = body.progress.model_dump(exclude_unset=True) if "progress" in body.model_fields_set else None
-    return await _write(request, token, job_id, Alive(token.attempt, progress, body.checkpoint))
+    return await _write(request, token, job_id, Alive(token.attempt, progress, body.checkpoint), body)
 
 
 async def _verified(request: Request, context: RequestContext | None, job_id: UUID, text: str) -> ReportClaim:
@@ -128,10 +130,14 @@ async def _verified(request: Request, context: RequestContext | None, job_id: UU
     return token
 
 
-async def _write(request: Request, token: ReportClaim, job_id: UUID, report: Report) -> Response:
+async def _write(
+    request: Request, token: ReportClaim, job_id: UUID, report: Report, body: ReportIn
+) -> Response:
     state = state_of(request)
     view = state.app.for_tenant(token.tenant)
-    await view.jobs.report(job_id, report, _policies(state.settings))
+    keep = duration.parse(state.settings.output_retention, "output_retention")
+    output = ReportedOutput(output_texts(body.output), keep)
+    await view.jobs.report(job_id, report, _policies(state.settings), output)
     return await job_answer(view, job_id)
 
 

@@ -31,8 +31,9 @@ from duetime.api.models.work import (
 from duetime.api.problems import ApiProblem
 from duetime.api.requests import read_retry
 from duetime.api.routing import PREFIX, StrictRoute, answer, links, location, problems, with_body
-from duetime.app.remote_work import AttemptKey, OutputText, RemoteNode
-from duetime.app.reports import Alive, Completed, Ended, Failed, Released, Snoozed
+from duetime.api.v1.output import output_texts
+from duetime.app.remote_work import AttemptKey, RemoteNode
+from duetime.app.reports import Alive, Completed, Ended, Failed, OutputText, Released, Snoozed
 from duetime.clock import monotonic_micros
 from duetime.engine.submit.build import at_number, policies
 from duetime.engine.submit.validate import check_name
@@ -41,7 +42,6 @@ from duetime.model import duration
 from duetime.model.codec import decode
 from duetime.model.instant import SECOND
 from duetime.model.job import DEFAULT_QUEUE
-from duetime.model.output import Stream
 from duetime.model.profile import NodeProfile
 from duetime.model.views import (
     ClaimedJobs,
@@ -50,7 +50,6 @@ from duetime.model.views import (
     ReportReply,
     WorkerView,
 )
-from duetime.task_log import LEVELS
 
 MAX_WORK_BODY = 4 * 1024 * 1024
 MAX_WORK_KEYS = 100_000
@@ -247,7 +246,7 @@ def _output(number: int, one: JobOutputIn) -> tuple[AttemptKey, list[OutputText]
         key = _job_id(one.id), one.attempt
     except InvalidInput as problem:
         raise at_number(problem, number) from None
-    return key, [(Stream(line.stream), LEVELS[line.level], line.text) for line in one.lines]
+    return key, output_texts(one.lines)
 
 
 def _numbered(number: int, item: Item, read: Callable[[Item], Report]) -> tuple[UUID, Report]:

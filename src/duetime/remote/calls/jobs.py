@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,8 @@ from duetime.remote.calls.fields import (
     target_of,
 )
 from duetime.remote.request import DONE_BEFORE, Call, Pause, read, request
+
+Lines = Sequence[str | Mapping[str, str]]
 
 # wait_for: the service holds the request until the job is final, but not longer than proxies usually allow.
 MAX_HOLD, MIN_HOLD = 25 * SECOND, SECOND
@@ -235,32 +237,51 @@ def dead_groups() -> Call[DeadGroups]:
 
 
 # -- reports of external workers ---------------------------------------------------------------------------
-def complete(job_id: JobId, token: str, result: Any = None) -> Call[JobView]:
-    """Report success. `token` is the Duetime-Report-Token header of the call."""
-    reported = yield from _report(job_id, "complete", {"token": token, "result": result})
+def complete(job_id: JobId, token: str, result: Any = None, *, output: Lines = ()) -> Call[JobView]:
+    """Report success. `token` is the Duetime-Report-Token header of the call. `output` is what the attempt
+    logged since its last report: texts, or `{"text", "stream", "level"}`."""
+    reported = yield from _report(job_id, "complete", {"token": token, "result": result}, output)
     return (yield from _settled(job_id, State.SUCCEEDED)) if reported is None else reported
 
 
-def fail(job_id: JobId, token: str, error: str, *, retry: bool = True) -> Call[JobView]:
-    """Report a failure; with `retry`, another attempt may succeed."""
-    reported = yield from _report(job_id, "fail", {"token": token, "error": error, "retry": retry})
+def fail(job_id: JobId, token: str, error: str, *, retry: bool = True, output: Lines = ()) -> Call[JobView]:
+    """Report a failure; with `retry`, another attempt may succeed. `output` as in `complete`."""
+    reported = yield from _report(job_id, "fail", {"token": token, "error": error, "retry": retry}, output)
     return (yield from get_job(job_id)) if reported is None else reported
 
 
 def heartbeat(
-    job_id: JobId, token: str, *, progress: Mapping[str, Any] | None = None, checkpoint: Any = None
+    job_id: JobId,
+    token: str,
+    *,
+    progress: Mapping[str, Any] | None = None,
+    checkpoint: Any = None,
+    output: Lines = (),
 ) -> Call[JobView]:
-    """Report that the work continues: extends the deadline by the timeout of the job."""
+    """Report that the work continues: extends the deadline by the timeout of the job. `output` as in
+    `complete`."""
     body = given(token=token, progress=None if progress is None else dict(progress), checkpoint=checkpoint)
+    body |= _output(output)
     return read(JobView, (yield request("POST", f"/jobs/{job_id_of(job_id)}/heartbeat", body)))
 
 
-def _report(job_id: JobId, verb: str, body: dict[str, Any]) -> Call[JobView | None]:
+def _report(job_id: JobId, verb: str, body: dict[str, Any], output: Lines) -> Call[JobView | None]:
     """None: the reply was lost and the attempt has ended, most likely by this report."""
     reply = yield request(
-        "POST", f"/jobs/{job_id_of(job_id)}/{verb}", body, done=(JobFinished.code, "fenced")
+        "POST",
+        f"/jobs/{job_id_of(job_id)}/{verb}",
+        body | _output(output),
+        done=(JobFinished.code, "fenced"),
     )
     return None if reply is DONE_BEFORE else read(JobView, reply)
+
+
+def _output(lines: Lines) -> dict[str, Any]:
+    return (
+        {"output": [{"text": line} if isinstance(line, str) else dict(line) for line in lines]}
+        if lines
+        else {}
+    )
 
 
 def _settled(job_id: JobId, state: State) -> Call[JobView]:
