@@ -7,17 +7,21 @@ import logging
 import re
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import fastapi.routing
 import pytest
-from fastapi import FastAPI
+from starlette.responses import Response
 
 import duetime as dt
 from duetime.api import openapi, problems
 from duetime.api.caller import AuthRequest, Caller
+from duetime.api.compat import agents
+from duetime.api.compat import jobs as plain_jobs
 from duetime.api.problems import ApiProblem
-from duetime.api.service import build
+from duetime.api.routing import StrictRoute, documenting
+from duetime.api.service import ROUTERS, build
+from duetime.api.v1 import fast_submit, reports
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
 from duetime.model.api_key import Scope
@@ -242,7 +246,7 @@ async def test_document_is_built_in_a_thread(
     """It takes half a second, and jobs that are due meanwhile start in time."""
     threads, document = list[threading.Thread](), openapi.document
 
-    def noted(service: FastAPI) -> dict[str, Any]:
+    def noted(service: openapi.DocumentedService) -> dict[str, Any]:
         threads.append(threading.current_thread())
         return document(service)
 
@@ -250,6 +254,25 @@ async def test_document_is_built_in_a_thread(
     assert (await api.client.request(method, path)).status_code == status
     assert threads != []
     assert threading.current_thread() not in threads
+
+
+def test_handlers_return_responses() -> None:
+    """FastAPI does not know the models of responses, and would not check them."""
+    routers = [*ROUTERS, reports.router, agents.router, plain_jobs.router]
+    routes = [fast_submit.ROUTE, *(route for router in routers for route in router.routes)]
+    assert len(routes) > 80
+    for route in routes:
+        assert isinstance(route, StrictRoute)
+        assert issubclass(get_type_hints(route.endpoint)["return"], Response), route.path
+
+
+def test_models_of_responses_are_built_only_for_the_document() -> None:
+    service = build(dt.App("memory://"), Settings())
+    with documenting():
+        [submitting] = [route for route in service.document_routes() if isinstance(route, StrictRoute)]
+        assert submitting.response_field is not None
+    assert fast_submit.ROUTE.response_field is None
+    assert fast_submit.ROUTE.response_fields == {}
 
 
 async def test_prepared_service_builds_no_routes_during_requests(monkeypatch: pytest.MonkeyPatch) -> None:

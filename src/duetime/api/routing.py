@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote
 
@@ -106,13 +107,48 @@ def _decoded(path: str, raw: bytes) -> str:
     return meant if meant.replace(ENCODED_SLASH, "/") == path else path
 
 
+_documenting: ContextVar[bool] = ContextVar("documenting", default=False)
+
+
+@contextmanager
+def documenting() -> Iterator[None]:
+    """Routes that are made or included meanwhile have the models of their responses."""
+    token = _documenting.set(True)
+    try:
+        yield
+    finally:
+        _documenting.reset(token)
+
+
 class StrictRoute(APIRoute):
     """Reads and validates the body itself, and passes the model to FastAPI. Names in its path may contain
-    slashes."""
+    slashes. Every handler returns a `Response`, so the models of responses only document them. FastAPI would
+    build them for every route, twice, which took more than half a second of each start."""
 
     max_body = MAX_BODY
     max_keys = MAX_KEYS
     authenticate: Callable[[Request], Awaitable[object]] = staticmethod(known_caller)
+
+    @property
+    def response_model(self) -> Any:
+        return self._response_model if _documenting.get() else None
+
+    @response_model.setter
+    def response_model(self, model: Any) -> None:
+        self._response_model = model
+
+    @property
+    def responses(self) -> dict[int | str, dict[str, Any]]:
+        if _documenting.get():
+            return self._responses
+        return {
+            status: {name: part for name, part in one.items() if name != "model"}
+            for status, one in self._responses.items()
+        }
+
+    @responses.setter
+    def responses(self, responses: dict[int | str, dict[str, Any]]) -> None:
+        self._responses = responses
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         path = path_of(scope)

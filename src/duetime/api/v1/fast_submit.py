@@ -52,26 +52,34 @@ class SubmitRoute(StrictRoute):
         return handle
 
 
-ROUTE = SubmitRoute(
-    PATH,
-    submit,
-    methods=["POST"],
-    status_code=201,
-    tags=["jobs"],
-    response_model=Submitted,
-    operation_id="submit_job",
-    summary="Submit a job",
-    responses={
-        201: {
-            "headers": LOCATION,
-            "description": "Stored, durably.",
-            "links": links("job", "job_id", "id", *OPERATIONS),
+def submit_route() -> SubmitRoute:
+    return SubmitRoute(
+        PATH,
+        submit,
+        methods=["POST"],
+        status_code=201,
+        tags=["jobs"],
+        response_model=Submitted,
+        operation_id="submit_job",
+        summary="Submit a job",
+        responses={
+            201: {
+                "headers": LOCATION,
+                "description": "Stored, durably.",
+                "links": links("job", "job_id", "id", *OPERATIONS),
+            },
+            200: {
+                "headers": LOCATION,
+                "model": Submitted,
+                "description": "A job with this unique key exists.",
+            },
+            **with_body(409),
         },
-        200: {"headers": LOCATION, "model": Submitted, "description": "A job with this unique key exists."},
-        **with_body(409),
-    },
-    openapi_extra=ONCE,
-)
+        openapi_extra=ONCE,
+    )
+
+
+ROUTE = submit_route()
 
 
 class DirectSubmit:
