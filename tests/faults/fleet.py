@@ -52,10 +52,14 @@ class Fleet:
         await self.app.close()
 
     def spawn(
-        self, failpoints: str = "", store: str | None = None, environment: Mapping[str, str] | None = None
+        self,
+        failpoints: str = "",
+        store: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        python: str = sys.executable,
     ) -> subprocess.Popen[bytes]:
         command = [
-            sys.executable,
+            python,
             "-m",
             self.worker_module,
             store or self.store,
