@@ -1,6 +1,6 @@
 # Duetime. `make` alone lists the targets; every target prepares .venv first.
 .DEFAULT_GOAL := help
-.PHONY: setup run momentum fleet test check quick-tests soak soak-kills soak-planners soak-upgrade soak-simulation bench fmt lint types layers ui screenshots docs site manifests lock start start-scale start-fleet start-test key logs stop image-test clean help
+.PHONY: setup run momentum fleet test check quick-tests soak soak-kills soak-planners soak-upgrade soak-simulation bench fmt lint types types-python types-ui layers ui screenshots docs site manifests lock start start-scale start-fleet start-test key logs stop image-test clean help
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -9,8 +9,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 PYTEST_FLAGS ?=
-# One more than the cores of a small machine: many tests wait for a process, a disk or a clock.
-WORKERS ?= 3
+# Twice the cores of a small machine: many tests wait for a process, a disk or a clock.
+WORKERS ?= 4
 # Of `make soak-simulation`, which takes a quarter of a second of CPU time for each.
 SEEDS ?= 0-1999
 # An idle worker takes tests from the busiest. Otherwise one worker gets all slow tests of the web UI.
@@ -32,7 +32,8 @@ momentum: ## start Momentum with a local LinkedIn: http://127.0.0.1:8081
 fleet: setup ## start a fleet on this machine: make fleet ARGS="--broker redis"
 	$(BIN)/python -m tests.servers.fleet $(ARGS)
 
-test: setup lint types layers ## everything: checks, then all tests, PostgreSQL included
+test: setup ## everything: checks, then all tests, PostgreSQL included
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint types layers
 	@# Tests start servers, kill processes and wait for clocks: beside others one may fail for want of a processor.
 	@# Those that failed run once more, one after another, and must pass then.
 	$(PYTEST) $(PARALLEL) $(PYTEST_FLAGS) || { [ $$? -eq 1 ] && $(PYTEST) $(FAILED) $(PYTEST_FLAGS); }
@@ -70,8 +71,12 @@ lint: setup ## check style without changing files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: setup ## check types: mypy, and the web UI against the API
+types: types-python types-ui ## check types: mypy, and the web UI against the API
+
+types-python: setup
 	$(BIN)/mypy
+
+types-ui: setup
 	$(BIN)/python tools/ui_types.py --check
 	$(BIN)/python tools/build_ui.py --check
 

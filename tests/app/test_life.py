@@ -106,7 +106,7 @@ async def test_closing_again_does_not_ask_a_store_that_went_away_before() -> Non
     async def work() -> None: ...
 
     async with app.running():
-        await (await app.submit("work")).wait(timeout="30s")  # counted, and not written yet
+        await (await app.submit("work")).wait(timeout="60s")  # counted, and not written yet
         store.away = True
     store.closed = True
     await app.close()

@@ -42,7 +42,7 @@ class Flood:
     async def one(self, tenant: str) -> int:
         """How many jobs of the flood had started when this job did."""
         [job] = await self.submit(tenant)
-        return int((await job.wait(timeout="30s")).result)
+        return int((await job.wait(timeout="60s")).result)
 
 
 @pytest.fixture

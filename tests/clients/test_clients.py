@@ -51,7 +51,7 @@ async def live() -> AsyncIterator[LiveService]:
 
 @pytest.fixture
 async def document(live: LiveService, tmp_path: Path) -> Path:
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         found = await client.get(
             f"{live.address}/openapi.json", headers={"authorization": f"Bearer {live.key}"}
         )

@@ -16,7 +16,7 @@ from duetime.model.instant import SECOND
 from duetime.model.lease import NodeDraft
 from duetime.stores.mysql import MySqlStore
 from duetime.testing.conformance.drafts import claim, job, request
-from tests.faults.fleet import SHORT_LEASE, Fleet
+from tests.faults.fleet import Fleet
 from tests.servers.mariadb import GaleraCluster, MariaDbServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -42,13 +42,16 @@ class Load:
         self._task = asyncio.create_task(self._submit())
         self.acknowledged: list[dt.JobHandle] = []
 
-    async def more(self, count: int = 20) -> None:
+    async def more(self, count: int = 20) -> float:
+        """How many seconds it took."""
+        began = asyncio.get_running_loop().time()
         wanted = len(self.acknowledged) + count
 
         async def enough() -> bool:
             return len(self.acknowledged) >= wanted
 
         await self._fleet.until(enough, f"{count} more jobs to be acknowledged")
+        return asyncio.get_running_loop().time() - began
 
     async def finish(self) -> None:
         """All acknowledged jobs ran, none early, no attempt twice."""
@@ -98,18 +101,18 @@ async def test_death_of_a_galera_server_costs_seconds_and_no_job(tmp_path: Path)
         cluster.nodes[0].create_database("jobs")
         urls = [_url(cluster.nodes[at:] + cluster.nodes[:at]) for at in range(3)]
         await _check_conflicts(cluster, urls)
-        async with Fleet(urls[0], tmp_path, lease=SHORT_LEASE) as fleet:
+        # A lease that outlasts the eviction of the dead server, during which the others commit nothing. A node
+        # that lost its lease would rightly run its jobs again.
+        async with Fleet(urls[0], tmp_path) as fleet:
             for url in urls:
                 fleet.spawn(store=url)
             await fleet.joined(3)
             load = Load(fleet)
-            await load.more()
+            usual = await load.more()
             await asyncio.to_thread(cluster.nodes[2].crash)
-            began = asyncio.get_running_loop().time()
-            await load.more()
-            outage = asyncio.get_running_loop().time() - began
+            outage = await load.more()
             await load.finish()
-            assert outage < 30, outage
+            assert outage < 30 + 10 * usual, (outage, usual)
             assert all(worker.poll() is None for worker in fleet.workers), fleet.logs()
             assert _status(cluster.nodes[0], "wsrep_cluster_size") == 2
 
@@ -126,7 +129,7 @@ async def _check_conflicts(cluster: GaleraCluster, urls: list[str]) -> None:
         rounds = 0
         while not sum(_status(server, name) for server in cluster.nodes for name in CONFLICTS):
             rounds += 1
-            assert rounds < 50, "claims on two servers never met"
+            assert rounds < 1_000, "claims on two servers never met"
             now = await stores[0].time()
             await stores[0].add_jobs([job(now) for _ in range(20)])
             answers = await asyncio.gather(*(claim(store, request(node, room=20)) for store in stores))

@@ -41,7 +41,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def declare(address: str, agent: Agent) -> None:
-    with httpx2.Client(base_url=f"{address}/api/v1") as client:
+    with httpx2.Client(base_url=f"{address}/api/v1", timeout=60) as client:
         for number in range(SCHEDULES):
             target = {"type": "http", "url": f"{agent.url}/{number}"}
             made = client.post(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,7 @@ def app() -> dt.App:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One loop per test: on the loop that other tests share there may be a browser, and its input would get
     real time."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents and inspect.iscoroutinefunction(
-            getattr(item, "function", None)
-        ):
+    here = f"{Path(__file__).parent}{os.sep}"
+    for item in items:  # of all folders
+        if str(item.path).startswith(here) and inspect.iscoroutinefunction(getattr(item, "function", None)):
             item.add_marker(pytest.mark.asyncio(loop_scope="function"), append=False)

@@ -71,7 +71,7 @@ class EtcdServer(BrokerServer):
         """A request of an operator, such as `auth/enable`."""
         headers = {"Authorization": token} if token else {}
         request = urllib.request.Request(f"{self.address}/v3/{path}", json.dumps(body).encode(), headers)
-        with urllib.request.urlopen(request, timeout=10) as reply:
+        with urllib.request.urlopen(request, timeout=60) as reply:
             return json.load(reply)
 
 

@@ -81,7 +81,7 @@ def fleet() -> Iterator[StartedFleet]:
 def tickets_received(fleet: StartedFleet) -> int:
     """By the workers, from the broker."""
     pages = [
-        httpx.get(address, timeout=30).text
+        httpx.get(address, timeout=60).text
         for name, address in fleet.metrics.items()
         if name.startswith("worker")
     ]

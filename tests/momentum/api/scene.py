@@ -144,7 +144,7 @@ class Client:
             return dict(parse_qsl(target.query))
 
     async def until(self, post_id: str, *states: str) -> Any:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 post = await self.get(f"/posts/{post_id}")
                 if post["state"] in states:

@@ -71,7 +71,7 @@ async def test_idle_event_stream_of_a_revoked_key_ends(
     client: Client, service: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lists, "HEARTBEAT_INTERVAL", 3_600.0)
-    async with asyncio.timeout(30), client.http.get(f"{service.address}{API}/events") as stream:
+    async with asyncio.timeout(60), client.http.get(f"{service.address}{API}/events") as stream:
         assert (await stream.content.readline()).startswith(b"retry:")
         await revoke_key_of(client)
         assert b"post" not in await stream.content.read()
@@ -83,7 +83,7 @@ async def test_event_stream_of_a_revoked_key_ends_instead_of_sending_an_event(
     monkeypatch.setattr(lists, "KEY_CHECK_INTERVAL", 3_600.0)
     account = await client.stored_account()
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(60),
         service.client(client.tenant) as colleague,
         client.http.get(f"{service.address}{API}/events") as stream,
     ):

@@ -37,7 +37,7 @@ async def test_connected_uploaded_scheduled_post_is_published(client: Client, sa
         )
         assert created["state"] == "scheduled"
         assert created["job_id"]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not changes or changes[-1]["state"] != "published":
                 line = await stream.content.readline()
                 if line.startswith(b"data: "):

@@ -23,7 +23,7 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 def s3() -> Iterator[str]:
     """The address of an S3 service with the bucket `media`."""
     with MotoServer() as server:
-        with urlopen(Request(f"{server.endpoint}/media", method="PUT"), timeout=10) as answer:
+        with urlopen(Request(f"{server.endpoint}/media", method="PUT"), timeout=60) as answer:
             assert answer.status == 200
         yield server.endpoint
 

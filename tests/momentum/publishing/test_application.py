@@ -47,7 +47,7 @@ async def test_planner_declares_the_schedules(settings: Settings) -> None:
         assert names == ["momentum.prune", "momentum.watch_posts", "momentum.watch_tokens"]
         assert momentum.app.node is not None
         job = await momentum.app.trigger("momentum.watch_posts")
-        assert (await job.wait(timeout="20s")).result == "0 posts had no job"
+        assert (await job.wait(timeout="60s")).result == "0 posts had no job"
         async with momentum.database.reading() as connection:
             with pytest.raises(Exception, match="there is no post"):
                 await posts.get(connection, "default", "post_1")

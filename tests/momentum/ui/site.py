@@ -20,7 +20,7 @@ from tests.servers.process import ServerFailed
 from tests.ui.site import ROOT
 
 START_TIMEOUT = 120.0  # seconds
-STOP_TIMEOUT = 30.0
+STOP_TIMEOUT = 60.0
 PROGRAM = "from momentum.cli import main; main()"
 ADDRESS = re.compile(r"^API\s+(\S+)/api/v1", re.M)
 LINKEDIN = re.compile(r"^LinkedIn\s+(\S+)", re.M)
@@ -100,18 +100,18 @@ class MomentumSite:
         return done.stdout.strip()
 
     def request(self, method: str, path: str, body: Any = None) -> Any:
-        response = httpx.request(method, f"{self.address}/api/v1{path}", json=body, timeout=30)
+        response = httpx.request(method, f"{self.address}/api/v1{path}", json=body, timeout=60)
         assert response.is_success, response.text
         return response.json() if response.content else None
 
     def sandbox(self, method: str, path: str, body: Any = None) -> Any:
-        response = httpx.request(method, f"{self.linkedin}/sandbox{path}", json=body, timeout=30)
+        response = httpx.request(method, f"{self.linkedin}/sandbox{path}", json=body, timeout=60)
         assert response.is_success, response.text
         return response.json() if response.content else None
 
     def connect(self) -> list[Any]:
         """Connects the first member of the local LinkedIn as a browser does, and its organization."""
-        with httpx.Client(follow_redirects=True, timeout=30) as browser:
+        with httpx.Client(follow_redirects=True, timeout=60) as browser:
             begun = browser.post(f"{self.address}/api/v1/accounts/connect", json={"platform": "linkedin"})
             url = begun.json()["url"]
             member = MEMBER.search(browser.get(url).text)

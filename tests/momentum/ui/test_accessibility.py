@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Page, ViewportSize, expect
@@ -11,17 +11,12 @@ from tests.momentum.ui.screens import PATHS, Calendar, Composer, picture
 from tests.momentum.ui.site import MomentumSite, in_two_days
 from tests.ui.browser import strict_page
 from tests.ui.screens import Screen
-from tests.ui.test_accessibility import serious_problems
+from tests.ui.test_accessibility import SCHEMES, serious_problems, use_scheme
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 DESKTOP: ViewportSize = {"width": 1360, "height": 860}
 PHONE: ViewportSize = {"width": 390, "height": 800}
-SCHEMES: tuple[tuple[Literal["light", "dark"], tuple[str, ...]], ...] = (
-    ("light", ()),
-    ("dark", ("color-contrast",)),
-)  # with the rules that matter
-END_TRANSITIONS = "document.getAnimations().forEach((one) => one instanceof CSSTransition && one.finish())"
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +47,6 @@ async def test_pages_have_no_serious_accessibility_problem(
                 wider = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
                 found |= {f"{path} {width} is wider than the screen": wider} if wider > 0 else {}
     assert not found
-
-
-async def use_scheme(page: Page, scheme: Literal["light", "dark"]) -> None:
-    await page.emulate_media(color_scheme=scheme)
-    await expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
-    await page.evaluate(END_TRANSITIONS)
 
 
 async def test_filled_composer_and_dialogs_have_no_serious_accessibility_problem(
