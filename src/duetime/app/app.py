@@ -18,7 +18,8 @@ from duetime.app.core import AsyncApp
 from duetime.app.services import Services
 from duetime.app.sync import SyncApp
 from duetime.app.tracing import open_tracer
-from duetime.archives import place_for
+from duetime.archives import archive_for
+from duetime.archives.formats import JSONL
 from duetime.config import hide_password
 from duetime.engine.alert.notices import ALERT
 from duetime.engine.node.heartbeat import Heartbeat
@@ -105,7 +106,9 @@ class App(AsyncApp):
         resources = ResourceBox()
         targets = {name: make(self._clock.now) for name, make in self._targets.items()}
         if ALERT not in targets:
-            targets[ALERT] = AlertHandler(self.store, self._clock.now, self._ring, ANY_ADDRESS)
+            targets[ALERT] = AlertHandler(
+                self.store, self._clock.now, self._ring, ANY_ADDRESS, allow_apprise=True
+            )
         self.watch()
         node = self._node(resources, targets, **options)
         share_the_interpreter()
@@ -313,8 +316,11 @@ async def _joined(life: asyncio.Task[None], started: asyncio.Event) -> None:
 
 
 def _parsed(options: dict[str, Any]) -> dict[str, Any]:
-    refuse_unknown(options, (*NODE_OPTIONS, "watchdog_url"))
+    refuse_unknown(options, (*NODE_OPTIONS, "watchdog_url", "archive_format"))
     url = options.pop("watchdog_url", None)
+    form = options.pop("archive_format", JSONL)
+    if options.get("archive") is not None:
+        options["archive"] = archive_for(options["archive"], form)
     made = {name: _node_option(name, value) for name, value in options.items()}
     return made if url is None else {**made, "ping": pinger(url)}
 
@@ -335,8 +341,6 @@ def _node_option(name: str, value: Any) -> Any:
             return None if value is None else duration.parse(value, name)
         case "keep_queues":
             return {queue: duration.parse(kept, name) for queue, kept in dict(value).items()}
-        case "archive":
-            return place_for(value) if isinstance(value, str) else value
         case "roles" | "queues":
             if isinstance(value, str) or not all(isinstance(part, str) for part in value):
                 raise InvalidInput(name, f"{value!r} is not a list of names: write {name}=[...]")
