@@ -24,7 +24,7 @@ from duetime.model.views import (
     to_json,
 )
 
-commands = group("List, snooze and close alerts; set channels, rules and maintenance windows.")
+commands = group("List, snooze and close alerts; set channels.")
 
 TEST_TIMEOUT = "30s"
 _NUMBERS = ("port",)
