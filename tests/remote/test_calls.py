@@ -193,6 +193,13 @@ async def test_external_worker_reports_its_output(service: Caller, served: Serve
         await service.complete(job_id, token, output=[{"text": "x", "level": "loud"}])
 
 
+async def test_report_may_have_a_thousand_lines(service: Caller, served: Served) -> None:
+    job_id = await handed_over(service, served)
+    lines = [{"text": f"page {n}", "stream": "stdout", "level": "info"} for n in range(1_000)]
+    await service.complete(job_id, report_token(RING, "default", job_id, 1), output=lines)
+    assert (await service.job_output(job_id)).total == 1_000
+
+
 async def test_external_worker_reports_failure(service: Caller, served: Served) -> None:
     job_id = await handed_over(service, served)
     failed = await service.fail(job_id, report_token(RING, "default", job_id, 1), "no such page", retry=False)

@@ -12,8 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from duetime.api.auth import CHALLENGE, RequestContext, known_caller, require_scope
-from duetime.api.models.jobs import CompleteIn, FailIn, HeartbeatIn, ReportIn
+from duetime.api.models.jobs import MAX_OUTPUT_LINES, CompleteIn, FailIn, HeartbeatIn, ReportIn
 from duetime.api.problems import ApiProblem
+from duetime.api.requests import MAX_KEYS
 from duetime.api.routing import Handle, StrictRoute, with_body
 from duetime.api.state import state_of
 from duetime.api.v1.jobs import JobId, job_answer
@@ -45,6 +46,7 @@ async def _optional_caller(request: Request) -> RequestContext | None:
 class ReportRoute(StrictRoute):
     authenticate = staticmethod(_optional_caller)
     max_body = MAX_REPORT
+    max_keys = MAX_KEYS + 3 * MAX_OUTPUT_LINES
 
     def get_route_handler(self) -> Handle:
         handle = super().get_route_handler()
