@@ -1,6 +1,6 @@
 """A span of Duetime itself. It costs a tenth of one of OpenTelemetry's SDK, which costs more than a small
-job: what only the collector needs is computed when the span is exported. To tasks it is the current span of
-OpenTelemetry, with all that such a span can do."""
+job: what only the collector needs is computed at its end. To tasks it is the current span of OpenTelemetry,
+with all that such a span can do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from duetime.observers.traces.shapes import SpanShape, attempt_shape
 from duetime.tracing import current
 
 MAX_REASON = 500
-MAX_KEPT_PAYLOAD = 1_024  # bytes
 NO_PARENT = contexts.Context()
 [CURRENT_SPAN] = api.set_span_in_context(api.INVALID_SPAN, NO_PARENT)  # the name in a context
 
@@ -56,7 +55,6 @@ class OwnSpan(api.Span):
     """Duetime's `Span` and OpenTelemetry's. A task that adds something to its span, such as an event, makes a
     span of the SDK of it: the SDK knows the limits and the rules for that."""
 
-    context = SpanContext(1, 1, False, TraceFlags(TraceFlags.SAMPLED))  # for the SDK's queue: it is sampled
     # What most spans do not change costs nothing as a default of the class.
     is_sampled = True
     begins_request = False  # a request that begins a trace
@@ -218,8 +216,7 @@ class AttemptSpan(OwnSpan):
     def __init__(self, tracer: Spans, job: Claimed, is_sampled: bool = True) -> None:
         self.began_at = wall_micros()
         self._tracer = tracer
-        # The span may wait for its export for some time, and a payload may be large.
-        self._job = job if len(job.payload) <= MAX_KEPT_PAYLOAD else job._replace(payload=b"")
+        self._job = job
         if not is_sampled:
             self.is_sampled = False
         if tracer.always_full:

@@ -25,7 +25,7 @@ from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
 from duetime.model.trace import AttemptTrace, SpanId, submission_trace, with_origin
 from duetime.observers.traces.attempts import TracedHandler
-from duetime.observers.traces.export import SCOPE, SpanExporter
+from duetime.observers.traces.export import SCOPE, EncodedSpan, SpanExporter
 from duetime.observers.traces.otlp import Parent
 from duetime.observers.traces.sampling import Sampling, context_of
 from duetime.observers.traces.shapes import SpanShape, send_shape
@@ -173,7 +173,7 @@ class OpenTelemetryTracer:
         return span.active(contexts.get_current())
 
     def ended(self, span: OwnSpan) -> None:
-        self._enqueue(span)
+        self._enqueue(EncodedSpan(span.encoded()))
 
     def full(self, span: OwnSpan) -> api.Span:
         self._ids.fix(span.id)
