@@ -17,7 +17,10 @@ from tests.servers.process import ServerFailed
 
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 PACKAGE_LISTS = Path("/var/lib/apt/lists")
-CACHE = Path(sys.prefix) / "servers"
+# Scripts of Debian's servers cannot handle a path that contains a space.
+CACHE = (
+    Path(sys.prefix, "servers") if " " not in sys.prefix else Path(f"/var/tmp/duetime-servers-{os.getuid()}")
+)
 INSTALL = ("apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120")
 
 
