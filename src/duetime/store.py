@@ -177,6 +177,14 @@ class Position(NamedTuple):
     at: Micros  # the store's clock; on a replica that of the last commit it has, 0 if there was none
 
 
+class DueSchedules(NamedTuple):
+    """Schedules of these segments, of all tenants, that are not paused and whose cursor is not after `until`;
+    oldest cursor first."""
+
+    segments: Sequence[int]
+    until: Micros
+
+
 class TaskTransaction(Protocol):
     """A transaction in the store's own database in which a task writes."""
 
@@ -369,9 +377,9 @@ class ScheduleStore(Protocol):
         ...
 
     async def list_schedules(
-        self, wanted: ScheduleFilter, limit: int, after_name: str | None = None
+        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None = None
     ) -> list[Schedule]:
-        """By name."""
+        """Those of a filter by name, after the last one already seen."""
         ...
 
     async def list_versions(
@@ -379,10 +387,6 @@ class ScheduleStore(Protocol):
     ) -> list[ScheduleVersion]:
         """Changes of the schedules of this name, highest version first; `before` is the last version already
         seen."""
-        ...
-
-    async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
-        """Not paused, cursor not after `until`, of these segments; oldest cursor first."""
         ...
 
     async def fire(self, firings: Sequence[Firing]) -> int:

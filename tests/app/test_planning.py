@@ -22,7 +22,7 @@ from duetime.model.instant import SECOND, Micros, to_datetime, to_micros
 from duetime.model.job import FINAL, Job, JobFilter, State
 from duetime.model.lease import NodeDraft
 from duetime.model.schedule import Schedule, plan_fires
-from duetime.store import ClaimRequest, Lane
+from duetime.store import ClaimRequest, DueSchedules, Lane
 from duetime.stores.memory import MemoryStore
 
 BEGAN = to_micros(datetime(2026, 3, 28, 23, 17, 5, tzinfo=UTC))  # the night in which clocks change in Berlin
@@ -48,7 +48,7 @@ class World:
         await self.app.open()
 
     async def plan_until(self, horizon: Micros) -> None:
-        while schedules := await self.store.due_schedules(range(SEGMENTS), horizon, 10):
+        while schedules := await self.store.list_schedules(DueSchedules(range(SEGMENTS), horizon), 10):
             await self.store.fire([plan_fires(one, self.now, horizon) for one in schedules])
 
     async def start_last(self) -> None:

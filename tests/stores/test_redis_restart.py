@@ -9,7 +9,7 @@ import pytest
 
 from duetime.errors import StoreFull
 from duetime.model.job import JobFilter
-from duetime.store import ScheduleState
+from duetime.store import DueSchedules, ScheduleState
 from duetime.stores.redis import RedisStore
 from duetime.testing.conformance.drafts import (
     ALL_SEGMENTS,
@@ -58,7 +58,7 @@ async def everything(store: RedisStore) -> list[object]:
         await store.count_jobs(JobFilter(TENANT), 100),
         [await known(store, name) for name in ("a", "b")],
         [await store.list_versions(TENANT, name, 10) for name in ("a", "b", "gone")],
-        await store.due_schedules(ALL_SEGMENTS, await store.time() + 2 * DAY, 10),
+        await store.list_schedules(DueSchedules(ALL_SEGMENTS, await store.time() + 2 * DAY), 10),
         await store.nodes(),
         await store.leases(),
         await store.list_records("kind", None, 10),

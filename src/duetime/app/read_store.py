@@ -24,7 +24,6 @@ READING = frozenset(
         "count_jobs",
         "queues",
         "list_schedules",
-        "due_schedules",
         "list_records",
         "nodes",
         "leases",

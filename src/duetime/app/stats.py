@@ -31,7 +31,7 @@ from duetime.model.views import (
 from duetime.observers.counters import AttemptCounts, TargetFailures
 from duetime.observers.metrics import ProcessTelemetry
 from duetime.observers.rollups import KIND, failed, from_bytes
-from duetime.store import Store
+from duetime.store import DueSchedules, Store
 
 # A cache with a time to live: many readers cost the store as little as one. Expensive answers are kept
 # longer.
@@ -243,7 +243,7 @@ class StatsReader:
 
     async def _schedules(self, tenant: str, now: Micros) -> list[Schedule]:
         """Those that fire next. If schedules of other tenants fill the page, some of this tenant."""
-        coming = await self._store.due_schedules(EVERY_SEGMENT, now + AHEAD, MAX_SCHEDULES)
+        coming = await self._store.list_schedules(DueSchedules(EVERY_SEGMENT, now + AHEAD), MAX_SCHEDULES)
         mine = [schedule for schedule in coming if schedule.draft.tenant == tenant]
         if len(mine) >= SHOWN or len(coming) < MAX_SCHEDULES:
             return mine

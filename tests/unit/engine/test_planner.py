@@ -16,6 +16,7 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.schedule import MAX_FIRES_PER_STEP, Firing, Missed
 from duetime.model.when import Every
 from duetime.observer import Observers
+from duetime.store import DueSchedules
 from duetime.stores.memory import MemoryStore
 from duetime.testing.conformance.drafts import put_schedule
 
@@ -52,13 +53,13 @@ async def test_what_many_schedules_have_missed_is_not_written_all_at_once() -> N
     await planner.run_once()
     assert sum(store.weights) == SCHEDULES * (MISSED + 1 + LOOKAHEAD // SECOND)
     assert max(store.weights) < PORTION + MAX_FIRES_PER_STEP
-    assert not await store.due_schedules(EVERY_SEGMENT, NOW, 1)
+    assert not await store.list_schedules(DueSchedules(EVERY_SEGMENT, NOW), 1)
 
 
 async def test_nor_before_all_of_them_are_changed_together() -> None:
     store = await after_an_outage()
     commands = Commands(store, NodeClock(monotonic=lambda: NOW), Ids())
-    await commands.catch_up(await store.due_schedules(EVERY_SEGMENT, NOW, SCHEDULES))
+    await commands.catch_up(await store.list_schedules(DueSchedules(EVERY_SEGMENT, NOW), SCHEDULES))
     assert sum(store.weights) == SCHEDULES * (MISSED + 1)
     assert max(store.weights) < PORTION + MAX_FIRES_PER_STEP
 
@@ -74,5 +75,5 @@ async def test_any_planner_takes_what_its_own_planner_has_left(lookahead: Micros
         draft = schedule_draft(Ids(), "default", name, "task", Every("1h"), NO_DEFAULTS, NOW, {})
         await put_schedule(store, draft, cursor, 0)
     await Planner(store, NodeClock(monotonic=lambda: NOW), tuple, lookahead, Observers()).run_once()
-    waiting = await store.due_schedules(EVERY_SEGMENT, NOW + lookahead, 10)
+    waiting = await store.list_schedules(DueSchedules(EVERY_SEGMENT, NOW + lookahead), 10)
     assert [schedule.draft.name for schedule in waiting] == ["of another planner"]

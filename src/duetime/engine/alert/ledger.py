@@ -16,7 +16,7 @@ from duetime.model.instant import MINUTE, SECOND, Micros, to_iso
 from duetime.model.job import Job, JobFilter, State, error_line
 from duetime.model.limit import QueueFilter
 from duetime.model.schedule import Schedule
-from duetime.store import Store
+from duetime.store import DueSchedules, Store
 
 MAX_ROWS = 1_000  # of one query
 MAX_DEAD = 500
@@ -134,7 +134,7 @@ class Ledger:
 
     async def _unplanned(self, grace: Micros) -> list[Schedule]:
         """Fires that are overdue and have no job."""
-        overdue = await self._store.due_schedules(EVERY_SEGMENT, self._now - grace, MAX_ROWS)
+        overdue = await self._store.list_schedules(DueSchedules(EVERY_SEGMENT, self._now - grace), MAX_ROWS)
         return [one for one in overdue if one.draft.tenant == self._tenant]
 
     async def _without_success(self, grace: Micros) -> list[Job]:

@@ -13,7 +13,7 @@ from duetime.model.ids import EVERY_SEGMENT, SEGMENTS
 from duetime.model.instant import SECOND, Micros
 from duetime.model.schedule import Firing, Schedule, plan_fires
 from duetime.observer import Observers
-from duetime.store import ScheduleState, Store
+from duetime.store import DueSchedules, ScheduleState, Store
 
 # Retention: the leader deletes what is older than the operator keeps, and prepares storage for the days
 # ahead.
@@ -109,7 +109,7 @@ class Planner:
 
     async def _plan(self, segments: Sequence[int], now: Micros, until: Micros, horizon: Micros) -> bool:
         """One batch of schedules whose cursor is not after `until`; True when there may be more."""
-        schedules = await self._store.due_schedules(segments, until, BATCH)
+        schedules = await self._store.list_schedules(DueSchedules(segments, until), BATCH)
         planned: list[tuple[Schedule, Firing]] = []
         fires, behind = 0, False
         for number, schedule in enumerate(schedules, 1):

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from duetime.clock import Clock
 from duetime.model.ids import EVERY_SEGMENT
 from duetime.model.instant import MINUTE, SECOND, Micros
-from duetime.store import Store
+from duetime.store import DueSchedules, Store
 
 CHECK_INTERVAL = 5 * SECOND
 UNPLANNED_FOR = MINUTE  # a fire without a job: planning does not work
@@ -36,7 +36,9 @@ class OutsideMonitor:
         """A ping that fails is repeated after the interval: the monitor has its own tolerance."""
         if not self._leads():
             return min(CHECK_INTERVAL, self._interval)
-        overdue = await self._store.due_schedules(EVERY_SEGMENT, self._clock.now() - UNPLANNED_FOR, 1)
+        overdue = await self._store.list_schedules(
+            DueSchedules(EVERY_SEGMENT, self._clock.now() - UNPLANNED_FOR), 1
+        )
         if overdue:
             return min(CHECK_INTERVAL, self._interval)
         await self._ping()

@@ -33,6 +33,7 @@ from duetime.store import (
     ClaimRequest,
     Claims,
     Due,
+    DueSchedules,
     EventPage,
     Migration,
     OfDeadNodes,
@@ -303,9 +304,11 @@ class MemoryStore:
             )
 
     async def list_schedules(
-        self, wanted: ScheduleFilter, limit: int, after_name: str | None = None
+        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None = None
     ) -> list[Schedule]:
         with self._lock:
+            if isinstance(wanted, DueSchedules):
+                return self._schedules.due(wanted.segments, wanted.until, limit)
             return self._schedules.by_name(wanted, limit, after_name)
 
     async def list_versions(
@@ -313,10 +316,6 @@ class MemoryStore:
     ) -> list[ScheduleVersion]:
         with self._lock:
             return self._schedules.versions(tenant, name, limit, before)
-
-    async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
-        with self._lock:
-            return self._schedules.due(segments, until, limit)
 
     async def fire(self, firings: Sequence[Firing]) -> int:
         with self._lock:

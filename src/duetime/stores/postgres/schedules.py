@@ -13,9 +13,8 @@ import asyncpg
 from duetime.errors import StoreUnavailable
 from duetime.model.hint import ScheduleHint
 from duetime.model.ids import segment_of
-from duetime.model.instant import Micros
 from duetime.model.schedule import Change, Firing, Schedule, ScheduleFilter, ScheduleVersion, change_of
-from duetime.store import ScheduleState
+from duetime.store import DueSchedules, ScheduleState
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.batching import Batch, Batcher, Replies, Subject, by_statement, columns
 from duetime.stores.postgres.connections import SQL, PostgresConnections
@@ -75,20 +74,21 @@ class PostgresSchedules:
             row = await self._get.submit((tenant, name))
         return None if row is None else schedule_of(row)
 
-    async def by_name(self, wanted: ScheduleFilter, limit: int, after_name: str | None) -> list[Schedule]:
-        query = listing.schedules(wanted, limit, after_name)
-        return [schedule_of(row) for row in await self._connections.read.fetch(query.text, *query.arguments)]
+    async def page(
+        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None
+    ) -> list[Schedule]:
+        if isinstance(wanted, DueSchedules):
+            arguments = list(wanted.segments), wanted.until, limit
+            rows = await self._connections.plan.fetch(SQL["due_schedules"], *arguments)
+        else:
+            query = listing.schedules(wanted, limit, after_name)
+            rows = await self._connections.read.fetch(query.text, *query.arguments)
+        return [schedule_of(row) for row in rows]
 
     async def versions(self, tenant: str, name: str, limit: int, before: int | None) -> list[ScheduleVersion]:
         return [
             version_of(row)
             for row in await self._connections.read.fetch(SQL["list_versions"], tenant, name, before, limit)
-        ]
-
-    async def due(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
-        return [
-            schedule_of(row)
-            for row in await self._connections.plan.fetch(SQL["due_schedules"], list(segments), until, limit)
         ]
 
     # -- firing

@@ -25,6 +25,7 @@ from duetime.store import (
     ClaimRequest,
     Claims,
     Due,
+    DueSchedules,
     EventPage,
     Migration,
     OfDeadNodes,
@@ -224,17 +225,14 @@ class PostgresStore:
         return await self._schedules.get(tenant, name)
 
     async def list_schedules(
-        self, wanted: ScheduleFilter, limit: int, after_name: str | None = None
+        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None = None
     ) -> list[Schedule]:
-        return await self._schedules.by_name(wanted, limit, after_name)
+        return await self._schedules.page(wanted, limit, after_name)
 
     async def list_versions(
         self, tenant: str, name: str, limit: int, before: int | None = None
     ) -> list[ScheduleVersion]:
         return await self._schedules.versions(tenant, name, limit, before)
-
-    async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
-        return await self._schedules.due(segments, until, limit)
 
     async def fire(self, firings: Sequence[Firing]) -> int:
         return await self._schedules.fire(firings)

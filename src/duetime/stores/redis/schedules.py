@@ -9,7 +9,6 @@ from uuid import UUID
 from duetime.model import codec
 from duetime.model.hint import ScheduleHint, lane_hints
 from duetime.model.ids import random_bytes, segment_of
-from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
 from duetime.model.schedule import (
     Change,
@@ -21,7 +20,7 @@ from duetime.model.schedule import (
     fired_job,
 )
 from duetime.model.search import selects_schedule
-from duetime.store import ScheduleState
+from duetime.store import DueSchedules, ScheduleState
 from duetime.stores.redis.connection import Argument, RedisConnection
 from duetime.stores.redis.notifier import RedisNotifier
 from duetime.stores.redis.rows import pairs, row_rest
@@ -75,7 +74,15 @@ class RedisSchedules:
         schedule = schedule_of(*found) if found else None
         return None if schedule is None or schedule.draft.tenant != tenant else schedule
 
-    async def by_name(self, wanted: ScheduleFilter, limit: int, after_name: str | None) -> list[Schedule]:
+    async def page(
+        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None
+    ) -> list[Schedule]:
+        if isinstance(wanted, DueSchedules):
+            rows = await self._connection.run("due_schedules", wanted.until, limit, *wanted.segments)
+            return [schedule_of(*row) for row in pairs(rows)]
+        return await self._by_name(wanted, limit, after_name)
+
+    async def _by_name(self, wanted: ScheduleFilter, limit: int, after_name: str | None) -> list[Schedule]:
         found: list[Schedule] = []
         last = f"{wanted.tenant}\0".encode() + _END
         while len(found) < limit:
@@ -100,10 +107,6 @@ class RedisSchedules:
             "BYLEX", "REV", "LIMIT", 0, limit,
         )  # fmt: skip
         return [version_of(key, member) for member in found]
-
-    async def due(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
-        rows = await self._connection.run("due_schedules", until, limit, *segments)
-        return [schedule_of(*row) for row in pairs(rows)]
 
     async def fire(self, firings: Sequence[Firing]) -> int:
         """The definitions are read first. They belong to the versions that the firings name, or the server

@@ -10,7 +10,7 @@ from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
 from duetime.model.schedule import Change, Firing, Schedule, ScheduleFilter, ScheduleVersion, change_of
 from duetime.model.search import has_label
-from duetime.store import ScheduleState
+from duetime.store import DueSchedules, ScheduleState
 from duetime.stores.sql.listing import PAGE
 from duetime.stores.sql.queues import add_queues
 from duetime.stores.sql.rows import definition_row, schedule_of, version_of
@@ -68,11 +68,9 @@ async def versions(
     return [version_of(row) for row in await session.all("list_versions", (tenant, name, before, limit))]
 
 
-async def due(session: SqlSession, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
-    return [
-        schedule_of(row)
-        for row in await session.all("due_schedules", (session.listed(segments), until, limit))
-    ]
+async def due(session: SqlSession, wanted: DueSchedules, limit: int) -> list[Schedule]:
+    listed = (session.listed(wanted.segments), wanted.until, limit)
+    return [schedule_of(row) for row in await session.all("due_schedules", listed)]
 
 
 async def write(

@@ -19,6 +19,7 @@ from duetime.store import (
     ClaimRequest,
     Claims,
     Due,
+    DueSchedules,
     EventPage,
     OfDeadNodes,
     OfNode,
@@ -157,17 +158,16 @@ class SqlStore:
         return await self._read(READ, schedules.get, tenant, name)
 
     async def list_schedules(
-        self, wanted: ScheduleFilter, limit: int, after_name: str | None = None
+        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None = None
     ) -> list[Schedule]:
+        if isinstance(wanted, DueSchedules):
+            return await self._read(SWEEP, schedules.due, wanted, limit)
         return await self._read(READ, schedules.by_name, wanted, limit, after_name)
 
     async def list_versions(
         self, tenant: str, name: str, limit: int, before: int | None = None
     ) -> list[ScheduleVersion]:
         return await self._read(READ, schedules.versions, tenant, name, limit, before)
-
-    async def due_schedules(self, segments: Sequence[int], until: Micros, limit: int) -> list[Schedule]:
-        return await self._read(SWEEP, schedules.due, segments, until, limit)
 
     async def fire(self, firings: Sequence[Firing]) -> int:
         return await self._write(SWEEP, schedules.fire, firings) if firings else 0

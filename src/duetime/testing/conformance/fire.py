@@ -8,7 +8,7 @@ from typing import Any
 from duetime.model.job import JobDraft, JobFilter, State
 from duetime.model.limit import Queue
 from duetime.model.schedule import Fire
-from duetime.store import Store
+from duetime.store import DueSchedules, Store
 from duetime.testing.conformance.drafts import (
     DAY,
     HOUR,
@@ -135,7 +135,7 @@ class FireConformance:
         assert await store.fire([firing(each, now + HOUR, now) for each in made]) == 100
         [count] = (await live_counts(store)).values()
         assert count.pending == 100
-        assert await store.due_schedules(range(64), now + HOUR - 1, 1) == []
+        assert await store.list_schedules(DueSchedules(range(64), now + HOUR - 1), 1) == []
 
 
 class FireOnceConformance:

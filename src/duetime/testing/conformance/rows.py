@@ -12,7 +12,16 @@ from duetime.model.lease import Node, NodeId
 from duetime.model.limit import Queue, Rate
 from duetime.model.schedule import Schedule
 from duetime.model.stored import JobRow, Record, RowKind, StoredRow, row_key
-from duetime.store import AttemptUpdate, Lane, OfDeadNodes, OfNode, OnceReply, PastDeadline, Store
+from duetime.store import (
+    AttemptUpdate,
+    DueSchedules,
+    Lane,
+    OfDeadNodes,
+    OfNode,
+    OnceReply,
+    PastDeadline,
+    Store,
+)
 from duetime.testing.conformance.drafts import (
     ALL_SEGMENTS,
     DAY,
@@ -315,7 +324,7 @@ class RowLifeConformance:
         await fired(store, planned, now, now - MINUTE)
         before = await known(store)
         await rewrite(store)
-        assert await store.due_schedules(ALL_SEGMENTS, now, ALL) == [before]
+        assert await store.list_schedules(DueSchedules(ALL_SEGMENTS, now), ALL) == [before]
         assert await store.get_schedule(TENANT, before.id) == before
         assert [row.version for row in await store.list_versions(TENANT, "schedule", ALL)] == [1]
         assert await store.fire([firing(planned, now, now - MINUTE)]) == 0

@@ -12,7 +12,7 @@ from duetime.model.ids import SEGMENTS, segment_of
 from duetime.model.instant import LATEST
 from duetime.model.schedule import Missed, Schedule, ScheduleFilter
 from duetime.model.when import At, Cron, Every, When
-from duetime.store import Store
+from duetime.store import DueSchedules, Store
 from duetime.testing.conformance.drafts import (
     ALL_SEGMENTS,
     DAY,
@@ -204,7 +204,7 @@ class PauseConformance:
         assert paused is not None
         assert (paused.paused, paused.pause_note, paused.version) == (True, "holidays", 2)
         assert await known(store) == paused
-        assert await store.due_schedules(ALL_SEGMENTS, await store.time(), 10) == []
+        assert await store.list_schedules(DueSchedules(ALL_SEGMENTS, await store.time()), 10) == []
 
     async def test_resuming_plans_from_the_cursor_given(self, store: Store) -> None:
         await put(store, schedule(), 1)
@@ -358,10 +358,12 @@ class DueScheduleConformance:
         now = await store.time()
         for age in (2, 3, 1):
             await put(store, schedule(f"{age} h"), now - age * HOUR)
-        due = await store.due_schedules(ALL_SEGMENTS, now, 10)
+        due = await store.list_schedules(DueSchedules(ALL_SEGMENTS, now), 10)
         assert [found.draft.name for found in due] == ["3 h", "2 h", "1 h"]
         assert due[0] == await known(store, "3 h")
-        assert [found.draft.name for found in await store.due_schedules(ALL_SEGMENTS, now, 2)] == [
+        assert [
+            found.draft.name for found in await store.list_schedules(DueSchedules(ALL_SEGMENTS, now), 2)
+        ] == [
             "3 h",
             "2 h",
         ]
@@ -369,21 +371,21 @@ class DueScheduleConformance:
     async def test_up_to_and_including_the_bound(self, store: Store) -> None:
         now = await store.time()
         await put(store, schedule(), now + HOUR)
-        assert await store.due_schedules(ALL_SEGMENTS, now + HOUR - 1, 10) == []
-        assert len(await store.due_schedules(ALL_SEGMENTS, now + HOUR, 10)) == 1
+        assert await store.list_schedules(DueSchedules(ALL_SEGMENTS, now + HOUR - 1), 10) == []
+        assert len(await store.list_schedules(DueSchedules(ALL_SEGMENTS, now + HOUR), 10)) == 1
 
     async def test_one_without_a_cursor_is_never_due(self, store: Store) -> None:
         await put(store, schedule(), None)
-        assert await store.due_schedules(ALL_SEGMENTS, await store.time() + DAY, 10) == []
+        assert await store.list_schedules(DueSchedules(ALL_SEGMENTS, await store.time() + DAY), 10) == []
 
     async def test_each_segment_has_its_own(self, store: Store) -> None:
         made = [await put(store, schedule(f"{number}"), 10 + number) for number in range(20)]
         for segment in range(SEGMENTS):
             mine = [found for found in made if found.segment == segment]
-            assert await store.due_schedules([segment], 100, 100) == mine
-        assert await store.due_schedules([], 100, 100) == []
+            assert await store.list_schedules(DueSchedules([segment], 100), 100) == mine
+        assert await store.list_schedules(DueSchedules([], 100), 100) == []
 
     async def test_a_cursor_far_ahead(self, store: Store) -> None:
         await put(store, schedule(), LATEST - 1)
-        [found] = await store.due_schedules(ALL_SEGMENTS, LATEST, 10)
+        [found] = await store.list_schedules(DueSchedules(ALL_SEGMENTS, LATEST), 10)
         assert found.next_fire_time == LATEST - 1

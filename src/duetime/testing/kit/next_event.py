@@ -11,7 +11,7 @@ from duetime.engine.node.loop import Loop
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import Micros
 from duetime.model.lease import NodeId
-from duetime.store import ClaimRequest
+from duetime.store import ClaimRequest, DueSchedules
 from duetime.testing.kit.recording_store import RecordingStore
 from duetime.testing.one_step import run_in_one_step
 
@@ -49,7 +49,7 @@ class NextEngineEvent:
     def _schedules(self) -> Sequence[Micros]:
         if self.lookahead is None:
             return ()
-        found = run_in_one_step(self._store.due_schedules(ALL_SEGMENTS, END_OF_TIME, 1))
+        found = run_in_one_step(self._store.list_schedules(DueSchedules(ALL_SEGMENTS, END_OF_TIME), 1))
         return [
             schedule.next_fire_time - self.lookahead
             for schedule in found

@@ -47,7 +47,7 @@ class Checker:
                 "time"
                 | "due_jobs"
                 | "queues"
-                | "due_schedules"
+                | "list_schedules"
                 | "nodes"
                 | "running_jobs"
                 | "get_job"
