@@ -22,10 +22,9 @@ from duetime.model.hint import Hint
 from duetime.model.identity import StoreIdentity
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import DEFAULT_TENANT, Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
-from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
 from duetime.model.migration import Migration as Migration  # noqa: PLC0414
-from duetime.model.migration import MigrationPlan
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.stored import Record as Record  # noqa: PLC0414  # stores and callers know it as ours
@@ -48,7 +47,7 @@ class Capabilities:
     owner_gone: bool  # `expire_nodes` notices a dead process before its lease ends
     transactions: bool = False  # `within` and `begin_transaction` work
     embedded: bool = False  # opening it creates it, and upgrades an older one
-    replicas: bool = False  # it is a ReplicatedStore: lists and statistics may come from a read replica
+    replicas: bool = False  # lists and statistics may come from a read replica
 
 
 class Lane(NamedTuple):
@@ -167,14 +166,6 @@ class ScheduleState:
 class EventPage(NamedTuple):
     events: list[tuple[int, bytes]]
     last_id: int  # of the newest event ever written, 0 if there is none
-
-
-class Position(NamedTuple):
-    """How far a server is: what it has written, or on a replica what it has taken over."""
-
-    home: Micros | None  # tells the database from others; a replica has that of its store
-    log: int  # a place in the server's log; it only increases
-    at: Micros  # the store's clock; on a replica that of the last commit it has, 0 if there was none
 
 
 class DueSchedules(NamedTuple):
@@ -409,7 +400,7 @@ class NodeStore(Protocol):
         ...
 
     async def leave(self, node: NodeId) -> None:
-        """The orderly end: the node is dead immediately, `has_left`, and its leases are free."""
+        """The orderly end: the node is dead immediately, and `has_left`."""
         ...
 
     async def nodes(self, living: bool = False) -> list[Node]:
@@ -421,13 +412,6 @@ class NodeStore(Protocol):
         """Declare dead every node whose lease has ended or whose process is known to be gone; returns those
         newly dead."""
         ...
-
-    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        """Take those of `names` that are free or whose holder is dead, and drop every other lease of the
-        node; returns those it now holds."""
-        ...
-
-    async def leases(self) -> list[Lease]: ...
 
 
 class RecordStore(Protocol):
@@ -510,11 +494,11 @@ class Store(
     async def close(self) -> None:
         """Release everything. May be called twice."""
 
-    async def migrate(self) -> Migration:
+    async def migrate(self, dry_run: bool = False) -> Migration:
         """Bring the schema to this version, also from many processes at the same time. Needs no open().
-        Raises MigrationRefused before a step that living nodes are too old for."""
+        Raises MigrationRefused before a step that living nodes are too old for. A dry run changes nothing."""
+        ...
 
-    async def plan_migration(self) -> MigrationPlan: ...
     def clone(self) -> Store:
         """Another handle on the same data with its own connections, for another thread and event loop."""
         ...
@@ -524,18 +508,16 @@ class Store(
         ...
 
     async def identity(self) -> StoreIdentity:
-        """Tells these rows from a copy of them elsewhere. Failover and restart do not change it."""
+        """Tells these rows from a copy of them elsewhere; failover and restart do not change that. A read
+        replica is the same data; `log` tells how far it is behind."""
         ...
 
-    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
-        """Delete those of these jobs that have finished, with attempts and markers. Returns how many."""
-        ...
-
-    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
-        """Delete jobs finished before this instant (`targets`: their jobs before instants of their own, if
-        those are later), with their attempts and markers, dead nodes without jobs, versions of removed
-        schedules, expired records and old events; also prepares storage for the days ahead. Returns how many
-        jobs were deleted (an estimate where whole partitions are dropped)."""
+    async def prune(self, old: Micros | Sequence[UUID], targets: Mapping[str, Micros] | None = None) -> int:
+        """Delete finished jobs, with their attempts and markers: those of these ids, or those that finished
+        before this instant (`targets`: their jobs before instants of their own, if those are later). With an
+        instant also dead nodes without jobs, versions of removed schedules, expired records and old events,
+        and storage is prepared for the days ahead. Returns how many jobs were deleted (an estimate where
+        whole partitions are dropped)."""
         ...
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
@@ -546,9 +528,3 @@ class Store(
     async def hint(self, hints: Sequence[Hint]) -> None:
         """Send to every listener, in this process and, where hints are a capability, in others."""
         ...
-
-
-class ReplicatedStore(Store, Protocol):
-    """Where `replicas` is a capability."""
-
-    async def position(self) -> Position: ...

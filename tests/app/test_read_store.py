@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -18,10 +19,11 @@ from duetime.app.stats import TtlCache
 from duetime.config import Settings
 from duetime.errors import ConfigError
 from duetime.model.events import Event, ReadStoreChanged
+from duetime.model.identity import StoreIdentity
 from duetime.model.instant import SECOND, Micros
 from duetime.model.views import ReadStoreView
 from duetime.observer import Observers
-from duetime.store import JobStore, Position, ReplicatedStore, Store
+from duetime.store import JobStore, Store
 from tests.api.conftest import RING, client_of
 from tests.app.waiting import eventually
 from tests.servers.postgres import PostgresServer, ReplicaServer
@@ -205,22 +207,26 @@ async def test_service_shows_the_lag(app: dt.App, replica: ReplicaServer) -> Non
 # -- without servers
 
 
+def at_place(log: int, at: Micros) -> StoreIdentity:
+    return StoreIdentity("data", log=log, log_at=at)
+
+
 class _Server:
-    """A store of which only its position is asked."""
+    """A store of which only its identity is asked."""
 
     def __init__(self, log: int, at: Micros) -> None:
-        self.now = Position(1, log, at)
+        self.now = at_place(log, at)
 
     async def open(self) -> None: ...
 
-    async def position(self) -> Position:
+    async def identity(self) -> StoreIdentity:
         return self.now
 
 
 def read_store_of(store: _Server, replica: _Server) -> ReadStore:
     return ReadStore(
-        cast(ReplicatedStore, store),
-        cast(ReplicatedStore, replica),
+        cast(Store, store),
+        cast(Store, replica),
         dt.App("memory://").clock,
         Observers([]),
     )
@@ -236,9 +242,9 @@ async def test_idle_time_is_not_lag() -> None:
     store, replica = _Server(10, 2 * HOUR), _Server(10, HOUR)
     reads = read_store_of(store, replica)
     assert await lag_of(reads) == 0
-    store.now = Position(1, 11, 2 * HOUR + SECOND)
+    store.now = at_place(11, 2 * HOUR + SECOND)
     assert await lag_of(reads) == 1_000
-    replica.now = Position(1, 11, 2 * HOUR)
+    replica.now = at_place(11, 2 * HOUR)
     assert await lag_of(reads) == 0
 
 
@@ -246,7 +252,7 @@ async def test_replica_that_became_another_database_is_not_used() -> None:
     store, replica = _Server(10, HOUR), _Server(10, HOUR)
     reads = read_store_of(store, replica)
     await reads.open()
-    replica.now = Position(2, 10, HOUR)
+    replica.now = replace(at_place(10, HOUR), data="other")
     assert "not a copy of the store's database" in str((await reads.state()).remark)
     with pytest.raises(ConfigError, match="read_store: it is not a copy"):
         await reads.open()

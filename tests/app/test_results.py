@@ -237,8 +237,8 @@ async def test_task_retention_limits_how_long_results_are_kept(tmp_path: Path) -
     told: list[Any] = []
 
     class Told(MemoryStore):
-        async def prune(self, before: int, targets: Any = None) -> int:
-            told.append((before, targets))
+        async def prune(self, old: Any, targets: Any = None) -> int:
+            told.append((old, targets))
             return 0
 
     app = dt.App(Told())

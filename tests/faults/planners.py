@@ -41,8 +41,10 @@ INTERVAL = 2  # seconds between the fires of a schedule
 LOOK_INTERVAL = 0.05  # seconds between two looks at the leases
 NAMES = (LEADER, *map(segment_lease, range(SEGMENTS)))
 HELD = """
-SELECT l.name, n.name FROM duetime.leases l JOIN duetime.nodes n ON n.id = l.holder
-WHERE NOT n.dead AND n.lease_until > clock_timestamp()
+SELECT l.name, n.name FROM duetime.records r
+CROSS JOIN jsonb_each(convert_from(r.value, 'UTF8')::jsonb) AS l(name, held)
+JOIN duetime.nodes n ON n.id = (l.held ->> 0)::bigint
+WHERE r.kind = 'leases' AND NOT n.dead AND n.lease_until > clock_timestamp()
 """
 TAKEOVER = 3.0  # seconds: the reaper looks, then the planners do
 EXPIRED = "expired-record"  # the leader deletes it

@@ -13,6 +13,7 @@ import duetime as dt
 from duetime.api.service import build
 from duetime.app.leases import NO_LEASES
 from duetime.config import Settings
+from duetime.engine.plan.leases import read_leases
 from duetime.errors import LeasesUnavailable
 from duetime.model.ids import SEGMENTS
 from tests.api.conftest import RING, client_of, refused
@@ -49,7 +50,7 @@ async def all_held(app: dt.App) -> bool:
 async def test_leases_are_in_etcd_and_shown(app: dt.App) -> None:
     async with app.running(lease=LEASE), client_of(build(app, Settings(), ring=RING)) as client:
         await eventually(lambda: all_held(app))
-        assert await app.store.leases() == []
+        assert await read_leases(app.store) == []
         shown = (await client.get("/api/v1/leases")).json()["items"]
         assert {lease["holder"] for lease in shown} == {1}
         assert (await app.stats()).leader == 1

@@ -9,7 +9,7 @@ from typing import Protocol
 import pytest
 
 from duetime.engine.node.timer import NodeClock
-from duetime.engine.plan.leases import StoreLeases
+from duetime.engine.plan.leases import StoreLeases, read_leases
 from duetime.lease import LeaseHolder, Member
 from duetime.leases.etcd import EtcdLeaseHolder, EtcdLeases
 from duetime.model.ids import SEGMENTS
@@ -59,7 +59,7 @@ class StoreBench:
         await self.store.expire_nodes(other)
 
     async def leases(self) -> list[Lease]:
-        return await self.store.leases()
+        return await read_leases(self.store)
 
 
 class EtcdBench:

@@ -10,7 +10,7 @@ import psycopg
 
 TABLES = (
     "jobs", "history", "attempts", "once_markers", "limits", "limit_keys", "schedules", "schedule_versions",
-    "queues", "queue_tenants", "leases", "nodes", "records", "events",
+    "queues", "queue_tenants", "nodes", "records", "events",
 )  # fmt: skip
 OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 END_TIMEOUT = 120.0  # seconds

@@ -21,7 +21,7 @@ from duetime.engine.fetch.sweeper import Sweeper
 from duetime.engine.group_commit import GroupCommit
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.reaper import Reaper
-from duetime.engine.plan import planner
+from duetime.engine.plan import leases, planner
 from duetime.engine.run.settler import Settler
 from duetime.engine.run.start_check import StartCheck
 from duetime.engine.run.worker import Worker
@@ -30,7 +30,7 @@ from duetime.model import schedule as schedule_model
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed, Ending, JobDraft
-from duetime.model.lease import NodeDraft
+from duetime.model.lease import NodeDraft, NodeId, share_leases
 from duetime.model.schedule import Firing, Schedule
 from duetime.model.settle import Settlement
 from duetime.stores.memory.jobs import MemoryJobs
@@ -98,13 +98,10 @@ def claim_ignores_the_node_lease() -> AbstractContextManager[Any]:
 
 @mutant(Invariant.LEASES)
 def leases_are_taken_from_living_nodes() -> AbstractContextManager[Any]:
-    original = MemoryNodes.hold
+    def share(known: Any, node: NodeId, wanted: Any, living: Any) -> Any:
+        return share_leases(known, node, wanted, {node})
 
-    def hold(self: MemoryNodes, node: Any, names: Sequence[str]) -> list[str]:
-        self._drop(next(iter(self._members)), [name for name in names if name in self._leases])
-        return original(self, node, names)
-
-    return patch.object(MemoryNodes, "hold", hold)
+    return patch.object(leases, "share_leases", share)
 
 
 @mutant(Invariant.FIRES_COMPLETE)

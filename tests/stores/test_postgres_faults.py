@@ -17,7 +17,7 @@ from duetime.model.hint import EventHint, Hint, JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import Ending, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
-from duetime.store import Migration, OfNode
+from duetime.store import OfNode
 from duetime.stores.postgres import PostgresStore, notifier, schema
 from duetime.testing.conformance.drafts import (
     HOUR,
@@ -91,7 +91,7 @@ class TestMigrations:
         assert {migration.after for migration in migrations} == {len(schema.MIGRATIONS)}
         await stores[0].open()
         await add(stores[0], job(0))
-        assert await stores[0].migrate() == Migration(len(schema.MIGRATIONS), len(schema.MIGRATIONS))
+        assert (await stores[0].migrate()).steps == ()
         await asyncio.gather(*(store.close() for store in stores))
 
     async def test_store_without_a_schema_does_not_open(self, postgres_url: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from duetime.engine.plan.leases import read_leases
 from duetime.model.job import JobFilter
 from duetime.model.schedule import Change
 from duetime.store import ScheduleState
@@ -22,6 +23,7 @@ from duetime.testing.conformance.drafts import (
     known,
     put,
     schedule,
+    take_leases,
 )
 from tests.servers.brokers import RedisServer
 from tests.servers.proxy import Proxy
@@ -97,10 +99,11 @@ async def test_fire_is_applied_once(store: RedisStore, proxy: Proxy) -> None:
 
 async def test_leases_are_held_once(store: RedisStore, proxy: Proxy) -> None:
     node = await joined(store)
-    lose_reply(proxy, "hold_leases")
-    assert await store.hold_leases(node, ["a", "b"]) == ["a", "b"]
+    await take_leases(store, node, ["b"])
+    lose_reply(proxy, "replace_record")
+    assert await take_leases(store, node, ["a", "b"]) == ["a", "b"]
     assert proxy.dropped.is_set()
-    assert [(lease.name, lease.holder, lease.token) for lease in await store.leases()] == [
+    assert [(lease.name, lease.holder, lease.token) for lease in await read_leases(store)] == [
         ("a", node, 1),
         ("b", node, 1),
     ]

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from duetime.engine.plan.leases import read_leases
 from duetime.errors import StoreFull
 from duetime.model.job import JobFilter
 from duetime.store import DueSchedules, ScheduleState
@@ -31,6 +32,7 @@ from duetime.testing.conformance.drafts import (
     schedule,
     settle,
     success,
+    take_leases,
 )
 from tests.servers.brokers import RedisServer
 
@@ -60,7 +62,7 @@ async def everything(store: RedisStore) -> list[object]:
         [await store.list_versions(TENANT, name, 10) for name in ("a", "b", "gone")],
         await store.list_schedules(DueSchedules(ALL_SEGMENTS, await store.time() + 2 * DAY), 10),
         await store.nodes(),
-        await store.leases(),
+        await read_leases(store),
         await store.list_records("kind", None, 10),
         await store.list_events(0, 10),
     ]
@@ -69,9 +71,9 @@ async def everything(store: RedisStore) -> list[object]:
 async def test_a_killed_server_keeps_everything(store: RedisStore, server: RedisServer) -> None:
     node, now = await joined(store), await store.time()
     gone = await joined(store)
-    await store.hold_leases(gone, ["leader", "segment/1"])
+    await take_leases(store, gone, ["leader", "segment/1"])
     await store.leave(gone)
-    await store.hold_leases(node, ["leader"])
+    await take_leases(store, node, ["leader"])
     made = await put(store, schedule("a"), now - HOUR)
     await fired(store, made, now + HOUR, now - HOUR, now)
     await put(store, schedule("b"), now + HOUR)
@@ -97,9 +99,11 @@ async def test_a_killed_server_keeps_everything(store: RedisStore, server: Redis
 
 
 async def test_full_memory_refuses_what_is_new_and_lets_nodes_free_it(store: RedisStore) -> None:
-    node, now = await joined(store), await store.time()
+    node, gone, now = await joined(store), await joined(store), await store.time()
     made = await put(store, schedule("a"), now)
     await store.add_jobs(jobs(300, now - DAY))
+    await take_leases(store, gone, ["leader"])
+    await store.leave(gone)
     claimed = await claim(store, request(node, room=200))
     assert await settle(store, [success(row, now - HOUR) for row in claimed[:100]]) == []
     before = await store.list_jobs(JobFilter(TENANT), 1_000)
@@ -118,7 +122,7 @@ async def test_full_memory_refuses_what_is_new_and_lets_nodes_free_it(store: Red
         assert await known(store, "a") == made
         assert (await store.beat(node, HOUR)).alive
         other = await joined(store)
-        assert await store.hold_leases(other, ["leader"]) == ["leader"]
+        assert await take_leases(store, other, ["leader"]) == ["leader"]
         assert await settle(store, [success(row, now) for row in claimed[100:]]) == []
         assert len(await claim(store, request(other, room=200))) == 100
         assert await store.prune(now) == 100

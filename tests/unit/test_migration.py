@@ -8,7 +8,7 @@ from duetime.errors import MigrationRefused, SchemaTooNew
 from duetime.model.migration import (
     NodeVersion,
     SchemaState,
-    plan_of,
+    migration_of,
     refuse_incompatible,
     refuse_old_nodes,
     steps_of,
@@ -31,7 +31,7 @@ def test_steps_say_what_they_do() -> None:
 
 
 def test_plan_has_the_steps_that_are_left() -> None:
-    plan = plan_of(SCRIPTS, SchemaState(1, 1), [NodeVersion("a", "0.9.3"), NodeVersion("b", "0.10.0")])
+    plan = migration_of(SCRIPTS, SchemaState(1, 1), [NodeVersion("a", "0.9.3"), NodeVersion("b", "0.10.0")])
     assert [step.number for step in plan.steps] == [2, 3]
     assert plan.old_nodes == [NodeVersion("a", "0.9.3")]
 

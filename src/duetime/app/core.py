@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import cast
 
 from duetime import stores
 from duetime.app.adoption import refuse_unadopted
@@ -22,7 +21,7 @@ from duetime.model.limit import Quotas
 from duetime.observer import Observer, Observers
 from duetime.observers.log import EventLogger
 from duetime.observers.metrics import ProcessTelemetry
-from duetime.store import Migration, ReplicatedStore, Store
+from duetime.store import Migration, Store
 from duetime.task import AnyTask, Tasks
 
 FLUSH_TIMEOUT = 2.0  # seconds for writing the last counts and events before the store is closed
@@ -184,12 +183,7 @@ class AsyncApp(Tasks, Services):
         if not (store.capabilities.replicas and replica.capabilities.replicas):
             raise ConfigError("read_store: only stores in PostgreSQL have read replicas: leave it out")
         # As a clone it keeps no connection for writing.
-        return ReadStore(
-            cast(ReplicatedStore, store),
-            cast(ReplicatedStore, replica.clone()),
-            self._clock,
-            self._observers,
-        )
+        return ReadStore(store, replica.clone(), self._clock, self._observers)
 
     def _keep(self, task: AnyTask) -> None:
         super()._keep(task)

@@ -6,6 +6,7 @@ import asyncio
 
 from duetime.app.stats import TtlCache
 from duetime.clock import Clock
+from duetime.engine.plan.leases import read_leases
 from duetime.errors import LeasesUnavailable
 from duetime.lease import LeaseTable
 from duetime.model.instant import SECOND
@@ -29,7 +30,7 @@ class LeaseReader:
 
     async def read(self) -> list[Lease]:
         if self.table is None:
-            return await self._store.leases()
+            return await read_leases(self._store)
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT):
                 leases: list[Lease] = await self._cache.get("leases", self._read_table)

@@ -13,10 +13,11 @@ from duetime.clock import Clock
 from duetime.errors import ConfigError, DuetimeError, StoreError
 from duetime.model import duration
 from duetime.model.events import ReadStoreChanged
+from duetime.model.identity import StoreIdentity
 from duetime.model.instant import SECOND, Micros
 from duetime.model.views import ReadStoreView
 from duetime.observer import Observers
-from duetime.store import Position, ReplicatedStore
+from duetime.store import Store
 
 READING = frozenset(
     {
@@ -26,7 +27,6 @@ READING = frozenset(
         "list_schedules",
         "list_records",
         "nodes",
-        "leases",
     }
 )
 MAX_LAG = 10 * SECOND
@@ -39,9 +39,7 @@ class ReadStore:
     """The reading verbs go to the replica or, if it does not answer or is too far behind, to the store. All
     other verbs go to the store."""
 
-    def __init__(
-        self, store: ReplicatedStore, replica: ReplicatedStore, clock: Clock, observers: Observers
-    ) -> None:
+    def __init__(self, store: Store, replica: Store, clock: Clock, observers: Observers) -> None:
         self._store = store
         self._replica = replica
         self._clock = clock
@@ -90,18 +88,18 @@ class ReadStore:
             if not self._is_open:
                 await self._replica.open()
                 self._is_open = True
-            newest, replayed = await self._store.position(), await self._replica.position()
-        if newest.home != replayed.home:
+            newest, replayed = await self._store.identity(), await self._replica.identity()
+        if newest.data != replayed.data:
             raise ConfigError("read_store: it is not a copy of the store's database: give a replica of it")
         return self._behind(newest, replayed)
 
-    def _behind(self, newest: Position, replayed: Position) -> Micros:
+    def _behind(self, newest: StoreIdentity, replayed: StoreIdentity) -> Micros:
         """Not longer than since the replica was last equal: after an idle hour its last commit is an hour
         old."""
         if replayed.log >= newest.log:
-            self._equal_at = newest.at
+            self._equal_at = newest.log_at
             return 0
-        return max(0, newest.at - max(replayed.at, self._equal_at))
+        return max(0, newest.log_at - max(replayed.log_at, self._equal_at))
 
     def _noted(self, view: ReadStoreView) -> ReadStoreView:
         if (view.remark is None) != (self._remark is None):

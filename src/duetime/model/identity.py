@@ -21,6 +21,9 @@ class StoreIdentity:
     server: str = ""  # also another one after a failover
     seen_at: Micros | None = None  # the last sign outside of the rows that they were used
     max_silence: Micros | None = None  # rows whose last node lived longer ago are taken for a copy
+    # Where `replicas` is a capability: how far the server is, a replica with what it has taken over
+    log: int = 0  # a place in the server's log; it only increases
+    log_at: Micros = 0  # the store's clock; on a replica that of the last commit it has, 0 if there was none
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal, NewType
+from typing import Literal, NamedTuple, NewType
 from uuid import UUID
 
 from duetime.model.ids import SEGMENTS
@@ -68,6 +69,30 @@ class Lease:
     holder: NodeId | None
     token: int
     expires_at: Micros | None
+
+
+class Holding(NamedTuple):
+    """A lease as it is stored. A holder that is dead holds nothing."""
+
+    holder: NodeId | None
+    token: int  # rises with each holder
+
+
+def share_leases(
+    known: Mapping[str, Holding], node: NodeId, wanted: Collection[str], living: Collection[NodeId]
+) -> dict[str, Holding]:
+    """The leases after this node has taken those that it wants and that are free, and dropped its others."""
+    shared = dict(known)
+    for name in {*known, *wanted}:
+        holder, token = known.get(name, FREE)
+        if name in wanted and holder not in living:
+            shared[name] = Holding(node, token + 1)
+        elif name not in wanted and holder == node:
+            shared[name] = Holding(None, token)
+    return shared
+
+
+FREE = Holding(None, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,6 @@ _MADE = re.compile(r"^\s*CREATE TABLE(?: IF NOT EXISTS)?\s+([\w.]+)", re.MULTILI
 MAX_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """The versions of a schema before and after it was migrated."""
-
-    before: int
-    after: int
-
-
 class SchemaState(NamedTuple):
     version: int  # 0: there is no schema
     compatible_from: int  # the oldest schema that a program must know to work on this one
@@ -56,10 +48,20 @@ class MigrationStep:
 
 
 @dataclass(frozen=True, slots=True)
-class MigrationPlan:
-    state: SchemaState
-    steps: tuple[MigrationStep, ...]  # that are left
-    nodes: tuple[NodeVersion, ...] = ()  # that live
+class Migration:
+    """What was done, or in a dry run would be."""
+
+    state: SchemaState  # before
+    steps: tuple[MigrationStep, ...] = ()
+    nodes: tuple[NodeVersion, ...] = ()  # of a dry run: those that live
+
+    @property
+    def before(self) -> int:
+        return self.state.version
+
+    @property
+    def after(self) -> int:
+        return self.before + len(self.steps)
 
     @property
     def old_nodes(self) -> list[NodeVersion]:
@@ -86,8 +88,10 @@ def steps_of(scripts: Sequence[str]) -> list[MigrationStep]:
     return found
 
 
-def plan_of(scripts: Sequence[str], state: SchemaState, nodes: Iterable[NodeVersion] = ()) -> MigrationPlan:
-    return MigrationPlan(state, tuple(steps_of(scripts)[state.version :]), tuple(nodes))
+def migration_of(scripts: Sequence[str], state: SchemaState, nodes: Iterable[NodeVersion] = ()) -> Migration:
+    if state.version >= len(scripts):
+        return Migration(state, nodes=tuple(nodes))
+    return Migration(state, tuple(steps_of(scripts)[state.version :]), tuple(nodes))
 
 
 def refuse_incompatible(state: SchemaState, known: int, place: str) -> None:

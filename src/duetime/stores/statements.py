@@ -12,7 +12,7 @@ from importlib.resources import files
 
 _HEAD = re.compile(r"^-- (name|columns): *(\S+) *$", re.MULTILINE)
 TABLES = (
-    "jobs", "history", "attempts", "limits", "queues", "schedules", "schedule_versions", "nodes", "leases",
+    "jobs", "history", "attempts", "limits", "queues", "schedules", "schedule_versions", "nodes",
     "records", "events",
 )  # fmt: skip
 _COLUMNS = re.compile(r"\{(?:(\w+)\.)?(\w+)\}")

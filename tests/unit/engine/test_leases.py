@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from duetime.engine.plan.leases import LeaseKeeper, StoreLeases
+from duetime.engine.plan.leases import LeaseKeeper, StoreLeases, read_leases
 from duetime.errors import StoreUnavailable
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND
@@ -56,17 +57,16 @@ class Delayed(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__(lambda: 0)
-        self.lost: list[tuple[NodeId, Sequence[str]]] | None = []
+        self.lost: list[tuple[Any, ...]] = []
 
-    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        if self.lost == []:
-            self.lost.append((node, names))
+    async def put_record(self, *arguments: Any, **options: Any) -> int:
+        if not self.lost:
+            self.lost.append(arguments)
             raise StoreUnavailable("the connection broke")
-        return await super().hold_leases(node, names)
+        return await super().put_record(*arguments, **options)
 
     async def carry_out(self) -> None:
-        [(node, names)] = self.lost or []
-        await super().hold_leases(node, names)
+        await super().put_record(*self.lost[0])
 
 
 async def test_request_that_arrives_after_later_ones_leaves_no_segment_without_a_planner() -> None:
@@ -79,5 +79,5 @@ async def test_request_that_arrives_after_later_ones_leaves_no_segment_without_a
     await keeper.run_once()
     await store.carry_out()
     await keeper.run_once()
-    holders = {lease.name: lease.holder for lease in await store.leases()}
+    holders = {lease.name: lease.holder for lease in await read_leases(store)}
     assert [holders.get(segment_lease(segment)) for segment in range(SEGMENTS)] == [me] * SEGMENTS

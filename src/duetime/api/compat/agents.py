@@ -161,7 +161,7 @@ async def health(context: Reader) -> Response:
     store = context.state.app.store
     try:
         async with asyncio.timeout(STORE_TIMEOUT):
-            await store.leases()
+            await store.time()
         state, status, code = "connected", "healthy", 200
     except (DuetimeError, TimeoutError):
         state, status, code = "disconnected", "unhealthy", 503

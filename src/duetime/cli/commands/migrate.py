@@ -13,7 +13,6 @@ from duetime.cli.command import command, standalone
 from duetime.cli.format import say, show, show_table
 from duetime.cli.inputs import JsonFlag
 from duetime.cli.program import settings_of
-from duetime.model.migration import MigrationPlan
 from duetime.store import Migration
 
 commands = standalone()
@@ -37,7 +36,7 @@ def migrate(
     at the same time. A step that removes what living nodes use is refused."""
     app = find_app(settings_of(context))
     if plan:
-        planned = asyncio.run(app.store.plan_migration())
+        planned = asyncio.run(app.store.migrate(dry_run=True))
         show(_as_json(planned), as_json, lambda _: _show(planned))
         return
     done = asyncio.run(_migrate(app))
@@ -59,7 +58,7 @@ async def _migrate(app: App) -> Migration:
         await app.close()
 
 
-def _as_json(planned: MigrationPlan) -> dict[str, Any]:
+def _as_json(planned: Migration) -> dict[str, Any]:
     return {
         "schema": planned.state.version,
         "compatible_from": planned.state.compatible_from,
@@ -79,7 +78,7 @@ def _as_json(planned: MigrationPlan) -> dict[str, Any]:
     }
 
 
-def _show(planned: MigrationPlan) -> None:
+def _show(planned: Migration) -> None:
     state = planned.state
     say(f"schema {state.version}, for programs that know schema {state.compatible_from} or a later one")
     rows = [

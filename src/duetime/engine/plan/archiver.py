@@ -162,7 +162,7 @@ class Archiver:
     async def _forget(self, ids: list[UUID]) -> int:
         gone = 0
         for at in range(0, len(ids), FORGET_BATCH):
-            gone += await self._store.forget_jobs(ids[at : at + FORGET_BATCH])
+            gone += await self._store.prune(ids[at : at + FORGET_BATCH])
             failpoint("archive.after_forget")
         return gone
 

@@ -11,10 +11,21 @@ from functools import lru_cache
 
 from duetime.errors import LeasesUnavailable, StoreError
 from duetime.lease import LeaseHolder, Member
+from duetime.model.codec import decode, encode
 from duetime.model.events import LeasesBack, LeasesLost
 from duetime.model.ids import SEGMENTS
 from duetime.model.instant import SECOND, Micros
-from duetime.model.lease import LEADER, NodeId, dispatch_lease, fair_share, segment_lease
+from duetime.model.job import DEFAULT_TENANT
+from duetime.model.lease import (
+    LEADER,
+    Holding,
+    Lease,
+    NodeId,
+    dispatch_lease,
+    fair_share,
+    segment_lease,
+    share_leases,
+)
 from duetime.observer import Observers
 from duetime.store import Store
 
@@ -26,8 +37,35 @@ DOUBTFUL_CHECKS = 10  # after a call without a reply: it may still be carried ou
 NOTHING: frozenset[str] = frozenset()
 
 
+RECORD = ("leases", DEFAULT_TENANT, "holders")
+MAX_TRIES = 5  # nodes that change their leases at the same time: all but one try again
+Table = dict[str, Holding]
+
+
+async def read_leases(store: Store) -> list[Lease]:
+    """Those that no living node holds are free."""
+    known, _, living = await _read(store)
+    return [
+        Lease(name, holder, token, living[holder])
+        if holder is not None and holder in living
+        else Lease(name, None, token, None)
+        for name, (holder, token) in sorted(known.items())
+    ]
+
+
+async def _read(store: Store) -> tuple[Table, int, dict[NodeId, Micros]]:
+    """The leases, the version of their record, and until when nodes live. The nodes are read last: all
+    holders had joined before."""
+    record = await store.get_record(*RECORD)
+    stored = {} if record is None else decode(record.value)
+    living = {node.id: node.lease_until for node in await store.nodes(living=True)}
+    known = {name: Holding(*held) for name, held in stored.items()}
+    return known, 0 if record is None else record.version, living
+
+
 class StoreLeases:
-    """Leases in the store. The heartbeat renews them: they are as valid as the lease of the node."""
+    """Leases in a record of the store, by name. The heartbeat renews them: they are as valid as the lease of
+    the node."""
 
     def __init__(self, store: Store, node: NodeId, trusted: Callable[[], bool]) -> None:
         self._store = store
@@ -44,7 +82,15 @@ class StoreLeases:
 
     async def hold(self, names: Sequence[str]) -> None:
         self._held = self._held & frozenset(names)
-        self._held = frozenset(await self._store.hold_leases(self._node, names))
+        for _ in range(MAX_TRIES):
+            known, version, living = await _read(self._store)
+            if self._node not in living:
+                self._held = NOTHING
+                return
+            shared = share_leases(known, self._node, names, living)
+            if shared == known or await self._store.put_record(*RECORD, encode(shared), version):
+                self._held = frozenset(name for name in names if shared[name].holder == self._node)
+                return
 
     async def close(self) -> None:
         """They are free when the node leaves."""

@@ -3,7 +3,7 @@ succeed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 from uuid import UUID, uuid5
 
@@ -200,6 +200,10 @@ class MemoryJobs:
             for row in self.past.values()
             if _finished_before(row, max(before, targets.get(row.draft.target, before)))
         ]
+        return self.forget_finished([row.draft.id for row in gone])
+
+    def forget_finished(self, ids: Iterable[UUID]) -> int:
+        gone = [self.past[job_id] for job_id in ids if job_id in self.past]
         for row in gone:
             self.forget(row)
         return len(gone)

@@ -1,12 +1,12 @@
-"""The tables of nodes and of the leases they hold."""
+"""The table of nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from duetime.model.instant import Micros
-from duetime.model.lease import Lease, Node, NodeDraft, NodeId
+from duetime.model.lease import Node, NodeDraft, NodeId
 from duetime.stores.memory.jobs import MemoryJobs
 from duetime.stores.memory.row import Row
 
@@ -20,17 +20,10 @@ class _Member:
     has_left: bool = False
 
 
-@dataclass(slots=True)
-class _Held:
-    holder: NodeId | None
-    token: int
-
-
 class MemoryNodes:
     def __init__(self, jobs: MemoryJobs) -> None:
         self._jobs = jobs
         self._members: dict[NodeId, _Member] = {}
-        self._leases: dict[str, _Held] = {}
         self._newest = 0  # the highest number ever given
 
     def join(self, draft: NodeDraft, ttl: Micros, now: Micros) -> NodeId:
@@ -59,7 +52,6 @@ class MemoryNodes:
     def leave(self, node: NodeId) -> None:
         if self._alive(node):
             self._members[node].dead = self._members[node].has_left = True
-        self._drop(node, self._leases)
 
     def expire(self, me: NodeId, now: Micros) -> list[NodeId]:
         gone = [
@@ -100,29 +92,6 @@ class MemoryNodes:
         for node, member in list(self._members.items()):
             if member.dead and member.lease_until < before and not self._jobs.running_on(node):
                 del self._members[node]
-
-    # -- leases
-    def hold(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        if not self._alive(node):
-            return []
-        self._drop(node, set(self._leases) - set(names))
-        for name in names:
-            held = self._leases.setdefault(name, _Held(None, 0))
-            if held.holder is None or not self._alive(held.holder):
-                held.holder, held.token = node, held.token + 1
-        return [name for name in names if self._leases[name].holder == node]
-
-    def _drop(self, node: NodeId, names: Iterable[str]) -> None:
-        for name in names:
-            if self._leases[name].holder == node:
-                self._leases[name].holder = None
-
-    def leases(self) -> list[Lease]:
-        return [self._lease(name, held) for name, held in sorted(self._leases.items())]
-
-    def _lease(self, name: str, held: _Held) -> Lease:
-        member = None if held.holder is None else self._members.get(held.holder)
-        return Lease(name, held.holder, held.token, None if member is None else member.lease_until)
 
     def _describe(self, node: NodeId, member: _Member) -> Node:
         draft, running = member.draft, self._jobs.running_on(node)

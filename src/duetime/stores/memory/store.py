@@ -18,9 +18,9 @@ from duetime.model.hint import CancelHint, EventHint, Hint, lane_hints
 from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter, State
-from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueCounts, QueueFilter, with_lanes
-from duetime.model.migration import MigrationPlan, SchemaState
+from duetime.model.migration import SchemaState
 from duetime.model.permits import waiting_when_stored
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.search import selects
@@ -86,11 +86,8 @@ class MemoryStore:
     async def close(self) -> None:
         """The data stays as long as the object."""
 
-    async def migrate(self) -> Migration:
-        return Migration(SCHEMA_VERSION, SCHEMA_VERSION)
-
-    async def plan_migration(self) -> MigrationPlan:
-        return MigrationPlan(SchemaState(SCHEMA_VERSION, SCHEMA_VERSION), ())
+    async def migrate(self, dry_run: bool = False) -> Migration:
+        return Migration(SchemaState(SCHEMA_VERSION, SCHEMA_VERSION))
 
     def clone(self) -> MemoryStore:
         return self
@@ -326,7 +323,7 @@ class MemoryStore:
         self._send(lane_hints(draft for drafts in applied for draft in drafts))
         return len(applied)
 
-    # -- nodes and leases
+    # -- nodes
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
         with self._lock:
             return self._nodes.join(draft, ttl, self._clock())
@@ -348,14 +345,6 @@ class MemoryStore:
     async def expire_nodes(self, me: NodeId) -> list[NodeId]:
         with self._lock:
             return self._nodes.expire(me, self._clock())
-
-    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        with self._lock:
-            return self._nodes.hold(node, names)
-
-    async def leases(self) -> list[Lease]:
-        with self._lock:
-            return self._nodes.leases()
 
     # -- records and events ----------------------------------------------------------------------------
     async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
@@ -404,22 +393,17 @@ class MemoryStore:
             self._rows().write(kind, rows, after, until)
 
     # -- upkeep and hints
-    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
+    async def prune(self, old: Micros | Sequence[UUID], targets: Mapping[str, Micros] | None = None) -> int:
         with self._lock:
-            gone = [self._jobs.past[job_id] for job_id in ids if job_id in self._jobs.past]
-            for row in gone:
-                self._jobs.forget(row)
-            return len(gone)
-
-    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
-        with self._lock:
-            self._nodes.forget(before)
+            if not isinstance(old, int):
+                return self._jobs.forget_finished(old)
+            self._nodes.forget(old)
             now = self._clock()
             self._jobs.limits.forget_idle(now)
-            self._schedules.forget_versions(before)
+            self._schedules.forget_versions(old)
             self._records.forget(now)
             self._events.forget(now)
-            return self._jobs.prune(before, targets or {})
+            return self._jobs.prune(old, targets or {})
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
         return self._notifier.subscribe(listener)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from duetime.errors import SchemaMissing, StoreUnavailable
 from duetime.model.instant import Micros
 from duetime.model.migration import (
-    MigrationPlan,
+    Migration,
     NodeVersion,
     SchemaState,
-    plan_of,
+    migration_of,
     refuse_incompatible,
     refuse_old_nodes,
     steps_of,
 )
-from duetime.store import Migration
 from duetime.stores.mysql.connection import MySqlConnection
 from duetime.stores.mysql.session import MySqlSession
 from duetime.stores.statements import scripts
@@ -36,20 +35,19 @@ async def check_schema(connection: MySqlConnection) -> Micros:
     return home
 
 
-async def migrate(connection: MySqlConnection) -> Migration:
+async def migrate(connection: MySqlConnection, dry_run: bool) -> Migration:
+    if dry_run:
+        return await connection.read(_plan)
     state, _ = await connection.read(_read_version)
     refuse_incompatible(state, len(MIGRATIONS), PLACE)
-    before = state.version
-    return Migration(before, await connection.read(_migrate) if before < len(MIGRATIONS) else before)
+    if state.version < len(MIGRATIONS):
+        await connection.read(_migrate)
+    return migration_of(MIGRATIONS, state)
 
 
-async def plan_migration(connection: MySqlConnection) -> MigrationPlan:
-    return await connection.read(_plan)
-
-
-async def _plan(session: MySqlSession) -> MigrationPlan:
+async def _plan(session: MySqlSession) -> Migration:
     state, _ = await _read_version(session)
-    return plan_of(MIGRATIONS, state, await _living(session) if state.version else ())
+    return migration_of(MIGRATIONS, state, await _living(session) if state.version else ())
 
 
 async def _living(session: MySqlSession) -> list[NodeVersion]:
@@ -64,7 +62,7 @@ async def _read_version(session: MySqlSession) -> tuple[SchemaState, Micros]:
     return SchemaState(int(version), int(compatible_from)), home
 
 
-async def _migrate(session: MySqlSession) -> int:
+async def _migrate(session: MySqlSession) -> None:
     """Under a lock of the session: the second process finds it done. The server commits each change of a
     table; a script that was interrupted is repeated from its beginning, on tables that no process uses
     yet."""
@@ -78,6 +76,5 @@ async def _migrate(session: MySqlSession) -> int:
                 refuse_old_nodes(step, await _living(session))
             await session.run_script(MIGRATIONS[step.number - 1])
             await session.change("write_version", (step.number, await session.time(), step.compatible_from))
-        return max(state.version, len(MIGRATIONS))
     finally:
         await session.all("unlock_migration")

@@ -11,7 +11,6 @@ from duetime.model.identity import StoreIdentity
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Job
 from duetime.model.lease import NodeId
-from duetime.model.migration import MigrationPlan
 from duetime.store import CallerTransaction, Capabilities, Migration, TaskTransaction, Unsubscribe
 from duetime.stores.mysql import schema
 from duetime.stores.mysql.address import MySqlAddress, parse
@@ -84,17 +83,10 @@ class MySqlStore(SqlStore):
         for connection in (*self._connections.values(), *self._hint_connections):
             await connection.close()
 
-    async def migrate(self) -> Migration:
+    async def migrate(self, dry_run: bool = False) -> Migration:
         connection = MySqlConnection(self._address, schema.MAINTENANCE_TIMEOUT)
         try:
-            return await schema.migrate(connection)
-        finally:
-            await connection.close()
-
-    async def plan_migration(self) -> MigrationPlan:
-        connection = MySqlConnection(self._address, schema.MAINTENANCE_TIMEOUT)
-        try:
-            return await schema.plan_migration(connection)
+            return await schema.migrate(connection, dry_run)
         finally:
             await connection.close()
 

@@ -12,10 +12,10 @@ from duetime.clock import monotonic_micros
 from duetime.errors import DuetimeError
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
-from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.store import OfDeadNodes, OfNode, PastDeadline
 from duetime.stores.postgres.connections import SQL, PostgresConnections
-from duetime.stores.postgres.rows import claimed_of, lease_of, node_of
+from duetime.stores.postgres.rows import claimed_of, node_of
 
 LOCK_BASE = 0x6475_6500_0000_0000  # "due", and below it space for the ids of nodes
 GONE_AFTER = SECOND * 3 // 20  # a lock must be free twice, this far apart: its owner may be reconnecting
@@ -109,12 +109,3 @@ class PostgresNodes:
             case _:
                 rows = await self._connections.sweep.fetch(SQL["jobs_past_deadline"], limit)
         return [claimed_of(row) for row in rows]
-
-    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        held = {
-            row["name"] for row in await self._connections.sweep.fetch(SQL["hold_leases"], node, list(names))
-        }
-        return [name for name in names if name in held]
-
-    async def leases(self) -> list[Lease]:
-        return [lease_of(row) for row in await self._connections.read.fetch(SQL["leases"])]

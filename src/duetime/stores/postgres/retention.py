@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from duetime.model.instant import Micros
 from duetime.stores.postgres.connection import PostgresConnection
@@ -38,6 +39,11 @@ async def prune(connections: PostgresConnections, before: Micros, targets: Mappi
         return deleted
     finally:
         await connection.close()
+
+
+async def forget(connections: PostgresConnections, ids: Sequence[UUID]) -> int:
+    gone: int = await connections.read.value(SQL["forget_jobs"], list(ids))
+    return gone
 
 
 async def _prune_rows(connection: PostgresConnection, before: Micros, target: str | None) -> int:

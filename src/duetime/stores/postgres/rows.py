@@ -7,7 +7,7 @@ from typing import Any
 
 from duetime.model import codec
 from duetime.model.job import Attempt, Claimed, Ending, Job, State
-from duetime.model.lease import Lease, Node
+from duetime.model.lease import Node
 from duetime.model.limit import Queue, QueueCounts, Rate
 from duetime.model.schedule import Change, Missed, Schedule, ScheduleDraft, ScheduleVersion
 from duetime.model.when import When, restore, to_json
@@ -45,10 +45,6 @@ def attempt_of(row: Any) -> Attempt:
 def node_of(row: Any) -> Node:
     number, name, roles, version, started_at, lease_until, dead, has_left, running = row
     return Node(number, name, tuple(roles), version, started_at, lease_until, dead, has_left, running)
-
-
-def lease_of(row: Any) -> Lease:
-    return Lease(*row)
 
 
 def queue_of(row: Any) -> Queue:

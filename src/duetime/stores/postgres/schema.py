@@ -9,15 +9,14 @@ from duetime.clock import noise, pause
 from duetime.errors import SchemaMissing, StoreUnavailable
 from duetime.model.instant import Micros
 from duetime.model.migration import (
-    MigrationPlan,
+    Migration,
     NodeVersion,
     SchemaState,
-    plan_of,
+    migration_of,
     refuse_incompatible,
     refuse_old_nodes,
     steps_of,
 )
-from duetime.store import Migration
 from duetime.stores.postgres.connection import PostgresConnection, Result, Work
 from duetime.stores.postgres.connections import SQL, PostgresConnections
 from duetime.stores.statements import scripts
@@ -53,30 +52,24 @@ async def check_schema(connections: PostgresConnections, temporary: bool) -> Sch
     return schema
 
 
-async def migrate(connections: PostgresConnections) -> Migration:
+async def migrate(connections: PostgresConnections, dry_run: bool) -> Migration:
     connection = connections.temporary(MAINTENANCE_TIMEOUT)
     try:
+        if dry_run:
+            return await connection.run(_plan, atomic=True)
         state = (await connection.run(_read_schema, atomic=True)).state
-        before = after = state.version
+        after = state.version
         while after < len(MIGRATIONS):
             after = await run_persistently(connection, _migrate_once)
         refuse_incompatible(state, len(MIGRATIONS), PLACE)
-        return Migration(before, after)
+        return migration_of(MIGRATIONS, state)
     finally:
         await connection.close()
 
 
-async def plan_migration(connections: PostgresConnections) -> MigrationPlan:
-    connection = connections.temporary()
-    try:
-        return await connection.run(_plan, atomic=True)
-    finally:
-        await connection.close()
-
-
-async def _plan(connection: Any, _is_retry: bool) -> MigrationPlan:
+async def _plan(connection: Any, _is_retry: bool) -> Migration:
     state = (await _read_schema(connection)).state
-    return plan_of(MIGRATIONS, state, await _living(connection) if state.version else ())
+    return migration_of(MIGRATIONS, state, await _living(connection) if state.version else ())
 
 
 async def _living(connection: Any) -> list[NodeVersion]:

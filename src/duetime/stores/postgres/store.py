@@ -11,9 +11,8 @@ from duetime.model.hint import Hint
 from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
-from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
-from duetime.model.migration import MigrationPlan
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.stored import RowKey, RowKind, StoredRow
@@ -32,7 +31,6 @@ from duetime.store import (
     OfNode,
     OnceReply,
     PastDeadline,
-    Position,
     Record,
     ScheduleState,
     Settled,
@@ -111,11 +109,8 @@ class PostgresStore:
         await self._sessions.close()
         await self._connections.close()
 
-    async def migrate(self) -> Migration:
-        return await schema.migrate(self._connections)
-
-    async def plan_migration(self) -> MigrationPlan:
-        return await schema.plan_migration(self._connections)
+    async def migrate(self, dry_run: bool = False) -> Migration:
+        return await schema.migrate(self._connections, dry_run)
 
     def clone(self) -> PostgresStore:
         return PostgresStore(self._address, is_clone=True)
@@ -123,10 +118,6 @@ class PostgresStore:
     async def time(self) -> Micros:
         now: Micros = await self._connections.read.value(SQL["time"])
         return now
-
-    async def position(self) -> Position:
-        row = await self._connections.read.row(SQL["position"])
-        return Position(self._home, int(row["log"]), row["at"] or 0)
 
     async def identity(self) -> StoreIdentity:
         """A dump makes other tables, also in the same database; a standby has the same ones. Recovery to an
@@ -138,7 +129,7 @@ class PostgresStore:
             raise
         except StoreError:
             row = await read.row(SQL["identity_of_tables"])
-        return StoreIdentity(row["data"], row["server"])
+        return StoreIdentity(row["data"], row["server"], log=int(row["log"]), log_at=row["at"] or 0)
 
     # -- jobs and queues
     async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
@@ -237,7 +228,7 @@ class PostgresStore:
     async def fire(self, firings: Sequence[Firing]) -> int:
         return await self._schedules.fire(firings)
 
-    # -- nodes and leases
+    # -- nodes
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
         return await self._nodes.join(draft, ttl)
 
@@ -252,12 +243,6 @@ class PostgresStore:
 
     async def expire_nodes(self, me: NodeId) -> list[NodeId]:
         return await self._nodes.expire(me)
-
-    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        return await self._nodes.hold_leases(node, names)
-
-    async def leases(self) -> list[Lease]:
-        return await self._nodes.leases()
 
     # -- records and events
     async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
@@ -295,13 +280,11 @@ class PostgresStore:
         await self._rows.write(kind, rows, after, until)
 
     # -- retention and hints
-    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
-        gone: int = await self._connections.read.value(SQL["forget_jobs"], list(ids))
-        return gone
-
-    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
+    async def prune(self, old: Micros | Sequence[UUID], targets: Mapping[str, Micros] | None = None) -> int:
         """Whole days at a time where possible, and so an estimate."""
-        return await retention.prune(self._connections, before, targets or {})
+        if not isinstance(old, int):
+            return await retention.forget(self._connections, old)
+        return await retention.prune(self._connections, old, targets or {})
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
         return self._notifier.subscribe(listener)

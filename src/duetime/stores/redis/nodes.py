@@ -1,13 +1,12 @@
-"""Nodes and the leases they hold."""
+"""Nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from struct import Struct
 
 from duetime.model import codec
 from duetime.model.instant import Micros
-from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.stores.redis.connection import RedisConnection
 from duetime.stores.redis.rows import limit_row, uuid_of
 
@@ -38,13 +37,6 @@ class RedisNodes:
     async def expire(self, me: NodeId) -> list[NodeId]:
         return [NodeId(int(node)) for node in await self._connection.run("end_nodes", "expired", me)]
 
-    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        return [name.decode() for name in await self._connection.run("hold_leases", node, *names)]
-
-    async def leases(self) -> list[Lease]:
-        rows = await self._connection.run("leases")
-        return sorted((_lease_of(*row) for row in rows), key=lambda lease: lease.name)
-
 
 def _node_of(node: bytes, row: bytes, lease_until: bytes | None, running: bytes | None) -> Node:
     state, started_at, _ = _ROW.unpack_from(row)
@@ -70,12 +62,6 @@ def node_row(node: Node) -> bytes:
 def _rest(node: Node | NodeDraft) -> bytes:
     """The part of a row that only Python reads."""
     return codec.pack((node.name, node.roles, node.version))
-
-
-def _lease_of(name: bytes, lease: bytes, row: bytes | None, lease_until: bytes | None) -> Lease:
-    token, _, holder = lease.decode().partition(":")
-    expires_at = None if row is None else _lease_until(row, lease_until)
-    return Lease(name.decode(), NodeId(int(holder)) if holder else None, int(token), expires_at)
 
 
 def _lease_until(row: bytes, of_living: bytes | None) -> Micros:

@@ -35,8 +35,9 @@ class RedisRecords:
         expected = "" if expect is None else str(expect)
         expiry = _INSTANT.pack(_NEVER if expires_at is None else expires_at)
         values = () if value is None else (value,)
+        verb = "put_record" if value is not None and not expect else "replace_record"
         version: int = await self._connection.run(
-            "put_record", record_name(kind, tenant, key), expected, expiry, *values
+            verb, record_name(kind, tenant, key), expected, expiry, *values
         )
         return version
 

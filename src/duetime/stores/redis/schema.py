@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from duetime.errors import SchemaMissing
-from duetime.model.migration import MigrationPlan, MigrationStep, SchemaState, refuse_incompatible
-from duetime.store import Migration
+from duetime.model.migration import Migration, MigrationStep, SchemaState, refuse_incompatible
 from duetime.stores.redis.address import RedisAddress
 from duetime.stores.redis.connection import RedisConnection
 from duetime.stores.redis.durability import check_server
@@ -22,25 +21,17 @@ async def check(connection: RedisConnection) -> None:
     refuse_incompatible(state, VERSION, f"{place},")
 
 
-async def migrate(address: RedisAddress) -> Migration:
-    connection = RedisConnection(address)
-    try:
-        before = (await _read(connection)).version
-        if before < VERSION:
-            await connection.command("SET", f"{address.keys}version", VERSION)
-    finally:
-        await connection.close()
-    return Migration(before, max(before, VERSION))
-
-
-async def plan_migration(address: RedisAddress) -> MigrationPlan:
+async def migrate(address: RedisAddress, dry_run: bool) -> Migration:
     connection = RedisConnection(address)
     try:
         state = await _read(connection)
+        if state.version >= VERSION:
+            return Migration(state)
+        if not dry_run:
+            await connection.command("SET", f"{address.keys}version", VERSION)
+        return Migration(state, (MigrationStep(VERSION, "The layout of keys", VERSION, None, ()),))
     finally:
         await connection.close()
-    first = MigrationStep(VERSION, "The layout of keys", VERSION, None, ())
-    return MigrationPlan(state, (first,) if state.version < VERSION else ())
 
 
 async def _read(connection: RedisConnection) -> SchemaState:

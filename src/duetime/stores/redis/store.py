@@ -11,9 +11,8 @@ from duetime.model.hint import Hint
 from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
-from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
-from duetime.model.migration import MigrationPlan
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
 from duetime.model.stored import RowKey, RowKind, StoredRow
@@ -96,11 +95,8 @@ class RedisStore:
         await self._notifier.close()
         await self._connection.close()
 
-    async def migrate(self) -> Migration:
-        return await schema.migrate(self._address)
-
-    async def plan_migration(self) -> MigrationPlan:
-        return await schema.plan_migration(self._address)
+    async def migrate(self, dry_run: bool = False) -> Migration:
+        return await schema.migrate(self._address, dry_run)
 
     def clone(self) -> RedisStore:
         return RedisStore(self._address)
@@ -217,7 +213,7 @@ class RedisStore:
     async def fire(self, firings: Sequence[Firing]) -> int:
         return await self._schedules.fire(firings)
 
-    # -- nodes and leases
+    # -- nodes
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
         return await self._nodes.join(draft, ttl)
 
@@ -232,12 +228,6 @@ class RedisStore:
 
     async def expire_nodes(self, me: NodeId) -> list[NodeId]:
         return await self._nodes.expire(me)
-
-    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        return await self._nodes.hold_leases(node, names)
-
-    async def leases(self) -> list[Lease]:
-        return await self._nodes.leases()
 
     # -- records and events
     async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
@@ -275,11 +265,10 @@ class RedisStore:
         await self._rows.write(kind, rows, after, until)
 
     # -- retention and hints
-    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
-        return await retention.forget(self._connection, ids)
-
-    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
-        return await retention.prune(self._connection, before, targets or {})
+    async def prune(self, old: Micros | Sequence[UUID], targets: Mapping[str, Micros] | None = None) -> int:
+        if not isinstance(old, int):
+            return await retention.forget(self._connection, old)
+        return await retention.prune(self._connection, old, targets or {})
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
         return self._notifier.subscribe(listener)

@@ -1,15 +1,14 @@
-"""Nodes, the leases they hold and the jobs they run."""
+"""Nodes and the jobs they run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from duetime.model.instant import SECOND, Micros
-from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.store import OfDeadNodes, OfNode, PastDeadline
 from duetime.stores.sql.limits import set_limits
-from duetime.stores.sql.rows import lease_of, node_of, text_of, uuid_of
+from duetime.stores.sql.rows import node_of, text_of, uuid_of
 from duetime.stores.sql.session import Row, SqlSession, SqlTransaction
 
 LONG_WAIT = SECOND // 10
@@ -46,7 +45,6 @@ async def beat(transaction: SqlTransaction, node: NodeId, ttl: Micros) -> Beat:
 
 async def leave(transaction: SqlTransaction, node: NodeId) -> None:
     await transaction.change("declare_dead", (node, 1))
-    await transaction.change("drop_leases", (node, transaction.listed(())))
 
 
 async def suspects(
@@ -83,16 +81,3 @@ async def running_jobs(
             return await session.all("jobs_of_dead_nodes", (limit,))
         case PastDeadline():
             return await session.all("jobs_past_deadline", (await session.time(), limit))
-
-
-async def hold_leases(transaction: SqlTransaction, node: NodeId, names: Sequence[str]) -> list[str]:
-    await transaction.change("drop_leases", (node, transaction.listed(names)))
-    if not await transaction.value("is_alive", (node, 0)):
-        return []
-    await transaction.change_many("take_leases", [(name, node, 1) for name in names])
-    held = {name for (name,) in await transaction.all("held_leases", (node,))}
-    return [name for name in names if name in held]
-
-
-async def leases(session: SqlSession) -> list[Lease]:
-    return [lease_of(row) for row in await session.all("leases")]

@@ -1,4 +1,4 @@
--- Nodes, the leases that last as long as their holder's, and the jobs they run.
+-- Nodes and the jobs they run.
 
 -- name: beat
 UPDATE {nodes} SET lease_until = ?2 WHERE id = ?1 AND dead = 0;
@@ -9,6 +9,3 @@ UPDATE {nodes} SET dead = 1, has_left = ?2 WHERE id = ?1 AND dead = 0;
 
 -- name: is_alive
 SELECT EXISTS (SELECT 1 FROM {nodes} WHERE id = ?1 AND dead = 0 AND lease_until > ?2);
-
--- name: held_leases
-SELECT name FROM {leases} WHERE holder = ?1;

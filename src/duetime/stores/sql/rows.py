@@ -11,7 +11,7 @@ from duetime.model import codec
 from duetime.model import when as whens
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, Claimed, Ending, Job, JobDraft, State
-from duetime.model.lease import Lease, Node, NodeId
+from duetime.model.lease import Node, NodeId
 from duetime.model.limit import Rate
 from duetime.model.permits import Candidate
 from duetime.model.schedule import Change, Missed, Schedule, ScheduleDraft, ScheduleVersion
@@ -90,11 +90,6 @@ def node_of(row: Row) -> Node:
         NodeId(number), name, tuple(codec.decode(roles)), version, started_at, lease_until, dead == 1,
         has_left == 1, running,
     )  # fmt: skip
-
-
-def lease_of(row: Row) -> Lease:
-    name, holder, token, expires_at = row
-    return Lease(name, holder, token, expires_at)
 
 
 def rate_of(count: int | None, period: Micros | None) -> Rate | None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from duetime.model.instant import Micros
 from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
-from duetime.model.lease import Beat, Lease, Node, NodeDraft, NodeId
+from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
 from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
@@ -172,7 +172,7 @@ class SqlStore:
     async def fire(self, firings: Sequence[Firing]) -> int:
         return await self._write(SWEEP, schedules.fire, firings) if firings else 0
 
-    # -- nodes and leases
+    # -- nodes
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
         return await self._write(HEARTBEAT, nodes.join, draft, ttl, self._owner_locks)
 
@@ -189,12 +189,6 @@ class SqlStore:
         if not await self._read(SWEEP, nodes.suspects, me, self._owner_locks):
             return []
         return await self._write(SWEEP, nodes.expire, me, self._owner_locks)
-
-    async def hold_leases(self, node: NodeId, names: Sequence[str]) -> list[str]:
-        return await self._write(SWEEP, nodes.hold_leases, node, names)
-
-    async def leases(self) -> list[Lease]:
-        return await self._read(READ, nodes.leases)
 
     # -- records and events
     async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
@@ -233,18 +227,17 @@ class SqlStore:
         await self._write(SUBMIT, bulk.write, kind, rows, after, until)
 
     # -- retention and hints
-    async def forget_jobs(self, ids: Sequence[UUID]) -> int:
-        rows = [(job_id.bytes,) for job_id in ids]
-        return await self._write(SWEEP, retention.forget, rows) if rows else 0
-
-    async def prune(self, before: Micros, targets: Mapping[str, Micros] | None = None) -> int:
-        await self._write(SWEEP, retention.prune_others, before)
+    async def prune(self, old: Micros | Sequence[UUID], targets: Mapping[str, Micros] | None = None) -> int:
+        if not isinstance(old, int):
+            rows = [(job_id.bytes,) for job_id in old]
+            return await self._write(SWEEP, retention.forget, rows) if rows else 0
+        await self._write(SWEEP, retention.prune_others, old)
         total, batch = 0, retention.BATCH
         while batch == retention.BATCH:
-            batch = await self._write(SWEEP, retention.prune_jobs, before)
+            batch = await self._write(SWEEP, retention.prune_jobs, old)
             total += batch
         return total + await self._prune_targets(
-            {target: instant for target, instant in (targets or {}).items() if instant > before}
+            {target: instant for target, instant in (targets or {}).items() if instant > old}
         )
 
     async def _prune_targets(self, instants: Mapping[str, Micros]) -> int:

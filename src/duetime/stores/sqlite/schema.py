@@ -11,15 +11,13 @@ from pathlib import Path
 from duetime.clock import wall_micros
 from duetime.errors import StoreError
 from duetime.model.migration import (
-    MigrationPlan,
+    Migration,
     NodeVersion,
     SchemaState,
-    plan_of,
+    migration_of,
     refuse_incompatible,
     refuse_old_nodes,
-    steps_of,
 )
-from duetime.store import Migration
 from duetime.stores.sql.session import run_now
 from duetime.stores.sqlite import errors
 from duetime.stores.sqlite.connection import connect
@@ -49,29 +47,29 @@ def migrate(path: Path) -> Migration:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> Migration:
-    if (version := _state(connection, path).version) >= NEWEST:
-        return Migration(version, version)  # most opens: no write lock needed
+    if (state := _state(connection, path)).version >= NEWEST:
+        return Migration(state)  # most opens: no write lock needed
     connection.execute("BEGIN IMMEDIATE")
-    before = _state(connection, path).version
+    migration = migration_of(_scripts(), _state(connection, path))
     session = SqliteSession(connection)
-    for step in steps_of(_scripts())[before:]:
+    for step in migration.steps:
         if step.number > 1:
             refuse_old_nodes(step, _nodes(session))
         for statement in _split(MIGRATIONS[step.number]):
             connection.execute(statement)
         run_now(session.change("write_version", (step.number, step.compatible_from)))
     connection.execute("COMMIT")
-    return Migration(before, max(before, NEWEST))
+    return migration
 
 
-def plan_migration(path: Path) -> MigrationPlan:
+def plan(path: Path) -> Migration:
     """Without creating or changing the file."""
     if not path.exists():
-        return plan_of(_scripts(), SchemaState(0, 0))
+        return migration_of(_scripts(), SchemaState(0, 0))
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
             state = _state(connection, path)
-            return plan_of(_scripts(), state, _nodes(SqliteSession(connection)) if state.version else ())
+            return migration_of(_scripts(), state, _nodes(SqliteSession(connection)) if state.version else ())
     except sqlite3.Error as problem:
         raise errors.translate(problem, path) from problem
 

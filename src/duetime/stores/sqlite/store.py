@@ -15,7 +15,6 @@ from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
 from duetime.model.job import Job, JobDraft
 from duetime.model.lease import Beat, NodeId
-from duetime.model.migration import MigrationPlan
 from duetime.store import CallerTransaction, Capabilities, Migration, TaskTransaction, Unsubscribe
 from duetime.stores.sql import jobs
 from duetime.stores.sql.session import run_now
@@ -74,12 +73,9 @@ class SqliteStore(SqlStore):
                 await thread.close()
         self._locks.close()
 
-    async def migrate(self) -> Migration:
+    async def migrate(self, dry_run: bool = False) -> Migration:
         location.check(self.path)
-        return await asyncio.to_thread(schema.migrate, self.path)
-
-    async def plan_migration(self) -> MigrationPlan:
-        return await asyncio.to_thread(schema.plan_migration, self.path)
+        return await asyncio.to_thread(schema.plan if dry_run else schema.migrate, self.path)
 
     def clone(self) -> SqliteStore:
         return SqliteStore(self.path)

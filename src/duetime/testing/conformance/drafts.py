@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from duetime.engine.plan.leases import StoreLeases, read_leases
 from duetime.model.ids import SEGMENTS, Ids, fire_id
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import DEFAULT_TENANT, Claimed, Ending, Job, JobDraft, State
@@ -356,14 +357,18 @@ async def fired(
 # -- leases, records, events
 async def take_leases(store: Store, node: NodeId, names: list[str]) -> list[str]:
     """Besides those the node holds already."""
-    held = {lease.name for lease in await store.leases() if lease.holder == node}
-    now_held = await store.hold_leases(node, sorted({*held, *names}))
-    return [name for name in now_held if name in names]
+    holder = StoreLeases(store, node, lambda: True)
+    await holder.hold([*await _held_by(store, node), *names])
+    return [name for name in names if name in holder.held]
 
 
 async def drop_leases(store: Store, node: NodeId, names: list[str]) -> None:
-    held = {lease.name for lease in await store.leases() if lease.holder == node}
-    await store.hold_leases(node, sorted(held - set(names)))
+    kept = [name for name in await _held_by(store, node) if name not in names]
+    await StoreLeases(store, node, lambda: True).hold(kept)
+
+
+async def _held_by(store: Store, node: NodeId) -> list[str]:
+    return [lease.name for lease in await read_leases(store) if lease.holder == node]
 
 
 async def delete_record(store: Store, kind: str, tenant: str, key: str) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from duetime.engine.plan.leases import read_leases
 from duetime.model.lease import NodeId
 from duetime.store import Store
 from duetime.testing.conformance.drafts import HOUR, drop_leases, joined, lapsed, take_leases
 
 
 async def holders(store: Store) -> dict[str, NodeId]:
-    return {lease.name: lease.holder for lease in await store.leases() if lease.holder is not None}
+    return {lease.name: lease.holder for lease in await read_leases(store) if lease.holder is not None}
 
 
 async def token(store: Store, name: str) -> int:
-    return next(lease.token for lease in await store.leases() if lease.name == name)
+    return next(lease.token for lease in await read_leases(store) if lease.name == name)
 
 
 class LeaseConformance:
@@ -85,7 +86,7 @@ class LeaseConformance:
         node = await joined(store)
         await take_leases(store, node, ["a"])
         await store.beat(node, 2 * HOUR)
-        [lease], [found] = await store.leases(), await store.nodes()
+        [lease], [found] = await read_leases(store), await store.nodes()
         assert (lease.name, lease.holder, lease.expires_at) == ("a", node, found.lease_until)
 
     async def test_any_name_will_do(self, store: Store) -> None:

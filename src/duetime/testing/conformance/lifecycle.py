@@ -19,7 +19,7 @@ class LifeConformance:
         assert readings == sorted(readings)
 
     async def test_plan_for_a_current_schema_has_no_steps(self, store: Store) -> None:
-        plan = await store.plan_migration()
+        plan = await store.migrate(dry_run=True)
         assert (plan.steps, plan.old_nodes) == ((), [])
 
     async def test_migrating_a_current_schema_changes_nothing(self, store: Store) -> None:

@@ -86,8 +86,8 @@ class PruneConformance:
         node, now = await joined(store), await store.time()
         old = [await finished(store, node, job(now - DAY), now - DAY, State.DEAD) for _ in range(3)]
         live = await add(store, job(now + HOUR))
-        assert await store.forget_jobs([old[0].id, old[1].id, live.id, new_id(now)]) == 2
-        assert await store.forget_jobs([]) == 0
+        assert await store.prune([old[0].id, old[1].id, live.id, new_id(now)]) == 2
+        assert await store.prune([]) == 0
         left = {one.id for one in await store.list_jobs(JobFilter(TENANT), 10)}
         assert left == {old[2].id, live.id}
         assert await store.list_attempts(old[0].id) == []

@@ -233,9 +233,6 @@ CREATE TABLE IF NOT EXISTS duetime_nodes (
   KEY duetime_nodes_dead (dead, lease_until)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE IF NOT EXISTS duetime_leases (name VARCHAR(128) NOT NULL PRIMARY KEY, holder BIGINT, token BIGINT NOT NULL, KEY duetime_leases_holder (holder))
-  ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-
 -- The number of the row is the version of the record, and each is used once.
 CREATE TABLE IF NOT EXISTS duetime_records (
   version BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,

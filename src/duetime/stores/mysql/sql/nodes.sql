@@ -1,4 +1,4 @@
--- Nodes, the leases that last as long as their holder's, and the jobs they run.
+-- Nodes and the jobs they run.
 
 -- name: join
 INSERT INTO duetime_nodes (name, roles, version, started_at, lease_until) VALUES (?1, ?2, ?3, ?4, ?5);
@@ -28,20 +28,3 @@ SELECT id, attempt, {claimed}, limit_key, permit FROM duetime_jobs WHERE claimab
 
 -- name: jobs_past_deadline
 SELECT id, attempt, {claimed}, limit_key, permit FROM duetime_jobs WHERE claimable = 2 AND held_by = 0 AND due_at <= ?1 ORDER BY due_at LIMIT ?2;
-
--- name: take_leases
--- Those that are free or whose holder is dead. Rows: name, holder, 1.
-INSERT INTO duetime_leases (name, holder, token)
-SELECT t.name, NULL, 0 FROM (SELECT name, holder, token FROM duetime_leases WHERE FALSE UNION ALL VALUES /* rows */ (?, ?, ?)) AS t
-ON DUPLICATE KEY UPDATE duetime_leases.name = duetime_leases.name;
-UPDATE (SELECT name, holder, token FROM duetime_leases WHERE FALSE UNION ALL VALUES /* rows */ (?, ?, ?)) AS t
-STRAIGHT_JOIN duetime_leases AS l FORCE INDEX (PRIMARY) ON l.name = t.name SET l.holder = t.holder, l.token = l.token + 1
-WHERE l.holder IS NULL OR NOT EXISTS (SELECT 1 FROM duetime_nodes AS n WHERE n.id = l.holder AND n.dead = 0);
-
--- name: drop_leases
--- Parameters: holder, those it keeps.
-UPDATE duetime_leases FORCE INDEX (duetime_leases_holder) SET holder = NULL WHERE holder = ?1 AND name NOT IN ?2;
-
--- name: leases
-SELECT l.name, l.holder, l.token, n.lease_until FROM duetime_leases AS l LEFT JOIN duetime_nodes AS n ON n.id = l.holder
-WHERE l.token > 0 ORDER BY l.name;

@@ -205,12 +205,6 @@ CREATE TABLE duetime.nodes (
     holds_lock boolean NOT NULL DEFAULT false -- its session has an advisory lock, which is free when the process is gone
 ) WITH (fillfactor = 10);
 
-CREATE TABLE duetime.leases (
-    name text COLLATE "C" PRIMARY KEY,
-    holder bigint,
-    token bigint NOT NULL DEFAULT 1
-) WITH (fillfactor = 50);
-
 CREATE SEQUENCE duetime.record_versions; -- each number is given once, also after a record is deleted
 CREATE TABLE duetime.records (
     kind text COLLATE "C" NOT NULL,

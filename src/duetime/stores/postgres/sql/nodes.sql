@@ -1,4 +1,4 @@
--- Nodes, their leases, and hints.
+-- Nodes and hints.
 --
 -- A node's session holds the advisory lock with the key $base + its id. When its process dies, the kernel closes the socket and the
 -- server frees the lock within milliseconds: others learn of the death long before the lease ends. A session whose client is gone may keep
@@ -36,8 +36,7 @@ RETURNING ARRAY(SELECT j.id FROM duetime.jobs j WHERE j.node = $1 AND j.cancel_r
     (SELECT count(*) FROM duetime.nodes n WHERE NOT n.dead AND n.id <> $1 AND 'worker' = ANY (n.roles)) AS peers;
 
 -- name: leave
-WITH gone AS (UPDATE duetime.nodes SET dead = true, has_left = true WHERE id = $1 AND NOT dead)
-UPDATE duetime.leases SET holder = NULL WHERE holder = $1;
+UPDATE duetime.nodes SET dead = true, has_left = true WHERE id = $1 AND NOT dead;
 
 -- name: nodes
 -- $1 whether to leave out the dead.
@@ -65,25 +64,6 @@ SELECT j.* FROM (SELECT id FROM duetime.nodes WHERE dead ORDER BY id) n CROSS JO
 
 -- name: jobs_of_node
 SELECT {claimed} FROM duetime.jobs WHERE node = $1 AND state = 'running' LIMIT $2;
-
--- name: hold_leases
--- $1 node, $2 names. Only free leases are written: to keep a lease costs no write.
-WITH dropped AS (UPDATE duetime.leases SET holder = NULL WHERE holder = $1 AND name <> ALL ($2::text[])),
-    taken AS (
-        INSERT INTO duetime.leases AS l (name, holder)
-        SELECT DISTINCT x.name, $1::bigint FROM unnest($2::text[]) AS x(name)
-        WHERE EXISTS (SELECT FROM duetime.nodes n WHERE n.id = $1 AND NOT n.dead)
-            AND NOT EXISTS (SELECT FROM duetime.leases o JOIN duetime.nodes n ON n.id = o.holder AND NOT n.dead WHERE o.name = x.name)
-        ORDER BY x.name
-        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1
-            WHERE l.holder IS NULL OR NOT EXISTS (SELECT FROM duetime.nodes n WHERE n.id = l.holder AND NOT n.dead)
-        RETURNING name)
-SELECT name FROM taken
-UNION SELECT name FROM duetime.leases WHERE holder = $1 AND name = ANY ($2)
-    AND EXISTS (SELECT FROM duetime.nodes n WHERE n.id = $1 AND NOT n.dead);
-
--- name: leases
-SELECT l.name, l.holder, l.token, n.lease_until FROM duetime.leases l LEFT JOIN duetime.nodes n ON n.id = l.holder ORDER BY l.name;
 
 -- name: notify
 -- $1 payloads, $2 for each the instant it is about. Workers find what is not due soon without a notification.

@@ -15,11 +15,4 @@ for _, gone in ipairs(found) do
         ended[#ended + 1] = gone
     end
 end
-if has_left then
-    local leases = call('HGETALL', LEASES)
-    for at = 1, #leases, 2 do
-        local token, holder = read_lease(leases[at + 1])
-        if holder == node then call('HSET', LEASES, leases[at], token .. ':') end
-    end
-end
 return ended

@@ -48,14 +48,13 @@ local VERSIONS = P .. 'versions'        -- sorted set, all scores 0: tenant \0 n
 local REMOVED = P .. 'removed'          -- sorted set: tenant \0 name \0 id of a removed schedule, by the instant of its oldest version
 local function started_key(schedule_id) return P .. 'started:' .. schedule_id end      -- set: ids, live jobs with an attempt
 
--- Nodes and leases -------------------------------------------------------------------------------------
+-- Nodes -----------------------------------------------------------------------------------------------
 local NODE_NUMBER = P .. 'node_number'  -- counter: the last node id given
 local NODES = P .. 'nodes'              -- hash: node -> row
 local ALIVE = P .. 'alive'              -- sorted set: node by the end of its lease, nodes that are not dead
 local WORKERS = P .. 'workers'          -- set: nodes that are not dead and have the role of a worker
 local DEAD = P .. 'dead'                -- set: dead nodes that may still have running jobs
 local NODE_RUNNING = P .. 'node_running'  -- hash: node -> number of jobs it runs
-local LEASES = P .. 'leases'            -- hash: name -> lease
 
 -- Records, events, the store itself --------------------------------------------------------------------
 local RECORDS = P .. 'records'          -- hash: kind \0 tenant \0 key -> row

@@ -1,10 +1,9 @@
--- Rows of schedules, nodes, leases and records.
+-- Rows of schedules, nodes and records.
 --
 -- Schedule >i8 version, i8 runs, B paused, i8 next_fire_time, i8 last_fire_time, i8 created_at, i8 updated_at, 8 bytes that name the write,
 --          then a part that only Python reads. An instant of -1 is none. Instants are copied as bytes: numbers are not exact after 2255
 -- Version  >i8 version, i8 at, 16 bytes id of the schedule, I2+author and change, then the row of the schedule
 -- Node     >B state, i8 started_at, i8 end of its lease (once it is dead; before that ALIVE has it), then a part that only Python reads
--- Lease    token ':' holder; without a holder it is free
 -- Record   >i8 version, i8 expires_at (-1: never), then its value
 local NO_INSTANT = '\255\255\255\255\255\255\255\255' -- -1
 
@@ -39,8 +38,6 @@ end
 
 local NODE_ALIVE, NODE_DEAD, NODE_LEFT = 0, 1, 2
 
-local function read_lease(lease) return string.match(lease, '^(%d+):(%d*)$') end
-
 local function is_current(record, now)
     local _, expires_at = unpack_struct('>i8i8', record)
     return expires_at < 0 or expires_at > now
@@ -50,4 +47,23 @@ local function forget_record(name)
     call('HDEL', RECORDS, name)
     call('ZREM', RECORD_NAMES, name)
     call('ZREM', RECORD_EXPIRY, name)
+end
+
+-- Arguments: kind \0 tenant \0 key, expected version or '', expires_at as >i8, then the value, if it is not to be deleted.
+-- Returns the new version, or the version of what was deleted; 0: nothing changed.
+local function write_record(arguments)
+    local name, expires_at = arguments[1], unpack_struct('>i8', arguments[3])
+    local row = call('HGET', RECORDS, name)
+    local exists = row and is_current(row, now_micros())
+    local version = exists and unpack_struct('>i8', row) or 0
+    if arguments[2] ~= '' and tonumber(arguments[2]) ~= version then return 0 end
+    if not arguments[4] then
+        if exists then forget_record(name) end
+        return version
+    end
+    version = call('INCR', RECORD_VERSION)
+    call('HSET', RECORDS, name, pack('>i8', version) .. arguments[3] .. arguments[4])
+    call('ZADD', RECORD_NAMES, 0, name)
+    if expires_at < 0 then call('ZREM', RECORD_EXPIRY, name) else call('ZADD', RECORD_EXPIRY, text(expires_at), name) end
+    return version
 end

@@ -168,8 +168,6 @@ CREATE TABLE nodes (
   lock_file INTEGER
 );
 
-CREATE TABLE leases (name TEXT NOT NULL PRIMARY KEY, holder INTEGER, token INTEGER NOT NULL) WITHOUT ROWID;
-
 -- AUTOINCREMENT: the id is the version of the record, and each is used once.
 CREATE TABLE records (
   version INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,4 +1,4 @@
--- Nodes, the leases that last as long as their holder's, and the jobs they run.
+-- Nodes and the jobs they run.
 
 -- name: join
 INSERT INTO nodes (name, roles, version, started_at, lease_until) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id;
@@ -34,16 +34,3 @@ SELECT id, attempt, {claimed}, limit_key, permit FROM jobs WHERE node = ?1 LIMIT
 
 -- name: jobs_past_deadline
 SELECT id, attempt, {claimed}, limit_key, permit FROM jobs INDEXED BY jobs_external WHERE node = 0 AND due_at <= ?1 ORDER BY due_at LIMIT ?2;
-
--- name: take_leases
--- Rows: name, holder, 1.
-INSERT INTO leases (name, holder, token) VALUES /* rows */ (?, ?, ?)
-ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = token + 1
-WHERE holder IS NULL OR NOT EXISTS (SELECT 1 FROM nodes AS n WHERE n.id = holder AND n.dead = 0);
-
--- name: drop_leases
--- Parameters: holder, JSON list of those it keeps.
-UPDATE leases SET holder = NULL WHERE holder = ?1 AND name NOT IN (SELECT value FROM json_each(?2));
-
--- name: leases
-SELECT l.name, l.holder, l.token, n.lease_until FROM leases AS l LEFT JOIN nodes AS n ON n.id = l.holder ORDER BY l.name;

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from duetime.engine.plan.leases import RECORD
+from duetime.model.codec import decode
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply
 from duetime.store import OnceReply
@@ -111,8 +113,8 @@ class Checker:
             case "expire_nodes" if answer:
                 self.recorder.note(f"expired {answer}")
                 self.nodes.expired(answer, now)
-            case "hold_leases":
-                self.nodes.held(arguments[0], answer)
+            case "put_record" if arguments[:3] == RECORD and answer:
+                self.nodes.shared(transaction.host, decode(arguments[3]))
 
 
 def _size(argument: Any) -> int:

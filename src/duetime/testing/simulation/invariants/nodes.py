@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from duetime.model.instant import SECOND, Micros
@@ -67,18 +67,19 @@ class NodeInvariants:
             )
             member.dead = True
 
-    def held(self, node: NodeId, names: Sequence[str]) -> None:
-        """The node took these leases or kept them, and dropped its others."""
-        self._holders = {
-            name: holder for name, holder in self._holders.items() if holder != node or name in names
-        }
-        for name in names:
-            holder = self._holders.get(name)
-            free = holder is None or holder == node or self.members[holder].dead
+    def shared(self, host: Host | None, leases: Mapping[str, tuple[NodeId | None, int]]) -> None:
+        """A node wrote down which leases it took or dropped."""
+        node = None if host is None else host.node
+        for name, (holder, _) in leases.items():
+            before = self._holders.get(name)
+            free = before is None or before in (node, holder) or self.members[before].dead
             self._verdict.require(
-                free, Invariant.LEASES, f"lease {name} went to node {node} while node {holder} holds it"
+                free, Invariant.LEASES, f"lease {name} went to node {holder} while node {before} holds it"
             )
-            self._holders[name] = node
+            if holder is None or self.members[holder].dead:
+                self._holders.pop(name, None)
+            else:
+                self._holders[name] = holder
 
     # -- queries ---------------------------------------------------------------------------------------------
     def may_hold(self, node: NodeId, now: Micros) -> bool:
