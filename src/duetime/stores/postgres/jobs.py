@@ -52,7 +52,7 @@ class PostgresJobs:
         self._external = external
 
     # -- storing
-    async def add(self, drafts: Sequence[JobDraft], is_retry: bool) -> list[UUID]:
+    async def add(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
         if not drafts:
             return []
         await self._queues.record(drafts)
@@ -166,7 +166,9 @@ class PostgresJobs:
         row = await self._get.submit((tenant, job_id))
         return None if row is None else job_of(row)
 
-    async def page(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> list[Job]:
+    async def page(
+        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
+    ) -> list[Job]:
         query = listing.query(wanted, limit, before)
         if query is None:
             return []

@@ -57,7 +57,7 @@ class PostgresNodes:
         self._joined.discard(node)
         await self._heartbeat.count(SQL["leave"], node)
 
-    async def all(self, living: bool) -> list[Node]:
+    async def known(self, living: bool = False) -> list[Node]:
         return [node_of(row) for row in await self._connections.read.fetch(SQL["nodes"], living)]
 
     async def close(self) -> None:

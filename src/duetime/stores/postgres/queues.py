@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from duetime.model.job import JobDraft
-from duetime.model.limit import Queue, QueueFilter, with_lanes
+from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter, with_lanes
 from duetime.stores.postgres.connections import SQL, PostgresConnections
 from duetime.stores.postgres.notifier import LOOK_AT_ALL, Notifier
 from duetime.stores.postgres.rows import queue_of
@@ -22,13 +22,15 @@ class PostgresQueues:
             await self._connections.submit.count(SQL["add_queues"], *zip(*sorted(new), strict=True))
             self._known |= new
 
-    async def page(self, counted: bool, wanted: QueueFilter) -> list[Queue]:
+    async def known(self, counted: bool = False, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:
+        if wanted.for_workers:
+            return await self._for_workers(wanted)
         rows = await self._connections.read.fetch(SQL["queues"], counted, *wanted[:-1])
         return [queue_of(row) for row in rows]
 
-    async def for_workers(self, wanted: QueueFilter) -> list[Queue]:
+    async def _for_workers(self, wanted: QueueFilter) -> list[Queue]:
         lanes = await self._connections.read.fetch(SQL["lanes"], wanted.after, wanted.limit)
-        return with_lanes(await self.page(False, QueueFilter(restricted=True)), lanes)
+        return with_lanes(await self.known(False, QueueFilter(restricted=True)), lanes)
 
     async def set(self, queue: Queue) -> None:
         rate = (None, None) if queue.rate is None else queue.rate

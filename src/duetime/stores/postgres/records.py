@@ -24,8 +24,8 @@ class PostgresRecords:
         tenant: str,
         key: str,
         value: bytes | None,
-        expect: int | None,
-        expires_at: Micros | None,
+        expect: int | None = None,
+        expires_at: Micros | None = None,
     ) -> int:
         values: tuple[Any, ...] = (kind, tenant, key, value, expires_at)
         if value is None:
@@ -45,7 +45,7 @@ class PostgresRecords:
         return await self._connections.submit.run(work)
 
     async def page(
-        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None
+        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None
     ) -> list[Record]:
         rows = await self._connections.read.fetch(
             SQL["list_records"], kind, tenant, *(after or ("", "")), limit

@@ -36,7 +36,12 @@ class PostgresSchedules:
         self._get = Batcher(connections.read, by_statement(SQL["get_schedules"], "name", SQL["get_schedule"]))
 
     async def write(
-        self, tenant: str, name: str, state: ScheduleState | None, expect_version: int, author: str | None
+        self,
+        tenant: str,
+        name: str,
+        state: ScheduleState | None,
+        expect_version: int,
+        author: str | None = None,
     ) -> Schedule | None:
         schedule: Schedule | None = None
         if expect_version:
@@ -75,7 +80,7 @@ class PostgresSchedules:
         return None if row is None else schedule_of(row)
 
     async def page(
-        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None
+        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None = None
     ) -> list[Schedule]:
         if isinstance(wanted, DueSchedules):
             arguments = list(wanted.segments), wanted.until, limit
@@ -85,7 +90,9 @@ class PostgresSchedules:
             rows = await self._connections.read.fetch(query.text, *query.arguments)
         return [schedule_of(row) for row in rows]
 
-    async def versions(self, tenant: str, name: str, limit: int, before: int | None) -> list[ScheduleVersion]:
+    async def versions(
+        self, tenant: str, name: str, limit: int, before: int | None = None
+    ) -> list[ScheduleVersion]:
         return [
             version_of(row)
             for row in await self._connections.read.fetch(SQL["list_versions"], tenant, name, before, limit)

@@ -29,7 +29,7 @@ class UniqueJobs:
         self._jobs = jobs
         self._queues = queues
 
-    async def add(self, draft: JobDraft, rule: Rule, is_retry: bool) -> Admission:
+    async def add(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
         await self._queues.record([draft])
         # If no finished job matches the rule, storing the draft is enough, unless its key is taken.
         if not rule.states & FINAL and await self._jobs.add_one(draft, is_retry):

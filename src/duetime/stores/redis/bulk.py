@@ -125,7 +125,7 @@ class NodeTable:
         self._nodes = nodes
 
     async def page(self, after: RowKey | None, until: RowKey | None, limit: int) -> Sequence[Node]:
-        nodes = [replace(node, running=0) for node in await self._nodes.all(living=False)]
+        nodes = [replace(node, running=0) for node in await self._nodes.known()]
         return _selected(nodes, after, until, limit)
 
     async def remove(self, rows: Sequence[Node]) -> None:

@@ -28,7 +28,7 @@ class RedisJobs:
         self._notifier = notifier
         self._settlements = settlements
 
-    async def add(self, drafts: Sequence[JobDraft], is_retry: bool) -> list[UUID]:
+    async def add(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
         if not drafts:
             return []
         waiting = await self._waiting(drafts)
@@ -46,7 +46,7 @@ class RedisJobs:
         seconds, micros = await self._connection.command("TIME")
         return waiting_when_stored(drafts, int(seconds) * 1_000_000 + int(micros))
 
-    async def get(self, tenant: str, job_id: UUID, announce: bool) -> Job | None:
+    async def get(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
         found = await self._connection.run("get_job", job_id.bytes, int(announce))
         job = None if found is None else job_of(found)
         return job if job is not None and job.tenant == tenant else None

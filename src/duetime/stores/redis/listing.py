@@ -32,7 +32,9 @@ class RedisListing:
     def __init__(self, connection: RedisConnection) -> None:
         self._connection = connection
 
-    async def page(self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> list[Job]:
+    async def page(
+        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
+    ) -> list[Job]:
         if wanted.states == _RUNNING:
             return (await self._running(wanted, before))[:limit]
         found: list[Job] = []

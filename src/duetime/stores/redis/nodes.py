@@ -30,7 +30,7 @@ class RedisNodes:
     async def leave(self, node: NodeId) -> None:
         await self._connection.run("end_nodes", "left", node)
 
-    async def all(self, living: bool) -> list[Node]:
+    async def known(self, living: bool = False) -> list[Node]:
         rows = await self._connection.run("nodes", int(living))
         return sorted((_node_of(*row) for row in rows), key=lambda node: node.id)
 

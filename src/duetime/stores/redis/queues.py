@@ -7,7 +7,7 @@ from operator import add
 from struct import Struct
 
 from duetime.model import codec
-from duetime.model.limit import Queue, QueueCounts, QueueFilter, Rate, with_lanes
+from duetime.model.limit import ALL_QUEUES, Queue, QueueCounts, QueueFilter, Rate, with_lanes
 from duetime.stores.hint_text import encode
 from duetime.stores.redis.connection import RedisConnection
 from duetime.stores.redis.notifier import ALL_LANES
@@ -20,7 +20,9 @@ class RedisQueues:
     def __init__(self, connection: RedisConnection) -> None:
         self._connection = connection
 
-    async def page(self, counted: bool, wanted: QueueFilter) -> list[Queue]:
+    async def known(self, counted: bool = False, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:
+        if wanted.for_workers:
+            return await self._for_workers(wanted)
         used, settings, counts = await self._connection.run("queues", int(counted))
         pairs_used = [tuple(name.decode().split("\0")) for name in used]
         queues = {queue: Queue(queue) for queue, _ in pairs_used}
@@ -39,7 +41,7 @@ class RedisQueues:
         by_queue = _sum(counts, wanted.tenant)
         return [replace(queue, counts=by_queue.get(queue.name, QueueCounts())) for queue in found]
 
-    async def for_workers(self, wanted: QueueFilter) -> list[Queue]:
+    async def _for_workers(self, wanted: QueueFilter) -> list[Queue]:
         limit = "" if wanted.limit is None else wanted.limit
         names, restricted = await self._connection.run("lanes", wanted.after, limit)
         lanes = [(lane.queue, lane.priority, lane.tenant) for lane in map(lane_of, names)]

@@ -29,8 +29,8 @@ class RedisRecords:
         tenant: str,
         key: str,
         value: bytes | None,
-        expect: int | None,
-        expires_at: Micros | None,
+        expect: int | None = None,
+        expires_at: Micros | None = None,
     ) -> int:
         expected = "" if expect is None else str(expect)
         expiry = _INSTANT.pack(_NEVER if expires_at is None else expires_at)
@@ -42,7 +42,7 @@ class RedisRecords:
         return version
 
     async def page(
-        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None
+        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None
     ) -> list[Record]:
         scope = f"{kind}\0".encode() if tenant is None else f"{kind}\0{tenant}\0".encode()
         first = b"[" + scope if after is None else b"(" + max(scope, record_name(kind, *after))

@@ -47,7 +47,7 @@ class RedisSchedules:
         name: str,
         state: ScheduleState | None,
         expect_version: int,
-        author: str | None,
+        author: str | None = None,
     ) -> Schedule | None:
         old = await self.get(tenant, name) if expect_version else None
         if (0 if old is None else old.version) != expect_version or (old is None and state is None):
@@ -75,7 +75,7 @@ class RedisSchedules:
         return None if schedule is None or schedule.draft.tenant != tenant else schedule
 
     async def page(
-        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None
+        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None = None
     ) -> list[Schedule]:
         if isinstance(wanted, DueSchedules):
             rows = await self._connection.run("due_schedules", wanted.until, limit, *wanted.segments)
@@ -99,7 +99,9 @@ class RedisSchedules:
             after_name = page[-1].draft.name
         return found[:limit]
 
-    async def versions(self, tenant: str, name: str, limit: int, before: int | None) -> list[ScheduleVersion]:
+    async def versions(
+        self, tenant: str, name: str, limit: int, before: int | None = None
+    ) -> list[ScheduleVersion]:
         key = schedule_name(tenant, name)
         last = _END if before is None else instant(before)
         found = await self._connection.command(

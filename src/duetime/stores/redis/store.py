@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -10,31 +10,14 @@ from duetime.errors import ConfigError, InvalidInput
 from duetime.model.hint import Hint
 from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
-from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter
-from duetime.model.lease import Beat, Node, NodeDraft, NodeId
-from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter
-from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVersion
 from duetime.model.settle import Settlement
-from duetime.model.stored import RowKey, RowKind, StoredRow
-from duetime.model.unique import Admission, Rule
 from duetime.store import (
-    AttemptUpdate,
     Capabilities,
     ClaimRequest,
-    Claims,
     Due,
-    DueSchedules,
-    EventPage,
     Migration,
-    OfDeadNodes,
-    OfNode,
-    OnceReply,
-    PastDeadline,
-    Record,
-    ScheduleState,
     Settled,
     Successors,
-    Unsubscribe,
 )
 from duetime.stores.redis import retention, schema
 from duetime.stores.redis.address import RedisAddress, parse
@@ -61,18 +44,35 @@ class RedisStore:
         self._address = address
         self._connection = RedisConnection(address)
         self._notifier = RedisNotifier(self._connection)
-        self._queues = RedisQueues(self._connection)
         self._claims = RedisClaims(self._connection, self._notifier)
         self._settlements = RedisSettlements(self._connection, self._notifier)
-        self._jobs = RedisJobs(self._connection, self._notifier, self._settlements)
-        self._listing = RedisListing(self._connection)
-        self._unique = RedisUniqueJobs(self._connection, self._notifier)
-        self._records = RedisRecords(self._connection)
-        self._events = RedisEventLog(self._connection, self._notifier)
-        self._schedules = RedisSchedules(self._connection, self._notifier)
-        self._nodes = RedisNodes(self._connection)
-        self._checkpoints = RedisCheckpoints(self._connection)
-        self._rows = RedisRows(self._connection, self._nodes)
+        # Each verb of the contract is that of a component.
+        queues = RedisQueues(self._connection)
+        self.set_queue, self.queues = queues.set, queues.known
+        jobs = RedisJobs(self._connection, self._notifier, self._settlements)
+        self.add_jobs, self.get_job, self.list_attempts = jobs.add, jobs.get, jobs.attempts
+        self.cancel_job, self.reschedule_job = jobs.cancel, jobs.reschedule
+        self.resolve_dead_job, self.running_jobs = jobs.resolve_dead, jobs.running_jobs
+        listing = RedisListing(self._connection)
+        self.list_jobs, self.count_jobs = listing.page, listing.count
+        self.add_unique = RedisUniqueJobs(self._connection, self._notifier).add
+        self.claim = self._claims.claim
+        checkpoints = RedisCheckpoints(self._connection)
+        self.save_progress, self.take_once = checkpoints.save, checkpoints.take_once
+        schedules = RedisSchedules(self._connection, self._notifier)
+        self.write_schedule, self.get_schedule = schedules.write, schedules.get
+        self.list_schedules, self.list_versions = schedules.page, schedules.versions
+        self.fire = schedules.fire
+        nodes = RedisNodes(self._connection)
+        self.join, self.beat, self.leave = nodes.join, nodes.beat, nodes.leave
+        self.nodes, self.expire_nodes = nodes.known, nodes.expire
+        records = RedisRecords(self._connection)
+        self.get_record, self.put_record, self.list_records = records.get, records.put, records.page
+        events = RedisEventLog(self._connection, self._notifier)
+        self.add_events, self.list_events = events.add, events.page
+        rows = RedisRows(self._connection, nodes)
+        self.read_rows, self.write_rows = rows.read, rows.write
+        self.subscribe = self._notifier.subscribe
 
     @classmethod
     def from_url(cls, url: str) -> RedisStore:
@@ -110,50 +110,7 @@ class RedisStore:
         knows how long a store can have been without nodes."""
         return StoreIdentity(max_silence=self._address.max_silence)
 
-    # -- jobs and queues
-    async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
-        return await self._jobs.add(drafts, is_retry)
-
-    async def add_unique(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
-        return await self._unique.add(draft, rule)
-
-    async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
-        return await self._jobs.get(tenant, job_id, announce)
-
-    async def list_jobs(
-        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
-    ) -> list[Job]:
-        return await self._listing.page(wanted, limit, before)
-
-    async def count_jobs(self, wanted: JobFilter, limit: int) -> int:
-        return await self._listing.count(wanted, limit)
-
-    async def list_attempts(self, job_id: UUID) -> list[Attempt]:
-        return await self._jobs.attempts(job_id)
-
-    async def cancel_job(self, tenant: str, job_id: UUID, reason: str) -> CancelReply:
-        return await self._jobs.cancel(tenant, job_id, reason)
-
-    async def reschedule_job(
-        self, tenant: str, job_id: UUID, due_at: Micros | None, priority: int | None
-    ) -> bool:
-        return await self._jobs.reschedule(tenant, job_id, due_at, priority)
-
-    async def resolve_dead_job(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
-        return await self._jobs.resolve_dead(tenant, job_id, retry)
-
-    async def queues(self, counted: bool = False, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:
-        if wanted.for_workers:
-            return await self._queues.for_workers(wanted)
-        return await self._queues.page(counted, wanted)
-
-    async def set_queue(self, queue: Queue) -> None:
-        await self._queues.set(queue)
-
-    # -- work
-    async def claim(self, request: ClaimRequest) -> Claims:
-        return await self._claims.claim(request)
-
+    # -- what no component does alone
     async def due_jobs(self, request: ClaimRequest) -> Due:
         if request.segments:
             return await self._claims.due_jobs(request)
@@ -163,15 +120,6 @@ class RedisStore:
         self, settlements: Sequence[Settlement], successors: Successors | None = None
     ) -> Settled:
         return await self._settlements.settle(settlements, successors)
-
-    async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
-        return await self._jobs.running_jobs(selection, limit)
-
-    async def save_progress(self, updates: Sequence[AttemptUpdate]) -> list[UUID]:
-        return await self._checkpoints.save(updates)
-
-    async def take_once(self, job_id: UUID, attempt: int, key: str, nonce: UUID) -> OnceReply:
-        return await self._checkpoints.take_once(job_id, attempt, key, nonce)
 
     # -- transactions
     def within(self, connection: Any) -> NoReturn:
@@ -186,92 +134,11 @@ class RedisStore:
             "the Redis store has no transactions: a task that needs ctx.connection needs sqlite:/// or postgresql://"
         )
 
-    # -- schedules
-    async def write_schedule(
-        self,
-        tenant: str,
-        name: str,
-        state: ScheduleState | None,
-        expect_version: int,
-        author: str | None = None,
-    ) -> Schedule | None:
-        return await self._schedules.write(tenant, name, state, expect_version, author)
-
-    async def get_schedule(self, tenant: str, name: str | UUID) -> Schedule | None:
-        return await self._schedules.get(tenant, name)
-
-    async def list_schedules(
-        self, wanted: ScheduleFilter | DueSchedules, limit: int, after_name: str | None = None
-    ) -> list[Schedule]:
-        return await self._schedules.page(wanted, limit, after_name)
-
-    async def list_versions(
-        self, tenant: str, name: str, limit: int, before: int | None = None
-    ) -> list[ScheduleVersion]:
-        return await self._schedules.versions(tenant, name, limit, before)
-
-    async def fire(self, firings: Sequence[Firing]) -> int:
-        return await self._schedules.fire(firings)
-
-    # -- nodes
-    async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
-        return await self._nodes.join(draft, ttl)
-
-    async def beat(self, node: NodeId, ttl: Micros) -> Beat:
-        return await self._nodes.beat(node, ttl)
-
-    async def leave(self, node: NodeId) -> None:
-        await self._nodes.leave(node)
-
-    async def nodes(self, living: bool = False) -> list[Node]:
-        return await self._nodes.all(living)
-
-    async def expire_nodes(self, me: NodeId) -> list[NodeId]:
-        return await self._nodes.expire(me)
-
-    # -- records and events
-    async def get_record(self, kind: str, tenant: str, key: str) -> Record | None:
-        return await self._records.get(kind, tenant, key)
-
-    async def put_record(
-        self,
-        kind: str,
-        tenant: str,
-        key: str,
-        value: bytes | None,
-        expect: int | None = None,
-        expires_at: Micros | None = None,
-    ) -> int:
-        return await self._records.put(kind, tenant, key, value, expect, expires_at)
-
-    async def list_records(
-        self, kind: str, tenant: str | None, limit: int, after: tuple[str, str] | None = None
-    ) -> list[Record]:
-        return await self._records.page(kind, tenant, limit, after)
-
-    async def add_events(self, events: Sequence[bytes]) -> None:
-        await self._events.add(events)
-
-    async def list_events(self, after: int, limit: int) -> EventPage:
-        return await self._events.page(after, limit)
-
-    # -- everything, for a copy
-    async def read_rows(self, kind: RowKind, after: RowKey | None, limit: int) -> list[StoredRow]:
-        return await self._rows.read(kind, after, limit)
-
-    async def write_rows(
-        self, kind: RowKind, rows: Sequence[StoredRow], after: RowKey | None, until: RowKey | None
-    ) -> None:
-        await self._rows.write(kind, rows, after, until)
-
     # -- retention and hints
     async def prune(self, old: Micros | Sequence[UUID], targets: Mapping[str, Micros] | None = None) -> int:
         if not isinstance(old, int):
             return await retention.forget(self._connection, old)
         return await retention.prune(self._connection, old, targets or {})
-
-    def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
-        return self._notifier.subscribe(listener)
 
     async def hint(self, hints: Sequence[Hint]) -> None:
         """Does not wait until the hints are sent: a settling worker has more to do."""

@@ -14,7 +14,7 @@ class RedisUniqueJobs:
         self._connection = connection
         self._notifier = notifier
 
-    async def add(self, draft: JobDraft, rule: Rule) -> Admission:
+    async def add(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
         job_id, conflict, lanes, done = await self._connection.run(
             "add_unique",
             draft.id.bytes,
