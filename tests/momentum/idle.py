@@ -48,7 +48,8 @@ async def plan_posts(fleet: MomentumFleet, count: int) -> None:
                 )
                 for number in range(first, min(first + BATCH, count))
             ]
-            await posts.insert_many(connection, made)
+            for post in made:
+                await posts.insert(connection, post)
             await momentum.app.submit_many([job_of(post) for post in made], connection=connection)
 
 

@@ -302,28 +302,26 @@ def read_target(
 
 
 def _command(context: RequestContext, value: dict[str, Any]) -> bytes:
-    """Only for callers who may do everything: it runs any program as the user of a node."""
-    if not context.state.settings.allow_commands:
-        raise ApiProblem(
-            403,
-            "commands_not_allowed",
-            "commands are not allowed here: start the service with --allow-commands yes",
-            "target.type",
-        )
-    require_scope(context, Scope.ADMIN).require_operator("commands run as the user of the nodes")
+    allowed = context.state.settings.allow_commands
+    _require_allowed(context, "commands", allowed, "commands", "commands run as the user of the nodes")
     return CommandTarget.from_json(value, "target").to_spec()
 
 
 def check_apprise(context: RequestContext) -> None:
-    """Only for callers who may do everything: it connects to any address that the node reaches."""
-    if not context.state.settings.allow_apprise:
+    allowed, why = context.state.settings.allow_apprise, "Apprise connects to any address of the network"
+    _require_allowed(context, "apprise", allowed, "channels of type apprise", why)
+
+
+def _require_allowed(context: RequestContext, name: str, allowed: bool, what: str, why: str) -> None:
+    """Refuse what the service does not allow, or only to callers who may do everything."""
+    if not allowed:
         raise ApiProblem(
             403,
-            "apprise_not_allowed",
-            "channels of type apprise are not allowed here: start the service with --allow-apprise yes",
+            f"{name}_not_allowed",
+            f"{what} are not allowed here: start the service with --allow-{name} yes",
             "target.type",
         )
-    require_scope(context, Scope.ADMIN).require_operator("Apprise connects to any address of the network")
+    require_scope(context, Scope.ADMIN).require_operator(why)
 
 
 def _publish(context: RequestContext, value: dict[str, Any]) -> tuple[str, bytes]:

@@ -4,17 +4,11 @@ trace."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from duetime.app.listing import JobQuery
-from duetime.app.services import Services
-from duetime.engine.submit.build import NO_DEFAULTS
-from duetime.engine.submit.schedules import schedule_draft
 from duetime.model.job import Overlap
 from duetime.model.retry import Retry
-from duetime.model.schedule import ScheduleFilter
-from duetime.model.target import HTTP, HttpTarget
 from duetime.model.when import Cron, Every, When
 
 LABEL = ("demo", "duetime")
@@ -71,25 +65,3 @@ EXAMPLES = (
         "/morning",
     ),
 )
-
-
-async def add_examples(app: Services, address: str) -> None:
-    """`address` is that of the service. Existing schedules stay as they are."""
-    for example in EXAMPLES:
-        options = example.all_options
-        ids, now = app.context.ids, await app.now()
-        draft = schedule_draft(ids, app.tenant, example.name, HTTP, example.when, NO_DEFAULTS, now, options)
-        wanted = replace(draft, target_spec=HttpTarget.from_json(example.target(address)).to_spec())
-        stored = await app.schedules.put(wanted, replace=True)
-        if example.at_once and stored.id == wanted.id:
-            await app.schedules.trigger(example.name)
-
-
-async def remove_examples(app: Services) -> int:
-    """Remove the schedules, their live jobs and their dead letters. Returns the number of schedules."""
-    removed = await app.bulk.schedules("remove", ScheduleFilter(app.tenant, label=LABEL))
-    for action in ("cancel", "discard"):
-        done = await app.bulk.jobs(action, JobQuery(label=LABEL))
-        while done.next is not None:
-            done = await app.bulk.jobs(action, JobQuery(label=LABEL), after=done.next)
-    return removed.done

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from duetime.app.adoption import STAMP, why_refused
 from duetime.clock import monotonic_micros, pause
+from duetime.engine.plan.leases import HOLDERS
 from duetime.errors import Conflict, CopyDiffers, CopyRefused, CopyUnfinished, StoreNotAdopted
 from duetime.model.codec import encode
 from duetime.model.instant import Micros
@@ -325,10 +326,11 @@ def _as_before(queue: Queue) -> Queue:
 def _records(rows: list[StoredRow], now: Micros) -> list[StoredRow]:
     """Without what belongs to one store only, and without what has expired: the stores were read at different
     times."""
+    own = (_MARKER, STAMP, HOLDERS)
     return [
         row
         for row in rows
-        if isinstance(row, Record) and row[:3] not in (_MARKER, STAMP) and (row.expires_at or now + 1) > now
+        if isinstance(row, Record) and row[:3] not in own and (row.expires_at or now + 1) > now
     ]
 
 

@@ -12,10 +12,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from duetime.model.codec import encode
-from duetime.model.history import FORMAT
+from duetime.model.history import FORMAT, archived
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Attempt
-from duetime.model.schedule import target
 from duetime.model.stored import JobRow
 
 SUFFIX = "parquet"
@@ -95,50 +93,13 @@ def ids(data: bytes) -> list[UUID]:
 
 
 def _columns(row: JobRow) -> dict[str, Any]:
-    called = target(row.target, row.target_spec)
-    return {
-        "id": str(row.id),
-        "tenant": row.tenant,
-        "queue": row.queue,
-        "priority": row.priority,
+    fields = archived(row, lambda at: at, _text)
+    called = fields["target"]
+    return fields | {
         "task": called["name"] if called["type"] == "task" else None,
         "target": encode(called).decode(),
-        "schedule": row.schedule,
-        "state": str(row.state),
-        "attempt": row.attempt,
-        "failures": row.failures,
-        "losses": row.losses,
-        "fire_time": row.fire_time,
-        "due_at": row.due_at,
-        "created_at": row.created_at,
-        "claimed_at": row.claimed_at,
-        "started_at": row.started_at,
-        "finished_at": row.finished_at,
         "wait_seconds": _seconds(row.due_at, row.started_at),
         "run_seconds": _seconds(row.started_at, row.finished_at),
-        "node": row.node,
-        "owner": row.owner,
-        "unique_key": row.unique_key,
-        "limit_key": row.limit_key,
-        "retry_of": None if row.retry_of is None else str(row.retry_of),
-        "disposition": row.disposition,
-        "labels": _text(row.labels),
-        "payload": _text(row.payload),
-        "result": _text(row.result),
-        "error": row.error,
-        "attempts": [_attempt(one) for one in row.attempts],
-    }
-
-
-def _attempt(one: Attempt) -> dict[str, Any]:
-    return {
-        "attempt": one.attempt,
-        "node": one.node,
-        "ending": str(one.ending),
-        "started_at": one.started_at,
-        "finished_at": one.finished_at,
-        "error": one.error,
-        "result": _text(one.result),
     }
 
 

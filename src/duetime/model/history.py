@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,57 +33,60 @@ class KeepRules:
         return row.finished_at is not None and row.finished_at < now - self.keep_for(row)
 
 
-def job_line(row: JobRow) -> bytes:
-    """One line of JSON. It has no secret: those of targets stay behind."""
-    return encode(
-        {
-            "format": FORMAT,
-            "id": str(row.id),
-            "tenant": row.tenant,
-            "schedule": row.schedule,
-            "fire_time": to_iso(row.fire_time),
-            "due_at": to_iso(row.due_at),
-            "queue": row.queue,
-            "priority": row.priority,
-            "target": target(row.target, row.target_spec),
-            "payload": _json(row.payload),
-            "owner": row.owner,
-            "labels": _json(row.labels) or {},
-            "unique_key": row.unique_key,
-            "retry_of": None if row.retry_of is None else str(row.retry_of),
-            "limit_key": row.limit_key,
-            "state": str(row.state),
-            "attempt": row.attempt,
-            "failures": row.failures,
-            "losses": row.losses,
-            "node": row.node,
-            "created_at": to_iso(row.created_at),
-            "claimed_at": _iso(row.claimed_at),
-            "started_at": _iso(row.started_at),
-            "finished_at": _iso(row.finished_at),
-            "result": _json(row.result),
-            "error": row.error,
-            "disposition": row.disposition,
-            "attempts": [_attempt(one) for one in row.attempts],
-        }
-    )
+# Fields of a job and of its attempts that every format of an archive has as they are
+_JOB = (
+    "tenant", "schedule", "queue", "priority", "owner", "unique_key", "limit_key", "attempt", "failures",
+    "losses", "node", "error", "disposition",
+)  # fmt: skip
+_JOB_INSTANTS = ("fire_time", "due_at", "created_at", "claimed_at", "started_at", "finished_at")
+_ATTEMPT = ("attempt", "node", "error")
+_ATTEMPT_INSTANTS = ("started_at", "finished_at")
 
 
-def _attempt(one: Attempt) -> dict[str, Any]:
+def archived(
+    row: JobRow, instant: Callable[[Micros | None], Any], json: Callable[[bytes | None], Any]
+) -> dict[str, Any]:
+    """A job for an archive whose format has a form of its own for instants and JSON. It has no secret: those
+    of targets stay behind."""
     return {
-        "attempt": one.attempt,
-        "node": one.node,
-        "ending": str(one.ending),
-        "started_at": _iso(one.started_at),
-        "finished_at": to_iso(one.finished_at),
-        "error": one.error,
-        "result": _json(one.result),
+        "id": str(row.id),
+        **_fields(row, _JOB, _JOB_INSTANTS, instant),
+        "target": target(row.target, row.target_spec),
+        "payload": json(row.payload),
+        "labels": json(row.labels),
+        "retry_of": None if row.retry_of is None else str(row.retry_of),
+        "state": str(row.state),
+        "result": json(row.result),
+        "attempts": [
+            {
+                **_fields(one, _ATTEMPT, _ATTEMPT_INSTANTS, instant),
+                "ending": str(one.ending),
+                "result": json(one.result),
+            }
+            for one in row.attempts
+        ],
     }
+
+
+def job_line(row: JobRow) -> bytes:
+    """One line of JSON."""
+    fields = archived(row, _iso, _json)
+    return encode({"format": FORMAT, **fields, "labels": fields["labels"] or {}})
+
+
+def _fields(
+    row: JobRow | Attempt,
+    names: Iterable[str],
+    instants: Iterable[str],
+    instant: Callable[[Micros | None], Any],
+) -> dict[str, Any]:
+    plain = {name: getattr(row, name) for name in names}
+    return plain | {name: instant(getattr(row, name)) for name in instants}
 
 
 def _json(stored: bytes | None) -> Any:
     return None if stored is None else decode(stored)
 
 
-def _iso(instant: Micros | None) -> str | None:
-    return None if instant is None else to_iso(instant)
+def _iso(at: Micros | None) -> str | None:
+    return None if at is None else to_iso(at)

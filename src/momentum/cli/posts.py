@@ -13,7 +13,7 @@ from momentum.application import Momentum
 from momentum.cli.options import DEFAULT, DatabaseOption, KeyFileOption, MediaOption, existing_settings
 from momentum.database import accounts, attempts, events, posts
 from momentum.errors import ConfigError, Conflict
-from momentum.model import Attempt, PostState
+from momentum.model import PostState
 from momentum.posts.commands import PostCommands, Saved
 from momentum.posts.content import title_of
 from momentum.posts.csv_import import import_csv
@@ -94,10 +94,6 @@ def show(
             typer.echo(f"{at:%Y-%m-%d %H:%M:%S}Z  {kind:16}  {detail}  ({actor})")
 
     opened(existing_settings(key_file=key_file, database=database), work)
-
-
-def _outcome(attempt: Attempt) -> str:
-    return f"{attempt.outcome or 'running'} {attempt.error or ''}".strip()
 
 
 @commands.command("import", epilog="\b\nExamples:\n  momentum posts import calendar.csv --dry-run")

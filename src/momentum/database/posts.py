@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -74,11 +74,6 @@ async def insert(
 ) -> None:
     request = {"request_key": request_key, "request_digest": request_digest}
     await connection.execute(posts.insert().values(_row_of(post) | request))
-
-
-async def insert_many(connection: AsyncConnection, several: Sequence[Post]) -> None:
-    """In one statement."""
-    await connection.execute(posts.insert(), [_row_of(post) for post in several])
 
 
 async def update(

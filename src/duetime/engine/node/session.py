@@ -287,7 +287,7 @@ class _Work:
         store, clock, options, heartbeat = session._store, session._clock, session._options, session.heartbeat
         self._store = store
         self._on_settled = on_settled
-        self._cursors = cursors = ClaimCursors(queues or (DEFAULT_QUEUE,), fixed=bool(queues))
+        cursors = ClaimCursors(queues or (DEFAULT_QUEUE,), fixed=bool(queues))
         self.outbox = Outbox(self._wake_settler)
         capacity = Capacity(concurrency, heartbeat.trusted, clock.monotonic, cursors.tenants)
         self.output = OutputWriter(store, clock, handlers, options.output_retention, retentions)

@@ -98,7 +98,6 @@ def make_timer(ring: Callable[[], None], monotonic: Callable[[], Micros]) -> Tim
 
 
 NEVER_SAMPLED = 1 << 60
-STALE_AFTER = 10 * SECOND
 
 AlarmMaker = Callable[[Callable[[], None], Callable[[], Micros]], Alarm]
 

@@ -37,7 +37,7 @@ DOUBTFUL_CHECKS = 10  # after a call without a reply: it may still be carried ou
 NOTHING: frozenset[str] = frozenset()
 
 
-RECORD = ("leases", DEFAULT_TENANT, "holders")
+HOLDERS = ("leases", DEFAULT_TENANT, "holders")
 MAX_TRIES = 5  # nodes that change their leases at the same time: all but one try again
 Table = dict[str, Holding]
 
@@ -56,7 +56,7 @@ async def read_leases(store: Store) -> list[Lease]:
 async def _read(store: Store) -> tuple[Table, int, dict[NodeId, Micros]]:
     """The leases, the version of their record, and until when nodes live. The nodes are read last: all
     holders had joined before."""
-    record = await store.get_record(*RECORD)
+    record = await store.get_record(*HOLDERS)
     stored = {} if record is None else decode(record.value)
     living = {node.id: node.lease_until for node in await store.nodes(living=True)}
     known = {name: Holding(*held) for name, held in stored.items()}
@@ -88,7 +88,7 @@ class StoreLeases:
                 self._held = NOTHING
                 return
             shared = share_leases(known, self._node, names, living)
-            if shared == known or await self._store.put_record(*RECORD, encode(shared), version):
+            if shared == known or await self._store.put_record(*HOLDERS, encode(shared), version):
                 self._held = frozenset(name for name in names if shared[name].holder == self._node)
                 return
 

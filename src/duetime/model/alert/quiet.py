@@ -13,7 +13,6 @@ from duetime.model import zone
 from duetime.model.instant import Micros
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-MINUTES_PER_DAY = 24 * 60
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 
 

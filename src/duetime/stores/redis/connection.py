@@ -20,7 +20,6 @@ from duetime.stores.redis.scripts import LIBRARY, TEXT
 
 CALL_TIMEOUT = 5.0  # seconds: a server that answers nothing is noticed after this
 CONNECT_TIMEOUT = 3.0
-MAX_REDIRECTS = 5
 MAX_TRIES = 4
 Argument = bytes | str | int
 

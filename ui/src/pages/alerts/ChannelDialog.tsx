@@ -2,11 +2,11 @@ import { NativeSelect, Switch, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { call } from '../../api/call';
 import type { AlertChannel } from '../../api/types';
-import { DialogForm } from '../../forms/DialogForm';
 import { bodyOfChannel, draftOfChannel, EMPTY_CHANNEL, type ChannelDraft } from './channelDraft';
 import { ChannelInput } from './ChannelInput';
 import { CHANNEL_KINDS, CHANNEL_TYPES, type ChannelType } from './channelKinds';
 import { QuietTimes } from './QuietTimes';
+import { SaveForm } from './SaveForm';
 import { useSave } from './useSave';
 
 interface ChannelDialogProps {
@@ -35,16 +35,7 @@ export function ChannelDialog({ channel, names, onClose }: ChannelDialogProps) {
   });
   const { errorAt } = save;
   return (
-    <DialogForm
-      title={channel ? `Edit channel ${channel.name}` : 'New channel'}
-      verb={channel ? 'Save channel' : 'Create channel'}
-      size="lg"
-      error={save.error}
-      isPending={save.isPending}
-      isIncomplete={!name}
-      onClose={onClose}
-      onSubmit={save.submit}
-    >
+    <SaveForm noun="channel" edited={channel} name={name} save={save} onClose={onClose}>
       {channel ? (
         <Text size="sm">
           {label}: {help}
@@ -88,6 +79,6 @@ export function ChannelDialog({ channel, names, onClose }: ChannelDialogProps) {
         checked={draft.enabled}
         onChange={(event) => change({ enabled: event.currentTarget.checked })}
       />
-    </DialogForm>
+    </SaveForm>
   );
 }

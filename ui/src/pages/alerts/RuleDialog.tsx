@@ -2,12 +2,12 @@ import { Input, MultiSelect, NativeSelect, SegmentedControl, Switch, TextInput }
 import { useState } from 'react';
 import { call } from '../../api/call';
 import type { AlertRule } from '../../api/types';
-import { DialogForm } from '../../forms/DialogForm';
 import { CONDITIONS, type ConditionName } from './conditions';
 import { RuleLimits } from './RuleLimits';
 import { RulePicture } from './RulePicture';
 import { RuleScope } from './RuleScope';
 import { bodyOfRule, draftOfRule, EMPTY_RULE, limitsOf, type RuleDraft } from './ruleDraft';
+import { SaveForm } from './SaveForm';
 import { useSave } from './useSave';
 
 interface RuleDialogProps {
@@ -43,16 +43,7 @@ export function RuleDialog({ rule, names, channels, onClose }: RuleDialogProps) 
   });
   const { errorAt } = save;
   return (
-    <DialogForm
-      title={rule ? `Edit rule ${rule.name}` : 'New rule'}
-      verb={rule ? 'Save rule' : 'Create rule'}
-      size="lg"
-      error={save.error}
-      isPending={save.isPending}
-      isIncomplete={!name}
-      onClose={onClose}
-      onSubmit={save.submit}
-    >
+    <SaveForm noun="rule" edited={rule} name={name} save={save} onClose={onClose}>
       {!rule && (
         <TextInput
           label="Name"
@@ -108,6 +99,6 @@ export function RuleDialog({ rule, names, channels, onClose }: RuleDialogProps) 
         onChange={(event) => change({ enabled: event.currentTarget.checked })}
       />
       <RulePicture draft={draft} />
-    </DialogForm>
+    </SaveForm>
   );
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from duetime.engine.plan.leases import RECORD
+from duetime.engine.plan.leases import HOLDERS
 from duetime.model.codec import decode
 from duetime.model.instant import Micros
 from duetime.model.job import CancelReply
@@ -113,7 +113,7 @@ class Checker:
             case "expire_nodes" if answer:
                 self.recorder.note(f"expired {answer}")
                 self.nodes.expired(answer, now)
-            case "put_record" if arguments[:3] == RECORD and answer:
+            case "put_record" if arguments[:3] == HOLDERS and answer:
                 self.nodes.shared(transaction.host, decode(arguments[3]))
 
 
