@@ -16,11 +16,11 @@ import pytest
 
 import duetime as dt
 from duetime.api import idempotency, middleware, routing
+from duetime.api.bodies import LARGE_BODY, parse
 from duetime.api.caller import Caller
 from duetime.api.paging import Cursors
 from duetime.api.problems import ApiProblem
 from duetime.api.rate_limit import KeyRateLimit, SharedBuckets
-from duetime.api.requests import LARGE_BODY, parse
 from duetime.api.service import build
 from duetime.config import Settings
 from duetime.errors import ConfigError

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from duetime.api.bodies import MAX_BODY, parse
 from duetime.api.problems import ApiProblem
-from duetime.api.requests import MAX_BODY, parse
 from tests.api.conftest import TASK, Api, refused
 
 DEEP = b'{"target":{"type":"task","name":"a"},"payload":{"a":' + b"[" * 40 + b"]" * 40 + b"}}"

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from duetime.api.auth import known_caller
-from duetime.api.requests import MAX_BODY, read_body
+from duetime.api.bodies import MAX_BODY, read_body
 from duetime.api.routing import answer
 from duetime.api.state import state_of
 from duetime.app.reports import Alive, Completed

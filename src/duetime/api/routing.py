@@ -18,8 +18,8 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from duetime.api.auth import known_caller
+from duetime.api.bodies import MAX_BODY, MAX_KEYS, check_type, is_large, parse, read_body, validated
 from duetime.api.problems import MEDIA_TYPE, TITLES, ApiProblem
-from duetime.api.requests import MAX_BODY, MAX_KEYS, check_type, is_large, parse, read_body, validated
 from duetime.api.state import state_of
 from duetime.model.views import encode_view
 

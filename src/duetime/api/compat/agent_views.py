@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
+from duetime.api.bodies import parse
 from duetime.api.models.jobs import RetryIn
 from duetime.api.models.schedules import MissedIn, MissedName, NewScheduleIn, SchedulePatchIn
 from duetime.api.models.targets import (
@@ -24,7 +25,6 @@ from duetime.api.models.targets import (
     text_schema,
 )
 from duetime.api.problems import ApiProblem
-from duetime.api.requests import parse
 from duetime.errors import Conflict, InvalidInput
 from duetime.model import duration
 from duetime.model.instant import Micros

@@ -12,8 +12,9 @@ from duetime.api.auth import Manager, Reader
 from duetime.api.models.alerts import AlertChannelIn, AlertRuleIn, MuteIn, SnoozeIn
 from duetime.api.models.targets import Input
 from duetime.api.paging import MAX_PAGE, ClosedQuery
-from duetime.api.requests import check_apprise, expected_version, read_instant
+from duetime.api.requests import expected_version, read_instant
 from duetime.api.routing import IF_MATCH, StrictRoute, answer, problems, with_body
+from duetime.api.target_input import check_apprise
 from duetime.model.alert.channel import ChannelType
 from duetime.model.views import (
     AlertChannelView,

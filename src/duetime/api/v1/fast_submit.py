@@ -12,10 +12,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from duetime.api.auth import RequestContext, Submitter, auth_request_of, authenticate, require_scope
+from duetime.api.bodies import MAX_BODY, check_headers, check_type, gather, parse, validated
 from duetime.api.caller import AuthRequest
 from duetime.api.models.jobs import NewJobIn
 from duetime.api.problems import ApiProblem, problem_of, respond
-from duetime.api.requests import MAX_BODY, check_headers, check_type, gather, new_job, parse, validated
+from duetime.api.requests import new_job
 from duetime.api.routing import ONCE, PREFIX, Handle, StrictRoute, answer, links, location, with_body
 from duetime.api.state import ServiceState, state_of
 from duetime.app.services import Services

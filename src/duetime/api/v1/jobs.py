@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from duetime.api.auth import Manager, Reader, RequestContext, Submitter, auth_request_of
+from duetime.api.bodies import MAX_BATCH_BODY, MAX_BATCH_KEYS
 from duetime.api.caller import Caller
 from duetime.api.long_poll import parse_wait
 from duetime.api.models.jobs import (
@@ -29,8 +30,6 @@ from duetime.api.paging import ClosedQuery, Listing, PageQuery, ZoneName
 from duetime.api.problems import ApiProblem
 from duetime.api.requests import (
     KEY_LABEL,
-    MAX_BATCH_BODY,
-    MAX_BATCH_KEYS,
     new_job,
     read_instant,
     read_label,

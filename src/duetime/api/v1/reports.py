@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from duetime.api.auth import CHALLENGE, RequestContext, known_caller, require_scope
+from duetime.api.bodies import MAX_KEYS
 from duetime.api.models.jobs import MAX_OUTPUT_LINES, CompleteIn, FailIn, HeartbeatIn, ReportIn
 from duetime.api.problems import ApiProblem
-from duetime.api.requests import MAX_KEYS
 from duetime.api.routing import Handle, StrictRoute, with_body
 from duetime.api.state import state_of
 from duetime.api.v1.jobs import JobId, job_answer

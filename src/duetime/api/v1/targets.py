@@ -14,8 +14,8 @@ from starlette.responses import Response
 from duetime.api.auth import Admin, Submitter
 from duetime.api.models.targets import HTTP_TARGET, Input, Json
 from duetime.api.paging import ClosedQuery
-from duetime.api.requests import read_target
 from duetime.api.routing import StrictRoute, answer, problems, with_body
+from duetime.api.target_input import read_target
 from duetime.app.target_test import Trial, call_target
 from duetime.errors import InvalidInput
 from duetime.invokers.http.lazy import load
