@@ -12,7 +12,7 @@ import pytest
 import duetime as dt
 from duetime.api.service import build
 from duetime.cli.commands.doctor import foreign_names
-from duetime.config import load
+from duetime.config_sources import load
 from duetime.errors import StoreUnavailable
 from duetime.invokers.http.echo import EchoAgent
 from duetime.invokers.http.handler import HttpHandler

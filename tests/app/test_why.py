@@ -19,7 +19,8 @@ from duetime.model.job import Claimed, Ending, State
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.model.limit import TaskLimit, parse_rate
 from duetime.model.profile import NodeProfile
-from duetime.model.why import CODES, at
+from duetime.model.why import CODES
+from duetime.model.why_facts import at
 from duetime.model.zone import UTC_ZONE
 from duetime.store import AttemptUpdate, ClaimRequest, Lane
 from duetime.testing.conformance.drafts import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from duetime import config, config_values
+from duetime import config, config_sources, config_values
 from duetime.archives.formats import FORMATS
 from duetime.cli.commands.serve import node_options
 from duetime.cli.program import load_command, program
@@ -23,7 +23,9 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 def test_flag_beats_variable_beats_file_beats_default() -> None:
     Path("duetime.toml").write_text('lease = "1s"\ngrace = "1s"\nlookahead = "1s"')
-    settings = config.load({"lease": "3s", "app": None}, {"DUETIME_LEASE": "2s", "DUETIME_GRACE": "2s"})
+    settings = config_sources.load(
+        {"lease": "3s", "app": None}, {"DUETIME_LEASE": "2s", "DUETIME_GRACE": "2s"}
+    )
     assert (settings.lease, settings.grace, settings.lookahead, settings.retention) == (
         "3s",
         "2s",
@@ -48,34 +50,34 @@ OTHER=1
 LOCK_TTL=9000
 POSTGRES_DB=
 """)
-    settings = config.load({}, {"DUETIME_LEASE": "4s"})
+    settings = config_sources.load({}, {"DUETIME_LEASE": "4s"})
     assert (settings.lease, settings.grace, settings.lookahead) == ("4s", "3s", "1s")
     assert (settings.queues, settings.app) == (("mail", "with # inside"), "tasks#1:app")
     assert settings.sources["grace"] == "DUETIME_GRACE in .env"
     Path("duetime.toml").unlink()
     Path(".env").write_text("PORT=3000\nPOSTGRES_HOST=db\nDUETIME_CONFIG=other.toml")
     Path("other.toml").write_text('lease = "7s"')
-    settings = config.load({}, {})
+    settings = config_sources.load({}, {})
     assert (settings.port, settings.store, settings.lease) == (
         3000, "postgresql://scheduler@db:5432/scheduler", "7s"
     )  # fmt: skip
     Path(".env").write_text("DUETIME_LEESE=2s")
     with pytest.raises(ConfigError, match="DUETIME_LEESE: unknown variable: did you mean DUETIME_LEASE"):
-        config.load({}, {})
+        config_sources.load({}, {})
 
 
 def test_config_file_comes_from_flag_then_variable_then_duetime_toml() -> None:
     for name in ("duetime.toml", "variable.toml", "flag.toml"):
         Path(name).write_text(f'owner = 1\napp = "{name[:4]}:app"'.replace("owner = 1\n", ""))
     variable = {"DUETIME_CONFIG": "variable.toml"}
-    assert config.load({}, {}).app == "duet:app"
-    assert config.load({}, variable).app == "vari:app"
-    assert config.load({}, variable, Path("flag.toml")).app == "flag:app"
+    assert config_sources.load({}, {}).app == "duet:app"
+    assert config_sources.load({}, variable).app == "vari:app"
+    assert config_sources.load({}, variable, Path("flag.toml")).app == "flag:app"
 
 
 def test_config_file_may_use_toml_lists_and_numbers() -> None:
     Path("duetime.toml").write_text('queues = ["a", "b"]\nroles = "worker"\nconcurrency = 7\nmax_load = 1.5')
-    settings = config.load({}, {})
+    settings = config_sources.load({}, {})
     assert (settings.queues, settings.roles, settings.concurrency, settings.max_load) == (
         ("a", "b"),
         ("worker",),
@@ -98,7 +100,7 @@ def test_config_file_may_use_toml_lists_and_numbers() -> None:
 def test_invalid_config_file_is_refused(content: str, message: str) -> None:
     Path("duetime.toml").write_text(content)
     with pytest.raises(ConfigError) as refused:
-        config.load({}, {})
+        config_sources.load({}, {})
     assert message in refused.value.message
 
 
@@ -139,7 +141,7 @@ def test_invalid_config_file_is_refused(content: str, message: str) -> None:
 )
 def test_invalid_variable_is_refused(variable: str, value: str, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        config.load({}, {variable: value})
+        config_sources.load({}, {variable: value})
     assert message in refused.value.message
 
 
@@ -162,7 +164,9 @@ def test_loopback_targets_are_allowed_only_in_local_mode() -> None:
         egress.refusal("a", 9001, ip_address("8.8.8.8")),
     ) == (None, "port 9001")
     assert (egress.plain_http, config.Settings().egress().plain_http) == (False, True)
-    assert config.load({}, {"DUETIME_PLAIN_HTTP": "no", "DUETIME_ALLOW_PORTS": "9000, 9001"}).allow_ports == (
+    assert config_sources.load(
+        {}, {"DUETIME_PLAIN_HTTP": "no", "DUETIME_ALLOW_PORTS": "9000, 9001"}
+    ).allow_ports == (
         9000,
         9001,
     )
@@ -170,7 +174,8 @@ def test_loopback_targets_are_allowed_only_in_local_mode() -> None:
 
 def test_known_variables_that_are_not_settings_are_accepted() -> None:
     assert (
-        config.load({}, {"DUETIME_FAILPOINTS": "x", "DUETIME_STORE": "", "PATH": "/bin"}) == config.Settings()
+        config_sources.load({}, {"DUETIME_FAILPOINTS": "x", "DUETIME_STORE": "", "PATH": "/bin"})
+        == config.Settings()
     )
 
 

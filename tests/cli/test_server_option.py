@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from duetime.cli.backend import key_of, uses_server
-from duetime.config import load
+from duetime.config_sources import load
 from duetime.errors import ConfigError
 from tests.cli.conftest import Duetime
 from tests.cli.node import COMMAND

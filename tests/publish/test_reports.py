@@ -13,7 +13,8 @@ from redis.asyncio import Redis
 import duetime as dt
 from duetime.api.service import build
 from duetime.app.reports import Alive, Completed
-from duetime.config import Settings, load
+from duetime.config import Settings
+from duetime.config_sources import load
 from duetime.engine.submit.submission import JobRequest
 from duetime.invoker import Context, Policies, await_report
 from duetime.invokers.publish.handler import NO_TOKEN, PublishHandler

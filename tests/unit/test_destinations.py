@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from duetime.config import Settings, load
+from duetime.config import Settings
+from duetime.config_sources import load
 from duetime.errors import ConfigError, InvalidInput
 from duetime.invoker import Policies
 from duetime.invokers.publish.handler import PublishHandler

@@ -15,7 +15,8 @@ from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.lease import NodeId
 from duetime.model.limit import TaskLimit
-from duetime.model.why import DAY, FleetStatus, JobFacts, Why, explain, held_up_by_rate
+from duetime.model.why import Why, explain
+from duetime.model.why_facts import DAY, FleetStatus, JobFacts, held_up_by_rate
 from duetime.model.why_schedules import explain_schedule
 from duetime.model.zone import load
 from duetime.store import ClaimRequest, Lane, OfNode

@@ -11,7 +11,8 @@ from zoneinfo import available_timezones
 import typer
 
 from duetime.cli.backend import Backend, open_backend
-from duetime.config import Settings, load
+from duetime.config import Settings
+from duetime.config_sources import load
 from duetime.errors import DuetimeError
 from duetime.model.job import State
 from duetime.model.unique import OnConflict

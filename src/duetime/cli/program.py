@@ -16,7 +16,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from duetime.config import TABLE, Settings, load
+from duetime.config import TABLE, Settings
+from duetime.config_sources import load
 from duetime.errors import ConfigError, DuetimeError, InvalidInput, NeverFires, PayloadTooLarge
 from duetime.version import VERSION
 

@@ -35,20 +35,16 @@ from duetime.model.shadow import SHADOW, ShadowTarget
 from duetime.model.target import HTTP, HttpTarget, Seal
 from duetime.model.views import (
     AlertChannelView,
-    AlertRuleView,
-    AlertView,
     Backfilled,
     BrokerView,
     BulkResult,
     CreatedKey,
-    DeadGroups,
     EventView,
     JobSummary,
     JobView,
     KeyView,
     LeaseView,
     MuteView,
-    NodeView,
     OutputView,
     PlanView,
     PreviewView,
@@ -56,7 +52,6 @@ from duetime.model.views import (
     ScheduleView,
     Stats,
     Submitted,
-    TaskView,
     VersionView,
     WhyView,
 )
@@ -74,6 +69,16 @@ class StoreBackend:
         self._app = app
         self._settings = settings
         self._author = user_name()
+        # Calls that return what a client does
+        self.discard_job, self.dead_groups = app.discard_job, app.dead.groups
+        self.known_tasks, self.nodes = app.nodes.tasks, app.nodes.views
+        self.alerts = alerts = app.alerts
+        self.close_alert, self.alert_deliveries = alerts.close, alerts.deliveries
+        self.alert_channels, self.remove_alert_channel = alerts.channels, alerts.remove_channel
+        self.test_alert_channel = alerts.test
+        self.alert_rules, self.set_alert_rule = alerts.rules, alerts.set_rule
+        self.remove_alert_rule = alerts.remove_rule
+        self.alert_mutes, self.unmute_alerts = alerts.mutes, alerts.unmute
 
     # -- jobs --------------------------------------------------------------------------------------
     async def submit(self, target: Target, payload: Any, **options: Any) -> Submitted:
@@ -111,9 +116,6 @@ class StoreBackend:
     async def retry_job(self, job_id: JobId, payload: Any = None) -> JobView:
         return await self.get_job((await self._app.retry_job(job_id, payload)).id)
 
-    async def discard_job(self, job_id: JobId) -> None:
-        await self._app.discard_job(job_id)
-
     async def wait_for(self, job_id: JobId, timeout: Duration | None = None) -> JobView:
         return await self._job(await self._app.wait_for(check_id(job_id), timeout))
 
@@ -140,9 +142,6 @@ class StoreBackend:
             undisposed=True,
         )
         return [JobSummary.of(row) for row in await self._app.context.reads.list_jobs(wanted, limit)]
-
-    async def dead_groups(self) -> DeadGroups:
-        return await self._app.dead.groups()
 
     async def bulk_jobs(
         self,
@@ -307,12 +306,6 @@ class StoreBackend:
         await self._app.limit_queue(name, max_running, rate)
         return await self._queue(name)
 
-    async def known_tasks(self) -> list[TaskView]:
-        return await self._app.nodes.tasks()
-
-    async def nodes(self) -> list[NodeView]:
-        return await self._app.nodes.views()
-
     async def broker(self) -> BrokerView:
         if self._settings.queue is not None:
             self._app.use_queue(self._settings.queue)
@@ -355,44 +348,14 @@ class StoreBackend:
             yield EventView(id=event.id, kind=event.kind, data=event.data)
 
     # -- alerts ------------------------------------------------------------------------------------
-    async def alerts(self, *, past: bool = False, limit: int = 100) -> list[AlertView]:
-        return await self._app.alerts(past=past, limit=limit)
-
-    async def close_alert(self, alert_id: str) -> AlertView:
-        return await self._app.alerts.close(alert_id)
-
     async def snooze_alert(
         self, alert_id: str, for_: Duration = "1h", *, note: str | None = None
     ) -> MuteView:
-        return await self._app.alerts.snooze(alert_id, for_, note=note, author=self._author)
-
-    async def alert_deliveries(self, *, limit: int = 50) -> list[JobSummary]:
-        return await self._app.alerts.deliveries(limit=limit)
-
-    async def alert_channels(self) -> list[AlertChannelView]:
-        return await self._app.alerts.channels()
+        return await self.alerts.snooze(alert_id, for_, note=note, author=self._author)
 
     async def set_alert_channel(self, name: str, **settings: Any) -> AlertChannelView:
         self._app.use_secret_keys(key_ring(self._settings, self._app.store))
-        return await self._app.alerts.set_channel(name, **settings)
-
-    async def remove_alert_channel(self, name: str) -> None:
-        await self._app.alerts.remove_channel(name)
-
-    async def test_alert_channel(self, name: str) -> UUID:
-        return await self._app.alerts.test(name)
-
-    async def alert_rules(self) -> list[AlertRuleView]:
-        return await self._app.alerts.rules()
-
-    async def set_alert_rule(self, name: str, **fields: Any) -> AlertRuleView:
-        return await self._app.alerts.set_rule(name, **fields)
-
-    async def remove_alert_rule(self, name: str) -> None:
-        await self._app.alerts.remove_rule(name)
-
-    async def alert_mutes(self) -> list[MuteView]:
-        return await self._app.alerts.mutes()
+        return await self.alerts.set_channel(name, **settings)
 
     async def mute_alerts(
         self,
@@ -403,12 +366,9 @@ class StoreBackend:
         subject: str | None = None,
         note: str | None = None,
     ) -> MuteView:
-        return await self._app.alerts.mute(
+        return await self.alerts.mute(
             for_=for_, start=start, condition=condition, subject=subject, note=note, author=self._author
         )
-
-    async def unmute_alerts(self, mute_id: str) -> None:
-        await self._app.alerts.unmute(mute_id)
 
     # -- targets -----------------------------------------------------------------------------------
     def _target(self, target: Target, before: bytes | None = None) -> tuple[str, bytes | None]:

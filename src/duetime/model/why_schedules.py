@@ -10,7 +10,8 @@ from duetime.model.describe.when import describe
 from duetime.model.instant import Micros
 from duetime.model.schedule import Change, Schedule, ScheduleVersion, schedule_status
 from duetime.model.when import Unreadable, When, wall_clock
-from duetime.model.why import JUST_NOW, FleetStatus, Why, at
+from duetime.model.why import JUST_NOW, Why
+from duetime.model.why_facts import FleetStatus, at
 from duetime.model.zone import UTC_ZONE, Zone
 
 

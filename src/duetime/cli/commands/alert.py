@@ -344,7 +344,7 @@ def set_rule(
     async def work(backend: Backend) -> AlertRuleView:
         known = {one.name: one for one in await backend.alert_rules()}.get(name)
         kind = condition or (None if known is None else known.condition)
-        fields = {
+        fields: dict[str, Any] = {
             "condition": kind,
             "schedule": schedule,
             "queue": queue,
