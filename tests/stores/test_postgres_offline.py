@@ -23,8 +23,9 @@ from duetime.stores.postgres import PostgresStore
 from duetime.stores.postgres.address import parse
 from duetime.stores.postgres.connections import PostgresConnections
 from duetime.stores.postgres.deadline import Deadline
-from duetime.stores.postgres.errors import ErrorClass, classify, classify_sqlstate, translate
+from duetime.stores.postgres.errors import classify, classify_sqlstate, translate
 from duetime.stores.postgres.notifier import MIN_INTERVAL, Notifier
+from duetime.stores.server_errors import ErrorClass
 
 QUEUES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=128)
 

@@ -17,8 +17,9 @@ from duetime.clock import monotonic_micros, noise, pause
 from duetime.errors import NotOpen
 from duetime.model.instant import Micros
 from duetime.stores.mysql.address import MySqlAddress
-from duetime.stores.mysql.errors import DRIVER_ERRORS, MySqlErrorClass, classify, translate
+from duetime.stores.mysql.errors import DRIVER_ERRORS, classify, translate
 from duetime.stores.mysql.session import MySqlResult, MySqlSession, MySqlTransaction, query
+from duetime.stores.server_errors import ErrorClass
 
 Answer = TypeVar("Answer")
 
@@ -39,9 +40,7 @@ GALERA_SETTINGS = "SET SESSION wsrep_sync_wait = 1"
 SETTINGS = """SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO';
 SET SESSION innodb_lock_wait_timeout = 2, autocommit = 1"""
-LOST_SESSION = frozenset(
-    {MySqlErrorClass.RECONNECT, MySqlErrorClass.UNAVAILABLE, MySqlErrorClass.ACCESS_DENIED}
-)
+LOST_SESSION = frozenset({ErrorClass.RECONNECT, ErrorClass.UNAVAILABLE, ErrorClass.ACCESS_DENIED})
 
 
 class MySqlConnection:
@@ -111,7 +110,7 @@ class MySqlConnection:
             except TimeoutError as problem:
                 self._drop()
                 late = TimeoutError("no answer in time")
-                raise translate(late, MySqlErrorClass.UNAVAILABLE, self._address.place) from problem
+                raise translate(late, ErrorClass.UNAVAILABLE, self._address.place) from problem
             except asyncio.CancelledError:
                 self._drop()  # whether the statement ran is unknown, and so is the state of the session
                 raise
@@ -129,10 +128,10 @@ class MySqlConnection:
                     self._drop()
                 else:
                     await self._roll_back()
-                if error_class is MySqlErrorClass.RETRY and conflicts < MAX_CONFLICTS:
+                if error_class is ErrorClass.RETRY and conflicts < MAX_CONFLICTS:
                     conflicts += 1
                     await pause(CONFLICT_PAUSE * conflicts * noise())
-                elif error_class is MySqlErrorClass.RECONNECT and may_reconnect:
+                elif error_class is ErrorClass.RECONNECT and may_reconnect:
                     may_reconnect = False
                 else:
                     raise translate(problem, error_class, self._address.place) from problem

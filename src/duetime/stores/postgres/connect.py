@@ -10,7 +10,8 @@ from typing import Any
 import asyncpg
 
 from duetime.stores.postgres.address import PostgresAddress
-from duetime.stores.postgres.errors import DRIVER_ERRORS, ErrorClass, classify, reason
+from duetime.stores.postgres.errors import DRIVER_ERRORS, classify
+from duetime.stores.server_errors import ErrorClass, reason
 
 CONNECT_TIMEOUT = 3.0  # seconds, shared by the servers: one that does not answer leaves time for the others
 UNACKNOWLEDGED_TIMEOUT = 4_000  # milliseconds without an acknowledgement: the peer is gone

@@ -17,7 +17,8 @@ from duetime.model.instant import Micros
 from duetime.stores.postgres.address import PostgresAddress
 from duetime.stores.postgres.connect import connect
 from duetime.stores.postgres.deadline import Deadline
-from duetime.stores.postgres.errors import DRIVER_ERRORS, ErrorClass, classify, translate
+from duetime.stores.postgres.errors import DRIVER_ERRORS, classify, translate
+from duetime.stores.server_errors import ErrorClass
 
 Result = TypeVar("Result")
 Setup = Callable[[Any], Awaitable[None]]  # on the driver's new connection

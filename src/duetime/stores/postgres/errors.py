@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import asyncpg
 
-from duetime.errors import ConfigError, DuetimeError, SchemaMissing, StoreError, StoreFull, StoreUnavailable
+from duetime.errors import DuetimeError
+from duetime.stores import server_errors
+from duetime.stores.server_errors import ErrorClass
 
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
-
-
-class ErrorClass(StrEnum):
-    RETRY = "retry"  # the server rolled back to resolve a conflict between transactions: repeat immediately
-    RECONNECT = "reconnect"  # this session is lost or useless: repeat on a new one
-    UNAVAILABLE = "unavailable"
-    FULL = "full"
-    NO_SCHEMA = "no_schema"
-    ACCESS_DENIED = "access_denied"  # the operator has to change something
-    BUG = "bug"
 
 
 BY_SQLSTATE = {
@@ -68,26 +58,4 @@ def classify_sqlstate(state: str | None) -> ErrorClass:
 
 
 def translate(problem: BaseException, error_class: ErrorClass, place: str) -> DuetimeError:
-    """The error for the caller: it names the server, never the password."""
-    server = f"PostgreSQL at {place}"
-    match error_class:
-        case ErrorClass.FULL:
-            return StoreFull(f"{server} has no room left ({problem}): free disk space, then repeat")
-        case ErrorClass.NO_SCHEMA:
-            return SchemaMissing(
-                f"{server} has no Duetime tables, or old ones: run `duetime migrate`, or start with --migrate"
-            )
-        case ErrorClass.ACCESS_DENIED:
-            return ConfigError(
-                f"{server} denies access ({problem}): check user, password and database of the URL"
-            )
-        case ErrorClass.BUG:
-            return StoreError(f"{server} refused a statement ({problem})")
-        case _:
-            return StoreUnavailable(
-                f"{server} cannot be reached now ({reason(problem)}): it is safe to repeat"
-            )
-
-
-def reason(problem: BaseException) -> str:
-    return str(problem) or type(problem).__name__
+    return server_errors.translate(problem, error_class, f"PostgreSQL at {place}")
