@@ -162,21 +162,18 @@ class ExecutionOut(Output):
     created_at: OutInstant
 
 
-class RemovedOut(Output):
-    model_config = ConfigDict(title="AgentScheduleRemoved")
+class RemovedOut(Output, title="AgentScheduleRemoved"):
     success: bool
     message: str
 
 
-class ServicesOut(Output):
-    model_config = ConfigDict(title="AgentHealthServices")
+class ServicesOut(Output, title="AgentHealthServices"):
     database: str
     locks: Annotated[str, Field(description="Leases are stored in the database.")]
     redis: Annotated[str, Field(description="Always `not used`.")]
 
 
-class AgentHealthOut(Output):
-    model_config = ConfigDict(title="AgentHealth")
+class AgentHealthOut(Output, title="AgentHealth"):
     status: str
     timestamp: OutInstant
     services: ServicesOut

@@ -101,8 +101,7 @@ class PlainJobIn(Input):
     ] = 4
 
 
-class PlainJobOut(Output):
-    model_config = ConfigDict(title="PlainJob")
+class PlainJobOut(Output, title="PlainJob"):
     job_id: OutId
     user_id: str | None
     status: Status
@@ -120,18 +119,16 @@ class PlainJobOut(Output):
     finished_at: OutInstant | None
 
 
-class PlainJobsOut(Output):
-    model_config = ConfigDict(title="PlainJobs")
+class PlainJobsOut(Output, title="PlainJobs"):
     jobs: list[PlainJobOut]
     next_cursor: Annotated[
         str | None, Field(description="Send it back as `cursor`; null: this is the last page.")
     ]
 
 
-class PlainExecutionOut(Output):
+class PlainExecutionOut(Output, title="PlainExecution"):
     """A running attempt."""
 
-    model_config = ConfigDict(title="PlainExecution")
     execution_id: OutId
     job_id: Annotated[
         OutId, Field(description="The submitted job: the same for all executions of a periodic job.")
@@ -144,8 +141,7 @@ class PlainExecutionOut(Output):
     started_at: OutInstant | None
 
 
-class PlainExecutionsOut(Output):
-    model_config = ConfigDict(title="PlainExecutions")
+class PlainExecutionsOut(Output, title="PlainExecutions"):
     executions: list[PlainExecutionOut]
     next_cursor: str | None
 

@@ -90,10 +90,9 @@ class NewJobIn(BatchJobIn):
     ] = "skip"
 
 
-class JobBatchIn(Input):
+class JobBatchIn(Input, title="JobBatch"):
     """All jobs are stored, or none."""
 
-    model_config = ConfigDict(title="JobBatch")
     jobs: Annotated[list[BatchJobIn], Field(min_length=1, max_length=MAX_BATCH)]
 
 
@@ -113,15 +112,13 @@ class JobPatchIn(Input):
     priority: Priority = 5
 
 
-class RetryJobIn(Input):
+class RetryJobIn(Input, title="RetryJob"):
     """A payload replaces the payload of the job."""
 
-    model_config = ConfigDict(title="RetryJob")
     payload: Annotated[dict[str, Any], Field(examples=[{"customer": "c1"}])] = Field(default_factory=dict)
 
 
-class OutputLineIn(Input):
-    model_config = ConfigDict(title="NewOutputLine")
+class OutputLineIn(Input, title="NewOutputLine"):
     text: Annotated[str, Field(min_length=1, max_length=8_000, examples=["page 7 does not answer"])]
     stream: Literal["log", "stdout", "stderr"] = "log"
     level: Literal["debug", "info", "warning", "error", "critical"] = "info"
@@ -142,13 +139,11 @@ class ReportIn(Input):
     ] = Field(default_factory=list)
 
 
-class CompleteIn(ReportIn):
-    model_config = ConfigDict(title="Complete")
+class CompleteIn(ReportIn, title="Complete"):
     result: Json = None
 
 
-class FailIn(ReportIn):
-    model_config = ConfigDict(title="Fail")
+class FailIn(ReportIn, title="Fail"):
     error: Annotated[str, Field(min_length=1, max_length=8_000)]
     retry: Annotated[bool, Field(description="Another attempt may succeed.")] = True
 
@@ -159,8 +154,7 @@ class ProgressIn(Input):
     note: Annotated[str, Field(max_length=500)] = ""
 
 
-class HeartbeatIn(ReportIn):
-    model_config = ConfigDict(title="Heartbeat")
+class HeartbeatIn(ReportIn, title="Heartbeat"):
     progress: ProgressIn = ProgressIn(done=0)
     checkpoint: Json = None
 
@@ -194,10 +188,9 @@ StateName = Literal["pending", "queued", "running", "succeeded", "dead", "cancel
 _ONE_OF = never(both("filter", "ids"), neither("filter", "ids"))
 
 
-class JobFilterIn(Input):
+class JobFilterIn(Input, title="JobFilter"):
     """A field that is null or left out matches everything."""
 
-    model_config = ConfigDict(title="JobFilter")
     state: StateName | None = None
     queue: Name | None = None
     owner: Name | None = None
@@ -211,10 +204,9 @@ class JobFilterIn(Input):
     payload: PayloadField | None = None
 
 
-class ScheduleFilterIn(Input):
+class ScheduleFilterIn(Input, title="ScheduleFilter"):
     """A field that is null or left out matches everything."""
 
-    model_config = ConfigDict(title="ScheduleFilter")
     text: Annotated[
         str | None, Field(min_length=1, max_length=128, description="Part of the name; case does not matter.")
     ] = None

@@ -95,8 +95,7 @@ class SchedulePatchIn(Input):
     paused: bool = False
 
 
-class PauseIn(Input):
-    model_config = ConfigDict(title="Pause")
+class PauseIn(Input, title="Pause"):
     note: Note = ""
 
 

@@ -16,10 +16,9 @@ _WORKER: dict[str, Any] = {"name": "mailer-1", "tasks": [{"name": "mail.send", "
 UuidText = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid", "examples": [_JOB_ID]})]
 
 
-class RemoteTaskIn(Input):
+class RemoteTaskIn(Input, title="RemoteTask"):
     """A task that the worker runs. Its policies hold for jobs that do not set their own."""
 
-    model_config = ConfigDict(title="RemoteTask")
     name: Name
     timeout: PositiveDuration = ""
     retry: RetryIn = Field(default_factory=RetryIn)
@@ -55,8 +54,7 @@ class JoinIn(Input):
     ] = "30s"
 
 
-class ClaimIn(Input):
-    model_config = ConfigDict(title="Claim")
+class ClaimIn(Input, title="Claim"):
     max: Annotated[int, Field(ge=1, le=MAX_CONCURRENCY, description="At most so many jobs."), WHOLE] = 1
     wait: Annotated[
         str,
@@ -79,14 +77,12 @@ class AttemptIn(Input):
     attempt: Annotated[int, Field(ge=1, le=2**31 - 1), WHOLE]
 
 
-class AliveIn(AttemptIn):
-    model_config = ConfigDict(title="AliveJob")
+class AliveIn(AttemptIn, title="AliveJob"):
     checkpoint: Annotated[Json, Field(description="For the next attempt. null or left out: as it is.")] = None
     progress: ProgressIn = ProgressIn(done=0)
 
 
-class WorkHeartbeatIn(Input):
-    model_config = ConfigDict(title="WorkerHeartbeat")
+class WorkHeartbeatIn(Input, title="WorkerHeartbeat"):
     jobs: Annotated[
         list[AliveIn],
         Field(
@@ -96,37 +92,31 @@ class WorkHeartbeatIn(Input):
     ]
 
 
-class JobOutputIn(AttemptIn):
-    model_config = ConfigDict(title="NewJobOutput")
+class JobOutputIn(AttemptIn, title="NewJobOutput"):
     lines: Annotated[list[OutputLineIn], Field(min_length=1, max_length=MAX_OUTPUT_LINES)]
 
 
-class OutputsIn(Input):
-    model_config = ConfigDict(title="NewOutput")
+class OutputsIn(Input, title="NewOutput"):
     jobs: Annotated[list[JobOutputIn], Field(min_length=1, max_length=MAX_CONCURRENCY)]
 
 
-class CompletedIn(AttemptIn):
-    model_config = ConfigDict(title="CompletedJob")
+class CompletedIn(AttemptIn, title="CompletedJob"):
     result: Json = None
 
 
-class CompletionsIn(Input):
-    model_config = ConfigDict(title="Completions")
+class CompletionsIn(Input, title="Completions"):
     jobs: Annotated[list[CompletedIn], Field(min_length=1, max_length=MAX_CONCURRENCY)]
 
 
-class WorkErrorIn(Input):
+class WorkErrorIn(Input, title="WorkError"):
     """What went wrong."""
 
-    model_config = ConfigDict(title="WorkError")
     type: Annotated[str, Field(min_length=1, max_length=200, examples=["TimeoutError"])] = "Error"
     message: Annotated[str, Field(max_length=8_000, examples=["the mail server does not answer"])]
     traceback: Annotated[str, Field(max_length=8_000)] = ""
 
 
-class FailedIn(AttemptIn):
-    model_config = ConfigDict(title="FailedJob")
+class FailedIn(AttemptIn, title="FailedJob"):
     error: WorkErrorIn
     retry: Annotated[bool, Field(description="false: no other attempt can succeed.")] = True
     after: Annotated[
@@ -134,29 +124,24 @@ class FailedIn(AttemptIn):
     ] = ""
 
 
-class FailuresIn(Input):
-    model_config = ConfigDict(title="Failures")
+class FailuresIn(Input, title="Failures"):
     jobs: Annotated[list[FailedIn], Field(min_length=1, max_length=MAX_CONCURRENCY)]
 
 
-class SnoozedIn(AttemptIn):
-    model_config = ConfigDict(title="SnoozedJob")
+class SnoozedIn(AttemptIn, title="SnoozedJob"):
     after: Duration
     reason: Annotated[str, Field(max_length=500)] = ""
 
 
-class SnoozesIn(Input):
-    model_config = ConfigDict(title="Snoozes")
+class SnoozesIn(Input, title="Snoozes"):
     jobs: Annotated[list[SnoozedIn], Field(min_length=1, max_length=MAX_CONCURRENCY)]
 
 
-class ReleasedIn(AttemptIn):
-    model_config = ConfigDict(title="ReleasedJob")
+class ReleasedIn(AttemptIn, title="ReleasedJob"):
     started: Annotated[
         bool, Field(description="false: the worker has not begun, so an at-most-once job may run again.")
     ] = True
 
 
-class ReleasesIn(Input):
-    model_config = ConfigDict(title="Releases")
+class ReleasesIn(Input, title="Releases"):
     jobs: Annotated[list[ReleasedIn], Field(min_length=1, max_length=MAX_CONCURRENCY)]
