@@ -3,25 +3,20 @@ broker). Each has its own ports and data folder. Independent of pytest."""
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tests.servers.debian import Program, unpacked
-from tests.servers.process import Account, ServerFailed, ServerProcess, free_port, give
+from tests.servers.process import Account, Server, ServerFailed, ServerProcess, free_port, give
 
 SAME_ACCOUNT: Account = {}
 USER, PASSWORD = "worker", "s3cret-word"
 
 
-class BrokerServer:
+class BrokerServer(Server):
     """`with RedisServer() as server:`, then `server.url`. The data survive `restart()`."""
 
     ready_text: str
@@ -29,18 +24,8 @@ class BrokerServer:
     owner: Account | None = None
 
     def __init__(self) -> None:
-        self.port = free_port()
-        self._folder: Path | None = None
-        self._process: ServerProcess | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        super().__init__()
+        self.kind = self.scheme
 
     @property
     def pid(self) -> int:
@@ -57,9 +42,7 @@ class BrokerServer:
     @property
     def folder(self) -> Path:
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix=f"duetime-{self.scheme}-"))
-            give(self._folder)
-            atexit.register(self.close)
+            self._folder = self._new_folder()
         return self._folder
 
     def start(self) -> None:
@@ -73,18 +56,6 @@ class BrokerServer:
         if self._process:
             self._process.end(number)
             self._process = None
-
-    def restart(self) -> None:
-        self.stop()
-        self.start()
-
-    def close(self) -> None:
-        """Stop and remove the data. May be called again."""
-        atexit.unregister(self.close)
-        self.stop()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
 
     def command(self) -> Sequence[str | Path]:
         raise NotImplementedError

@@ -39,14 +39,6 @@ class MariaDbServer(BrokerServer):
         super().__init__()
         self.settings = {**(DURABLE if durable else FAST), **(settings or {})}
 
-    @property
-    def log(self) -> str:
-        return self._process.log if self._process else ""
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.is_running
-
     def crash(self) -> None:
         """End the process without any clean-up, like a power failure of the program."""
         self.stop(signal.SIGKILL)

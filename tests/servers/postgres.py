@@ -12,13 +12,11 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import psycopg
 from psycopg import sql
 
-from tests.servers.process import ServerFailed, ServerProcess, account, free_port, give
+from tests.servers.process import Server, ServerFailed, ServerProcess, account
 
 COMMON = {
     "listen_addresses": "127.0.0.1",
@@ -31,39 +29,21 @@ DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
-class PostgresServer:
+class PostgresServer(Server):
     """One cluster. `with PostgresServer() as server:` starts it, and finally stops it and removes its
     data."""
 
+    kind = "postgres"
     ready_text = "database system is ready to accept connections"
 
     def __init__(self, *, durable: bool = False, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__()
         self.settings = {**COMMON, **(DURABLE if durable else FAST), **(settings or {})}
-        self.port = free_port()
-        self._folder: Path | None = None
-        self._process: ServerProcess | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.is_running
 
     @property
     def pid(self) -> int:
         """The process id of the postmaster."""
         return self._running().pid
-
-    @property
-    def log(self) -> str:
-        return self._process.log if self._process else ""
 
     def start(self) -> None:
         """Start and wait until connections are accepted. A restart uses the same port and data."""
@@ -84,18 +64,6 @@ class PostgresServer:
     def crash(self) -> None:
         """Immediate shutdown, like a power failure: the next start recovers from the write-ahead log."""
         self._running().end(signal.SIGQUIT)
-
-    def restart(self) -> None:
-        self.stop()
-        self.start()
-
-    def close(self) -> None:
-        """Stop and remove the data. May be called again."""
-        atexit.unregister(self.close)
-        self.stop()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
@@ -119,12 +87,6 @@ class PostgresServer:
         if not self.is_running or self._process is None:
             raise ServerFailed("PostgreSQL is not running: call start() first")
         return self._process
-
-    def _new_folder(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="duetime-postgres-"))
-        atexit.register(self.close)
-        give(folder)
-        return folder
 
     def _make_cluster(self) -> Path:
         folder = self._new_folder()

@@ -3,18 +3,22 @@ pid."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import pwd
 import random
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict
+from types import TracebackType
+from typing import Self, TypedDict
 
 # Below the kernel's range for outgoing connections, so that a stopped server can use its port again.
 PORTS = range(20_000, 32_000)
@@ -144,3 +148,56 @@ class ServerProcess:
                     self._is_ready = True
                     self._ready_or_ended.set()
         self._ready_or_ended.set()
+
+
+class Server:
+    """`with` starts it, and finally stops it and removes its folder."""
+
+    kind: str  # in the name of its folder
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self._folder: Path | None = None
+        self._process: ServerProcess | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
+
+    @property
+    def log(self) -> str:
+        return self._process.log if self._process else ""
+
+    def start(self) -> None:
+        """Start and wait until connections are accepted."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop and remove the data. May be called again."""
+        atexit.unregister(self.close)
+        self.stop()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _new_folder(self) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix=f"duetime-{self.kind}-"))
+        atexit.register(self.close)
+        give(folder)
+        return folder
