@@ -88,7 +88,7 @@ async def test_health_reports_database_and_lock_backend(
     async def away(*_: Any) -> Any:
         raise StoreUnavailable("gone")
 
-    monkeypatch.setattr(seeds.app.store, "leases", away)
+    monkeypatch.setattr(seeds.app.store, "get_record", away)
     down = await seeds.send(HEALTH)
     assert (down.status_code, down.json()["status"]) == (503, "unhealthy")
     assert down.json()["services"] == {

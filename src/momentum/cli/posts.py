@@ -18,6 +18,7 @@ from momentum.posts.commands import PostCommands, Saved
 from momentum.posts.content import title_of
 from momentum.posts.csv_import import import_csv
 from momentum.posts.queries import PostFilter, listing
+from momentum.settings import Settings
 
 commands = typer.Typer(help="List, show, import, cancel and publish posts.", no_args_is_help=True)
 TenantOption = Annotated[str, typer.Option(envvar="MOMENTUM_TENANT", help="Whose posts.")]
@@ -134,12 +135,7 @@ def cancel(
     key_file: KeyFileOption = None,
 ) -> None:
     """Cancel a post that is not published yet."""
-
-    async def work(momentum: Momentum) -> Saved:
-        return await commands_of(momentum).cancel(tenant, post_id, version=None, actor=ACTOR)
-
-    saved: Saved = opened(existing_settings(key_file=key_file, database=database), work)
-    typer.echo(f"{saved.post.id} is {saved.post.state.value}")
+    _change(PostCommands.cancel, tenant, post_id, existing_settings(key_file=key_file, database=database))
 
 
 @commands.command("publish")
@@ -150,9 +146,14 @@ def publish(
     key_file: KeyFileOption = None,
 ) -> None:
     """Plan a post for now. A running worker publishes it."""
+    _change(
+        PostCommands.publish_now, tenant, post_id, existing_settings(key_file=key_file, database=database)
+    )
 
+
+def _change(change: Callable[..., Awaitable[Saved]], tenant: str, post_id: str, settings: Settings) -> None:
     async def work(momentum: Momentum) -> Saved:
-        return await commands_of(momentum).publish_now(tenant, post_id, version=None, actor=ACTOR)
+        return await change(commands_of(momentum), tenant, post_id, version=None, actor=ACTOR)
 
-    saved: Saved = opened(existing_settings(key_file=key_file, database=database), work)
+    saved: Saved = opened(settings, work)
     typer.echo(f"{saved.post.id} is {saved.post.state.value}")

@@ -31,6 +31,7 @@ from duetime.app.listing import JobQuery
 from duetime.app.services import Services
 from duetime.clock import wall_micros
 from duetime.config import Settings
+from duetime.engine.plan.leases import read_leases
 from duetime.engine.submit.validate import MAX_NAME_LENGTH, check_name
 from duetime.errors import DuetimeError, ScheduleExists, VersionConflict
 from duetime.model.instant import to_datetime
@@ -161,7 +162,7 @@ async def health(context: Reader) -> Response:
     store = context.state.app.store
     try:
         async with asyncio.timeout(STORE_TIMEOUT):
-            await store.time()
+            await read_leases(store)
         state, status, code = "connected", "healthy", 200
     except (DuetimeError, TimeoutError):
         state, status, code = "disconnected", "unhealthy", 503

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from time import monotonic
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from momentum.api.auth import Caller, KnownCaller, authenticate
@@ -146,20 +146,18 @@ def _log_filter(
     return LogFilter(since, until, post, account, outcome)
 
 
+WantedLines = Annotated[LogFilter, Depends(_log_filter)]
+
+
 @router.get("/log", response_model=LogPage, tags=["log"])
 async def get_log(
     caller: KnownCaller,
     state: State,
-    since: Since = None,
-    until: Until = None,
-    post: str | None = None,
-    account: str | None = None,
-    outcome: Outcome | None = None,
+    wanted: WantedLines,
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> LogPage:
     """Every attempt to publish, newest first."""
-    wanted = _log_filter(since, until, post, account, outcome)
     async with state.momentum.database.reading() as connection:
         page = await read_log(connection, caller.tenant, wanted, cursor, limit)
     return LogPage(items=[show_log_line(line) for line in page.items], next=page.next)
@@ -169,14 +167,9 @@ async def get_log(
 async def get_log_csv(
     caller: KnownCaller,
     state: State,
-    since: Since = None,
-    until: Until = None,
-    post: str | None = None,
-    account: str | None = None,
-    outcome: Outcome | None = None,
+    wanted: WantedLines,
 ) -> StreamingResponse:
     """The same as a file for spreadsheets."""
-    wanted = _log_filter(since, until, post, account, outcome)
     headers = {"Content-Disposition": 'attachment; filename="momentum-log.csv"'}
     chunks = log_csv(state.momentum.database, caller.tenant, wanted)
     return StreamingResponse(chunks, media_type="text/csv; charset=utf-8", headers=headers)

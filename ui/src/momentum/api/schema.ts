@@ -101,7 +101,7 @@ export interface Routes {
   'GET /events': { path: unknown; query: unknown; body: unknown; response: unknown; };
   'GET /hints': { path: unknown; query: { account?: string | null; zone?: string }; body: unknown; response: HintsOut; };
   'GET /inbox': { path: unknown; query: unknown; body: unknown; response: InboxOut; };
-  'GET /log': { path: unknown; query: { from?: string | null; to?: string | null; post?: string | null; account?: string | null; outcome?: Outcome | null; cursor?: string | null; limit?: number }; body: unknown; response: LogPage; };
+  'GET /log': { path: unknown; query: { cursor?: string | null; limit?: number; from?: string | null; to?: string | null; post?: string | null; account?: string | null; outcome?: Outcome | null }; body: unknown; response: LogPage; };
   'GET /log.csv': { path: unknown; query: { from?: string | null; to?: string | null; post?: string | null; account?: string | null; outcome?: Outcome | null }; body: unknown; response: unknown; };
   'POST /media': { path: unknown; query: { name?: string }; body: unknown; response: MediaOut; };
   'DELETE /media/{media_id}': { path: { media_id: string }; query: unknown; body: unknown; response: unknown; };
