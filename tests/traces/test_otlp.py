@@ -20,7 +20,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from duetime.model.trace import AttemptTrace, SpanId
-from duetime.observers.traces.export import SpanExporter
+from duetime.observers.traces.export import Envelope
 from duetime.observers.traces.otlp import request_bytes
 from duetime.observers.traces.shapes import SpanShape
 from duetime.observers.traces.span import OwnSpan, span_context
@@ -31,7 +31,7 @@ RESOURCES = (
     Resource({"service.name": "duetime", "process.command_args": ("a", "b"), "n": 7, "on": True}),
     Resource({"service.name": "größer"}, "https://opentelemetry.io/schemas/1.30.0"),
 )
-EXPORTERS = {resource: SpanExporter("http://127.0.0.1:1", resource) for resource in RESOURCES}
+ENVELOPES = {resource: Envelope(resource) for resource in RESOURCES}
 texts = st.text(max_size=300)
 values = texts | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
 attributes = st.dictionaries(texts.filter(bool), values, max_size=5)
@@ -40,8 +40,6 @@ instants = st.integers(1, 2**53)  # microseconds
 
 
 class NoTracer:
-    always_full = False
-
     def ended(self, span: OwnSpan) -> None: ...
 
     def full(self, span: OwnSpan) -> api.Span:
@@ -51,6 +49,11 @@ class NoTracer:
         self, name: str, kind: SpanKind, attributes: Mapping[str, Any]
     ) -> AbstractContextManager[OwnSpan]:
         raise AssertionError
+
+
+def encoded(span: OwnSpan) -> bytes:
+    encode, record = span.record()
+    return encode(*record)
 
 
 @st.composite
@@ -92,8 +95,8 @@ def equal_span(span: OwnSpan, resource: Resource) -> ReadableSpan:
 
 @given(st.lists(spans(), min_size=1, max_size=3), st.sampled_from(RESOURCES))
 def test_own_encoding_is_that_of_the_sdk(given_spans: list[OwnSpan], resource: Resource) -> None:
-    exporter = EXPORTERS[resource]
-    made = ExportTraceServiceRequest.FromString(exporter.encoded([span.encoded() for span in given_spans]))
+    data = ENVELOPES[resource].around([encoded(span) for span in given_spans])
+    made = ExportTraceServiceRequest.FromString(data)
     assert made == encode_spans([equal_span(span, resource) for span in given_spans])
 
 
@@ -103,7 +106,7 @@ def test_any_text_and_number_can_be_encoded(text: str, number: int) -> None:
     span = OwnSpan(NoTracer(), SpanShape("a", SpanKind.CLIENT, {}), AttemptTrace(SpanId(1, 1), None, None))
     span.add({"text": text, "number": number, "other": (1, 2)})
     span.fail("E", text)
-    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [span.encoded()]))
+    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [encoded(span)]))
     [row] = made.resource_spans[0].scope_spans[0].spans
     assert [one.key for one in row.attributes] == ["text", "number", "other", "error.type"]
     assert row.attributes[0].value.string_value == text.encode("utf-8", "replace").decode()
@@ -115,6 +118,6 @@ def test_any_text_and_number_can_be_encoded(text: str, number: int) -> None:
 def test_message_id_is_the_text_of_the_job_id(text: str) -> None:
     ids = AttemptTrace(SpanId(1, 1), None, None)
     span = OwnSpan(NoTracer(), SpanShape("a", SpanKind.CLIENT, {}), ids, message=UUID(text))
-    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [span.encoded()]))
+    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [encoded(span)]))
     [row] = made.resource_spans[0].scope_spans[0].spans
     assert [(one.key, one.value.string_value) for one in row.attributes] == [("messaging.message.id", text)]

@@ -49,7 +49,9 @@ class PayloadVersions:
         return self._version > FIRST_VERSION
 
     def upgraded(self, job: Claimed, payload: bytes) -> bytes:
-        stored = FIRST_VERSION if job.policies is None else decode(job.policies).get("version", FIRST_VERSION)
+        stored = FIRST_VERSION
+        if job.policies is not None and b'"version"' in job.policies:
+            stored = decode(job.policies).get("version", FIRST_VERSION)
         if stored > self._version:
             raise InvalidPayload(
                 "version", f"newer code stored this as version {stored}, but this node knows {self._task!r} "

@@ -8,6 +8,8 @@ same: a sampler that looks at them decides for a job as a whole."""
 from __future__ import annotations
 
 import re
+from binascii import unhexlify
+from struct import Struct
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -23,6 +25,7 @@ LOWER = 0xFFFF_FFFF_FFFF_FFFF
 # divided by the golden ratio, the second 2**64 divided by the square root of 2.
 GOLDEN, STEP = 0x9E37_79B9_7F4A_7C15, 0xB504_F333_F9DE_6485
 ODD = "13579bdf"
+ONLY_CHILD = Struct("13x32sx16s5x")  # {"trace":"00-TRACE-SPAN-01"}, policies that say nothing else
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 
 
@@ -80,6 +83,18 @@ def origin_of(policies: bytes | None) -> Origin | None:
         return Origin(child)
     linked = SpanId.read(own.get(LINKED))
     return None if linked is None else Origin(linked, linked=True)
+
+
+def parent_bytes(policies: bytes | None) -> tuple[bytes, bytes] | None:
+    """The ids of the trace and of the span that the first attempt of a job is a child of, if its policies say
+    only that, as `with_origin` writes them. None says nothing. Quick: every exported attempt asks."""
+    if policies is None or len(policies) != ONLY_CHILD.size or not policies.startswith(b'{"trace":"00-'):
+        return None
+    trace, span = ONLY_CHILD.unpack(policies)
+    try:
+        return unhexlify(trace), unhexlify(span)
+    except ValueError:
+        return None
 
 
 def is_only_origin(policies: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from duetime.invoker import Context, Handler
@@ -9,6 +10,8 @@ from duetime.model.settle import Directive, Snooze
 from duetime.model.trace import GOLDEN, LOWER
 from duetime.observers.traces.sampling import Sampling
 from duetime.observers.traces.span import AttemptSpan, Spans
+
+Invoke = Callable[[Context, bytes], Awaitable[Any]]
 
 
 class TracedHandler:
@@ -19,24 +22,38 @@ class TracedHandler:
         self.limit = handler.limit
         self.keeps_output = getattr(handler, "keeps_output", True)
         self._calls_out = name.startswith("@")
-        self._handler = handler
+        self._plain = handler.invoke
         self._tracer = tracer
         self._sampling = sampling
-        self._bound = sampling.bound
+        # Every job comes here: a function is quicker than a method.
+        self.invoke: Invoke = (
+            self._decide if self._calls_out else _quick(self._plain, self._decide, sampling.bound)
+        )
 
-    def invoke(self, context: Context, payload: bytes) -> Any:
-        job = context._job  # not the property: every job comes here
-        if job.policies is None and job.id.int * GOLDEN & LOWER >= self._bound and not self._calls_out:
-            return self._handler.invoke(context, payload)  # most attempts; as `lower_half`
+    def _decide(self, context: Context, payload: bytes) -> Awaitable[Any]:
+        job = context.job
         if self._sampling.of_attempt(job):
             return self._traced(AttemptSpan(self._tracer, job), context, payload)
         if self._calls_out:  # what it calls is told not to export its part of the trace either
             return self._traced(AttemptSpan(self._tracer, job, is_sampled=False), context, payload)
-        return self._handler.invoke(context, payload)
+        return self._plain(context, payload)
 
     async def _traced(self, span: AttemptSpan, context: Context, payload: bytes) -> Any:
         with span.active():
-            result = await self._handler.invoke(context, payload)
+            result = await self._plain(context, payload)
             if isinstance(result, Directive) and not isinstance(result, Snooze):
                 span.fail(type(result).__name__, str(result))
             return result
+
+
+def _quick(plain: Invoke, decide: Invoke, bound: int) -> Invoke:
+    """Calls the handler itself for most jobs: those that their ids, by `lower_half`, leave out."""
+    golden, lower = GOLDEN, LOWER
+
+    def invoke(context: Context, payload: bytes) -> Awaitable[Any]:
+        job = context._job  # not the property
+        if job.policies is None and job.id.int * golden & lower >= bound:
+            return plain(context, payload)
+        return decide(context, payload)
+
+    return invoke

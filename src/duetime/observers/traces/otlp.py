@@ -6,13 +6,11 @@ with what OpenTelemetry's own encoder makes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from struct import Struct
 from typing import Any
 from uuid import UUID
-
-from opentelemetry.trace import SpanContext
 
 from duetime.model.trace import SpanId
 
@@ -26,9 +24,8 @@ NO_ERROR = b"\x7a\x00"
 IS_KNOWN, IS_REMOTE = 0x100, 0x200  # flags: whether the parent is in another process
 REMOTE_FLAGS = b"\x35" + (IS_KNOWN | IS_REMOTE).to_bytes(4, "little")  # of a link
 UNSIGNED = (1 << 64) - 1
+UUID_PARTS = Struct("8s4s4s4s12s")
 MESSAGE_ID_NAME, NO_UUID = "messaging.message.id", str(UUID(int=0))
-
-Parent = SpanId | SpanContext | None  # an id is that of a span in another process
 
 
 def _varint(number: int) -> bytes:
@@ -86,46 +83,41 @@ def shape_bytes(name: str, kind: int, attributes: Mapping[str, Any]) -> bytes:
 
 
 def span_bytes(
-    trace: int,
+    trace: bytes,
     span: int,
     shape: bytes,
     begin: int,
     end: int,
     message: UUID | None,
     attributes: Mapping[str, Any],
-    parent: Parent,
+    parent: bytes | None,
+    is_remote: bool,
     link: SpanId | None,
     error: str | None,
 ) -> bytes:
-    """A span, as a field of ScopeSpans. `begin` and `end` are in nanoseconds; `message` is the id of a job,
-    `error` says why the span failed."""
-    parts = [TRACE_ID, trace.to_bytes(16, "big"), SPAN_ID, span.to_bytes(8, "big"), shape]
+    """A span, as a field of ScopeSpans. `begin` and `end` are in microseconds; `message` is the id of a job,
+    `is_remote` says that the parent is in another process, `error` why the span failed."""
+    parts = [TRACE_ID, trace, SPAN_ID, span.to_bytes(8, "big"), shape]
     if message is not None:
         parts += MESSAGE_ID, _uuid_text(message)
     if attributes:
         parts += [attribute(name, value) for name, value in attributes.items()]
-    flags = IS_KNOWN
     if parent is not None:
-        if isinstance(parent, SpanId):
-            parent_id, is_remote = parent.span, True
-        else:
-            parent_id, is_remote = parent.span_id, parent.is_remote
-        parts += PARENT_ID, parent_id.to_bytes(8, "big")
-        flags |= IS_REMOTE if is_remote else 0
+        parts += PARENT_ID, parent
     if link is not None:
         ids = TRACE_ID, link.trace.to_bytes(16, "big"), SPAN_ID, link.span.to_bytes(8, "big"), REMOTE_FLAGS
         parts.append(field(LINK, b"".join(ids)))
-    parts.append(TIMES_AND_FLAGS.pack(b"\x39", begin, b"\x41", end, b"\x85\x01", flags))
+    flags = IS_KNOWN | IS_REMOTE if is_remote else IS_KNOWN
+    parts.append(TIMES_AND_FLAGS.pack(b"\x39", begin * 1_000, b"\x41", end * 1_000, b"\x85\x01", flags))
     parts.append(NO_ERROR if error is None else field(STATUS, _text(b"\x12", error) + b"\x18\x02"))
     return field(b"\x12", b"".join(parts))
 
 
 def _uuid_text(id: UUID) -> bytes:
-    digits = b"%032x" % id.int
-    return b"%b-%b-%b-%b-%b" % (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return b"-".join(UUID_PARTS.unpack(b"%032x" % id.int))
 
 
-def request_bytes(resource: bytes, scope: bytes, schema_url: str, spans: list[bytes]) -> bytes:
+def request_bytes(resource: bytes, scope: bytes, schema_url: str, spans: Iterable[bytes]) -> bytes:
     """A whole export: `spans` of one resource and one scope, by `span_bytes`. Such requests can be joined."""
     scope_spans = field(b"\x12", b"".join((field(b"\x0a", scope), *spans)))
     return field(

@@ -42,7 +42,7 @@ class Sampling:
 
     def of_attempt(self, job: Claimed) -> bool:
         if self._sampler is None:
-            return lower_half(job.id) < self.bound or has_origin(job.policies)
+            return has_origin(job.policies) or lower_half(job.id) < self.bound
         shape = attempt_shape(job.queue, job.target, job.tenant, job.attempt)
         own = attempt_trace(job.id, job.attempt, job.policies)
         if own.parent is None:

@@ -16,6 +16,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status,
 from opentelemetry.util import types
 
 from duetime.clock import wall_micros
+from duetime.model.instant import Micros
 from duetime.model.job import Claimed
 from duetime.model.masking import without_secrets
 from duetime.model.settle import Snooze
@@ -24,21 +25,21 @@ from duetime.model.trace import (
     SpanId,
     attempt_span_id,
     attempt_trace,
-    root_trace_id,
+    parent_bytes,
 )
-from duetime.observers.traces.otlp import MESSAGE_ID_NAME, Parent, span_bytes
+from duetime.observers.traces.otlp import MESSAGE_ID_NAME, span_bytes
+from duetime.observers.traces.queue import Record
 from duetime.observers.traces.shapes import SpanShape, attempt_shape
 from duetime.tracing import current
 
 MAX_REASON = 500
+Parent = SpanId | SpanContext | None  # an id is that of a span in another process
 NO_PARENT = contexts.Context()
 [CURRENT_SPAN] = api.set_span_in_context(api.INVALID_SPAN, NO_PARENT)  # the name in a context
 
 
 class Spans(Protocol):
     """What a span needs of its tracer."""
-
-    always_full: bool  # every span is one of the SDK
 
     def ended(self, span: OwnSpan) -> None: ...
 
@@ -82,7 +83,7 @@ class OwnSpan(api.Span):
         self.message = message
         self._tracer = tracer
         self._parent = parent
-        if tracer.always_full or (parent is not None and parent.trace_state):
+        if parent is not None and parent.trace_state:
             self.full()
 
     def active(self, base: contexts.Context = NO_PARENT) -> Active:
@@ -144,19 +145,16 @@ class OwnSpan(api.Span):
         elif self.is_sampled:
             self._tracer.ended(self)
 
-    def encoded(self) -> bytes:
-        """In OTLP, once it has ended."""
-        ids = self.ids
-        return span_bytes(
-            ids.id.trace,
-            ids.id.span,
+    def record(self) -> Record:
+        """What is encoded later, once it has ended. It keeps neither the span nor its job."""
+        return _own_bytes, (
+            self.ids,
             self.shape.encoded,
-            self.began_at * 1_000,
-            self.ended_at * 1_000,
+            self.began_at,
+            self.ended_at,
             self.message,
             self.attributes,
-            ids.parent if self._parent is None else self._parent,
-            ids.link,
+            self.parent,
             self.error,
         )
 
@@ -219,8 +217,6 @@ class AttemptSpan(OwnSpan):
         self._job = job
         if not is_sampled:
             self.is_sampled = False
-        if tracer.always_full:
-            self.full()
 
     def __getattr__(self, name: str) -> Any:
         """The shape and the ids, which are not computed yet, and with them the rest."""
@@ -234,27 +230,21 @@ class AttemptSpan(OwnSpan):
             self.attributes = {"duetime.schedule": job.schedule, **self.attributes}
         return self.__dict__[name]
 
-    def encoded(self) -> bytes:
+    def record(self) -> Record:
         if "ids" in self.__dict__:
-            return super().encoded()
-        job, parent, link = self._job, None, None
-        if job.attempt <= 1 and job.policies is None:  # most spans
-            trace, span = root_trace_id(job.id, 1), attempt_span_id(job.id, 1)
-        else:
-            (trace, span, _), parent, link = attempt_trace(job.id, job.attempt, job.policies)
-        attributes = self.attributes
-        if job.schedule is not None:
-            attributes = {"duetime.schedule": job.schedule, **attributes}
-        return span_bytes(
-            trace,
-            span,
-            attempt_shape(job.queue, job.target, job.tenant, job.attempt).encoded,
-            self.began_at * 1_000,
-            self.ended_at * 1_000,
+            return super().record()
+        job = self._job
+        return _attempt_bytes, (
             job.id,
-            attributes,
-            parent,
-            link,
+            job.attempt,
+            job.policies,
+            job.queue,
+            job.target,
+            job.tenant,
+            job.schedule,
+            self.began_at,
+            self.ended_at,
+            self.attributes,
             self.error,
         )
 
@@ -270,7 +260,9 @@ class Active:
 
     def __enter__(self) -> OwnSpan:
         span = self._span
-        self._outer = contexts.attach(contexts.Context({**self._base, CURRENT_SPAN: span}))
+        base = self._base
+        values = {**base, CURRENT_SPAN: span} if base else {CURRENT_SPAN: span}
+        self._outer = contexts.attach(contexts.Context(values))
         self._before = current.set(span)
         return span
 
@@ -287,3 +279,58 @@ class Active:
 def span_context(span: SpanId, is_remote: bool = True) -> SpanContext:
     flags = TraceFlags(TraceFlags.SAMPLED if span.sampled else TraceFlags.DEFAULT)
     return SpanContext(span.trace, span.span, is_remote, flags)
+
+
+def _own_bytes(
+    ids: AttemptTrace,
+    shape: bytes,
+    began_at: Micros,
+    ended_at: Micros,
+    message: UUID | None,
+    attributes: Mapping[str, Any],
+    parent: Parent,
+    error: str | None,
+) -> bytes:
+    trace, span, _ = ids.id
+    above, is_remote = None, False
+    if isinstance(parent, SpanId):
+        above, is_remote = parent.span, True
+    elif parent is not None:
+        above, is_remote = parent.span_id, parent.is_remote
+    return span_bytes(
+        trace.to_bytes(16, "big"),
+        span,
+        shape,
+        began_at,
+        ended_at,
+        message,
+        attributes,
+        None if above is None else above.to_bytes(8, "big"),
+        is_remote,
+        ids.link,
+        error,
+    )
+
+
+def _attempt_bytes(
+    job_id: UUID,
+    attempt: int,
+    policies: bytes | None,
+    queue: str,
+    target: str,
+    tenant: str,
+    schedule: str | None,
+    began_at: Micros,
+    ended_at: Micros,
+    attributes: Mapping[str, Any],
+    error: str | None,
+) -> bytes:
+    shape = attempt_shape(queue, target, tenant, attempt).encoded
+    if schedule is not None:
+        attributes = {"duetime.schedule": schedule, **attributes}
+    if attempt > 1 or (above := parent_bytes(policies)) is None:
+        ids = attempt_trace(job_id, attempt, policies)
+        return _own_bytes(ids, shape, began_at, ended_at, job_id, attributes, ids.parent, error)
+    trace, parent = above  # most spans
+    span = attempt_span_id(job_id, 1)
+    return span_bytes(trace, span, shape, began_at, ended_at, job_id, attributes, parent, True, None, error)

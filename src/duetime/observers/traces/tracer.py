@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,6 @@ from opentelemetry import context as contexts
 from opentelemetry import trace as api
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
@@ -24,16 +23,16 @@ from duetime.invoker import Handler
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
 from duetime.model.trace import AttemptTrace, SpanId, submission_trace, with_origin
+from duetime.observers.traces import variables
 from duetime.observers.traces.attempts import TracedHandler
-from duetime.observers.traces.export import SCOPE, EncodedSpan, SpanExporter
-from duetime.observers.traces.otlp import Parent
+from duetime.observers.traces.export import SCOPE, Exporter
+from duetime.observers.traces.queue import SpanQueue
 from duetime.observers.traces.sampling import Sampling, context_of
+from duetime.observers.traces.sender import Sender
 from duetime.observers.traces.shapes import SpanShape, send_shape
-from duetime.observers.traces.span import NO_PARENT, OwnSpan, span_context
+from duetime.observers.traces.span import NO_PARENT, OwnSpan, Parent, span_context
 from duetime.version import VERSION
 
-MAX_QUEUED_SPANS = 8_192
-MAX_BATCH = 2_048
 FLUSH_TIMEOUT = 3.0  # seconds at the end of a process
 
 
@@ -61,12 +60,8 @@ class OpenTelemetryTracer:
         traces that begin here and are exported; a trace of a caller is continued if the caller exports it."""
         has_sampler = "OTEL_TRACES_SAMPLER" in os.environ
         resource = _resource(instance)
-        exporter = SpanExporter(url, resource)
-        self._processor = BatchSpanProcessor(
-            exporter, max_queue_size=MAX_QUEUED_SPANS, max_export_batch_size=MAX_BATCH
-        )
-        self._enqueue: Callable[[Any], None] = self._processor.on_end
-        self.always_full = not exporter.takes_bytes
+        exporter = Exporter(resource, Sender(variables.collector(url, os.environ)))
+        self._queue = SpanQueue(exporter.export, variables.limits(os.environ))
         self._ids = FixedIds()
         # Of spans that tasks start, and of our own that tasks add something to.
         self.provider = TracerProvider(
@@ -74,11 +69,11 @@ class OpenTelemetryTracer:
             resource=resource,
             shutdown_on_exit=False,
         )
-        self.provider.add_span_processor(self._processor)
+        self.provider.add_span_processor(self._queue)
         full = TracerProvider(
             sampler=ALWAYS_ON, resource=resource, id_generator=self._ids, shutdown_on_exit=False
         )
-        full.add_span_processor(self._processor)
+        full.add_span_processor(self._queue)
         self._full_spans = full.get_tracer(SCOPE, VERSION)
         self._sampling = Sampling(sampling, self.provider.sampler if has_sampler else None)
 
@@ -149,15 +144,14 @@ class OpenTelemetryTracer:
         }
 
     async def flush(self) -> None:
-        """On a thread that nothing waits for: the exporter may hang."""
+        """Not for long: the collector may hang."""
         done, loop = asyncio.Event(), asyncio.get_running_loop()
 
-        def flush() -> None:
-            self._processor.force_flush(int(FLUSH_TIMEOUT * 1_000))
+        def flushed() -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(done.set)
 
-        threading.Thread(target=flush, name="duetime-traces", daemon=True).start()
+        self._queue.flush(flushed)
         try:
             async with asyncio.timeout(FLUSH_TIMEOUT):
                 await done.wait()
@@ -173,7 +167,7 @@ class OpenTelemetryTracer:
         return span.active(contexts.get_current())
 
     def ended(self, span: OwnSpan) -> None:
-        self._enqueue(EncodedSpan(span.encoded()))
+        self._queue.add(span.record())
 
     def full(self, span: OwnSpan) -> api.Span:
         self._ids.fix(span.id)

@@ -1,0 +1,112 @@
+"""Ended spans, until a thread of their own exports them in batches. A span costs its job one append;
+the spans of a batch are encoded together, which is several times as fast as one by one, between jobs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from opentelemetry import context as contexts
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+
+from duetime.clock import monotonic_micros
+from duetime.model.instant import SECOND
+from duetime.observers.traces.variables import Limits
+
+MAX_FLUSH = 30_000  # milliseconds
+LOG_INTERVAL = 20 * SECOND  # of warnings about dropped spans
+# What instrumentation of HTTP clients looks for: without it every export would be a trace, too.
+NOT_TRACED = "suppress_instrumentation"
+
+Record = tuple[Callable[..., bytes], tuple[Any, ...]]  # a span of Duetime: a function that encodes it
+Ended = Record | ReadableSpan
+Export = Callable[[Sequence[Record], Sequence[ReadableSpan]], None]
+log = logging.getLogger("duetime.traces")
+
+
+class SpanQueue(SpanProcessor):
+    """Also takes the spans of OpenTelemetry's SDK, as the processor of a provider."""
+
+    def __init__(self, export: Export, limits: Limits) -> None:
+        self._export = export
+        self._limits = limits
+        self._begin()
+        again = weakref.WeakMethod(self._begin)
+        os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
+
+    def _begin(self) -> None:
+        """In a process that was forked: the spans belong to its parent, and there is no thread."""
+        self._ended: deque[Ended] = deque(maxlen=self._limits.queue)
+        self._wake = threading.Event()
+        self._flushes: deque[Callable[[], None]] = deque()
+        self._dropped = 0
+        self._warned_at = -LOG_INTERVAL
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="duetime-traces", daemon=True)
+        self._thread.start()
+
+    def add(self, span: Ended) -> None:
+        """The oldest span is dropped if there is no room."""
+        ended = self._ended
+        if len(ended) >= self._limits.batch:
+            if len(ended) == self._limits.queue:
+                self._dropped += 1
+            if not self._wake.is_set():
+                self._wake.set()
+        ended.append(span)
+
+    def flush(self, done: Callable[[], None]) -> None:
+        """Exports all spans that have ended. `done` is called afterwards, in another thread."""
+        self._flushes.append(done)
+        self._wake.set()
+
+    # Of OpenTelemetry
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if span.context is not None and span.context.trace_flags.sampled and not self._stopped:
+            self.add(span)
+
+    def force_flush(self, timeout_millis: int = MAX_FLUSH) -> bool:
+        done = threading.Event()
+        self.flush(done.set)
+        return done.wait(timeout_millis / 1_000)
+
+    def shutdown(self) -> None:
+        self._stopped = True
+        self._wake.set()
+        self._thread.join(MAX_FLUSH / 1_000)
+
+    # The thread
+
+    def _run(self) -> None:
+        contexts.attach(contexts.set_value(NOT_TRACED, True))
+        is_last = False
+        while not is_last:
+            is_full = self._wake.wait(self._limits.delay)
+            self._wake.clear()
+            is_last = self._stopped
+            flushes = [self._flushes.popleft() for _ in range(len(self._flushes))]
+            rest = self._limits.batch - 1 if is_full and not flushes and not is_last else 0
+            while len(self._ended) > rest:
+                self._export_batch()
+            for done in flushes:
+                done()
+
+    def _export_batch(self) -> None:
+        ended = self._ended
+        batch = [ended.popleft() for _ in range(min(len(ended), self._limits.batch))]
+        own = [span for span in batch if isinstance(span, tuple)]
+        others = [span for span in batch if not isinstance(span, tuple)]
+        try:
+            self._export(own, others)
+        except Exception:  # the next batch may fare better
+            log.exception("traces: %d spans are lost", len(batch))
+        if self._dropped and monotonic_micros() - self._warned_at >= LOG_INTERVAL:
+            self._warned_at = monotonic_micros()
+            log.warning("traces: %d spans dropped: the collector is too slow, or away", self._dropped)
+            self._dropped = 0
