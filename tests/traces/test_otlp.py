@@ -22,6 +22,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 from duetime.model.trace import AttemptTrace, SpanId
 from duetime.observers.traces.export import Envelope
 from duetime.observers.traces.otlp import request_bytes
+from duetime.observers.traces.queue import Record
 from duetime.observers.traces.shapes import SpanShape
 from duetime.observers.traces.span import OwnSpan, span_context
 from duetime.version import VERSION
@@ -40,7 +41,7 @@ instants = st.integers(1, 2**53)  # microseconds
 
 
 class NoTracer:
-    def ended(self, span: OwnSpan) -> None: ...
+    def ended(self, span: Record, /) -> None: ...
 
     def full(self, span: OwnSpan) -> api.Span:
         raise AssertionError

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from opentelemetry import context as contexts
+
 from duetime.invoker import Context, Handler
 from duetime.model.settle import Directive, Snooze
 from duetime.model.trace import GOLDEN, LOWER
 from duetime.observers.traces.sampling import Sampling
-from duetime.observers.traces.span import AttemptSpan, Spans
+from duetime.observers.traces.span import CURRENT_SPAN, AttemptSpan, Spans
+from duetime.tracing import current
 
 Invoke = Callable[[Context, bytes], Awaitable[Any]]
 
@@ -39,11 +42,21 @@ class TracedHandler:
         return self._plain(context, payload)
 
     async def _traced(self, span: AttemptSpan, context: Context, payload: bytes) -> Any:
-        with span.active():
+        """As `with span.active()`, with fewer calls."""
+        outer = contexts.attach(contexts.Context({CURRENT_SPAN: span}))
+        before = current.set(span)
+        try:
             result = await self._plain(context, payload)
-            if isinstance(result, Directive) and not isinstance(result, Snooze):
+            if result is not None and isinstance(result, Directive) and not isinstance(result, Snooze):
                 span.fail(type(result).__name__, str(result))
             return result
+        except BaseException as problem:
+            span.fail_by(problem)
+            raise
+        finally:
+            current.reset(before)
+            contexts.detach(outer)
+            span.end()
 
 
 def _quick(plain: Invoke, decide: Invoke, bound: int) -> Invoke:

@@ -41,7 +41,7 @@ NO_PARENT = contexts.Context()
 class Spans(Protocol):
     """What a span needs of its tracer."""
 
-    def ended(self, span: OwnSpan) -> None: ...
+    def ended(self, span: Record, /) -> None: ...
 
     def full(self, span: OwnSpan) -> api.Span:
         """The same span, made by the SDK."""
@@ -123,6 +123,10 @@ class OwnSpan(api.Span):
         if self._full is not None:
             self._full.set_status(Status(StatusCode.ERROR, self.error))
 
+    def fail_by(self, problem: BaseException) -> None:
+        if not isinstance(problem, Snooze):
+            self.fail(type(problem).__qualname__, str(problem))
+
     def call(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[OwnSpan]:
         return self._tracer.child(name, SpanKind.CLIENT, attributes)
 
@@ -143,7 +147,7 @@ class OwnSpan(api.Span):
         if self._full is not None:
             self._full.end(self.ended_at * 1_000)
         elif self.is_sampled:
-            self._tracer.ended(self)
+            self._tracer.ended(self.record())
 
     def record(self) -> Record:
         """What is encoded later, once it has ended. It keeps neither the span nor its job."""
@@ -260,9 +264,7 @@ class Active:
 
     def __enter__(self) -> OwnSpan:
         span = self._span
-        base = self._base
-        values = {**base, CURRENT_SPAN: span} if base else {CURRENT_SPAN: span}
-        self._outer = contexts.attach(contexts.Context(values))
+        self._outer = contexts.attach(contexts.Context({**self._base, CURRENT_SPAN: span}))
         self._before = current.set(span)
         return span
 
@@ -271,8 +273,8 @@ class Active:
     ) -> None:
         current.reset(self._before)
         contexts.detach(self._outer)
-        if problem is not None and not isinstance(problem, Snooze):
-            self._span.fail(type(problem).__qualname__, str(problem))
+        if problem is not None:
+            self._span.fail_by(problem)
         self._span.end()
 
 
