@@ -99,7 +99,7 @@ class SqlTransaction(SqlSession, Protocol):
 
     async def lock_plain(self, attempts: Sequence[tuple[bytes, int]]) -> bool:
         """Lock the jobs of these attempts. False if they have to be read one by one: one may have ended, have
-        a permit, or be awaited. True where transactions are serial."""
+        a permit, or be awaited. Not called where transactions are serial."""
         ...
 
     async def lock_permits(self) -> bool:

@@ -33,7 +33,11 @@ async def write(
     """Returns how many of these jobs still ran under that attempt number, and the successors; other jobs are
     left alone."""
     [(waiting, limited)] = await transaction.all("frees_permits")
-    plain = not waiting and not limited and await transaction.lock_plain(_attempts(settlements))
+    plain = (
+        not waiting
+        and not limited
+        and (transaction.serial or await transaction.lock_plain(_attempts(settlements)))
+    )
     ending = [] if plain else await _ending(transaction, settlements)
     with_permits = any(job.permit is not None or job.overlap is not None for job in ending)
     if with_permits and await transaction.lock_permits():
