@@ -1,8 +1,8 @@
 """The price of traces: the CPU of a worker per job in a drain without traces, and with a sample of the jobs
 traced. Submitter and worker are traced, and the collector only answers.
 
-The CPU counts from the moment the worker begins: by then it has imported everything, also OpenTelemetry's SDK.
-What it does once after that, such as the first connection, is small among so many jobs."""
+The CPU counts from the moment the worker begins: by then it has imported everything, OpenTelemetry, too. What
+it does once after that, such as the first connection, is small among so many jobs."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from duetime.model.codec import decode
+from duetime.model.ids import RepeatedIds, fire_id
 from duetime.model.instant import SECOND
 from duetime.model.trace import LOWER, SpanId, attempt_trace, root_trace_id, with_origin
 
@@ -62,6 +63,14 @@ def test_job_due_later_has_a_link_to_the_caller() -> None:
     assert own.trace != CALLER.trace
 
 
-def test_lower_halves_are_spread_evenly() -> None:
-    low = [root_trace_id(UUID(int=JOB.int + number), 1) & LOWER for number in range(2_000)]
-    assert 100 < sum(one < LOWER // 10 for one in low) < 320
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [fire_id(JOB, number * SECOND) for number in range(2_000)],
+        RepeatedIds(b"seed").new_many([0] * 2_000),
+    ],
+)
+def test_lower_halves_are_spread_evenly(ids: list[UUID]) -> None:
+    low = [root_trace_id(one, 1) & LOWER for one in ids]
+    for tenth in range(10):
+        assert 100 < sum(tenth <= one * 10 // LOWER < tenth + 1 for one in low) < 320

@@ -223,6 +223,7 @@ class TaskHandler:
         self._children = (
             None if isolation is None else ChildProcesses(function, signature.task, isolation, resources)
         )
+        self.invoke_plain: Invoke  # of a job without policies of its own
         self.invoke: Invoke = self._choose()
 
     def _choose(self) -> Invoke:
@@ -234,12 +235,15 @@ class TaskHandler:
             or self._versions.applies_to_all
         )
         if indirect or not inspect.iscoroutinefunction(function):
+            self.invoke_plain = self._invoke_indirectly
             return self._invoke_indirectly
         upgrade = self._versions.upgraded
         if self._signature.wants_context:
+            self.invoke_plain = lambda context, payload: function(context, **read(payload))
             return lambda context, payload: function(
                 context, **read(upgrade(context.job, payload) if context.job.policies else payload)
             )
+        self.invoke_plain = lambda context, payload: function(**read(payload))
         return lambda context, payload: function(
             **read(upgrade(context.job, payload) if context.job.policies else payload)
         )

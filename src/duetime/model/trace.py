@@ -21,6 +21,7 @@ CHILD, LINKED = "trace", "trace_link"
 MAX_CHILD_DELAY = 60 * SECOND  # a job that is due later is not part of the caller's trace: traces are short
 SUBMISSION = 0  # in place of the number of an attempt
 LOWER = 0xFFFF_FFFF_FFFF_FFFF
+RANDOM_BITS = LOWER >> 2  # of the id of a job: random, or a hash
 # Odd numbers: products with them are different for different ids, and spread evenly. The first is 2**64
 # divided by the golden ratio, the second 2**64 divided by the square root of 2.
 GOLDEN, STEP = 0x9E37_79B9_7F4A_7C15, 0xB504_F333_F9DE_6485
@@ -135,7 +136,7 @@ def root_trace_id(job_id: UUID, attempt: int, origin: Origin | None = None) -> i
 
 def lower_half(job_id: UUID, origin: Origin | None = None) -> int:
     """Of all traces that attempts of this job begin. Evenly spread, and quick: every attempt asks for it."""
-    return job_id.int * GOLDEN & LOWER if origin is None else origin.span.trace & LOWER
+    return (job_id.int & RANDOM_BITS) << 2 if origin is None else origin.span.trace & LOWER
 
 
 def attempt_span_id(job_id: UUID, attempt: int) -> int:

@@ -9,7 +9,7 @@ from opentelemetry import context as contexts
 
 from duetime.invoker import Context, Handler
 from duetime.model.settle import Directive, Snooze
-from duetime.model.trace import GOLDEN, LOWER
+from duetime.model.trace import RANDOM_BITS
 from duetime.observers.traces.sampling import Sampling
 from duetime.observers.traces.span import CURRENT_SPAN, AttemptSpan, Spans
 from duetime.tracing import current
@@ -30,7 +30,9 @@ class TracedHandler:
         self._sampling = sampling
         # Every job comes here: a function is quicker than a method.
         self.invoke: Invoke = (
-            self._decide if self._calls_out else _quick(self._plain, self._decide, sampling.bound)
+            self._decide
+            if self._calls_out
+            else _quick(getattr(handler, "invoke_plain", self._plain), self._decide, sampling.bound)
         )
 
     def _decide(self, context: Context, payload: bytes) -> Awaitable[Any]:
@@ -61,11 +63,11 @@ class TracedHandler:
 
 def _quick(plain: Invoke, decide: Invoke, bound: int) -> Invoke:
     """Calls the handler itself for most jobs: those that their ids, by `lower_half`, leave out."""
-    golden, lower = GOLDEN, LOWER
+    mask, bound = RANDOM_BITS, bound + 3 >> 2  # a comparison without the shift
 
     def invoke(context: Context, payload: bytes) -> Awaitable[Any]:
         job = context._job  # not the property
-        if job.policies is None and job.id.int * golden & lower >= bound:
+        if job.policies is None and job.id.int & mask >= bound:
             return plain(context, payload)
         return decide(context, payload)
 
