@@ -10,7 +10,7 @@ from typing import Any
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from duetime.observers.traces.queue import Record, SpanQueue
-from duetime.observers.traces.variables import Limits
+from duetime.observers.traces.variables import ExportLimits
 
 TIMEOUT = 60.0  # seconds
 NEVER = 3_600.0
@@ -37,7 +37,7 @@ def record(number: int) -> Record:
 
 def test_full_batch_is_exported_without_delay() -> None:
     exports = Exports()
-    queue = SpanQueue(exports.export, Limits(100, 5, NEVER))
+    queue = SpanQueue(exports.export, ExportLimits(100, 5, NEVER))
     for number in range(6):
         queue.add(record(number))
     assert exports.is_waiting.wait(TIMEOUT)
@@ -47,7 +47,7 @@ def test_full_batch_is_exported_without_delay() -> None:
 
 def test_few_spans_are_exported_after_the_delay() -> None:
     exports = Exports()
-    queue = SpanQueue(exports.export, Limits(100, 50, 0.05))
+    queue = SpanQueue(exports.export, ExportLimits(100, 50, 0.05))
     queue.add(record(1))
     assert exports.is_waiting.wait(TIMEOUT)
     queue.shutdown()
@@ -57,7 +57,7 @@ def test_few_spans_are_exported_after_the_delay() -> None:
 def test_oldest_spans_are_dropped_and_counted(caplog: Any) -> None:
     exports = Exports()
     exports.go_on.clear()
-    queue = SpanQueue(exports.export, Limits(10, 5, NEVER))
+    queue = SpanQueue(exports.export, ExportLimits(10, 5, NEVER))
     queue.add(record(0))
     queue.flush(lambda: None)
     assert exports.is_waiting.wait(TIMEOUT)  # with the first one
@@ -72,7 +72,7 @@ def test_oldest_spans_are_dropped_and_counted(caplog: Any) -> None:
 
 def test_error_of_an_export_does_not_end_the_thread(caplog: Any) -> None:
     exports = Exports()
-    queue = SpanQueue(exports.export, Limits(10, 5, NEVER))
+    queue = SpanQueue(exports.export, ExportLimits(10, 5, NEVER))
     queue.add((bytes, ()))  # `export` cannot unpack it
     with caplog.at_level(logging.ERROR):
         assert queue.force_flush()
@@ -85,7 +85,7 @@ def test_error_of_an_export_does_not_end_the_thread(caplog: Any) -> None:
 def test_spans_of_a_provider_are_exported_when_it_ends() -> None:
     exports = Exports()
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(SpanQueue(exports.export, Limits(10, 5, NEVER)))
+    provider.add_span_processor(SpanQueue(exports.export, ExportLimits(10, 5, NEVER)))
     with provider.get_tracer("shop").start_as_current_span("step"):
         pass
     provider.shutdown()
@@ -95,7 +95,7 @@ def test_spans_of_a_provider_are_exported_when_it_ends() -> None:
 def test_flush_that_takes_too_long_is_told() -> None:
     exports = Exports()
     exports.go_on.clear()
-    queue = SpanQueue(exports.export, Limits(10, 5, NEVER))
+    queue = SpanQueue(exports.export, ExportLimits(10, 5, NEVER))
     queue.add(record(1))
     assert not queue.force_flush(10)
     exports.go_on.set()

@@ -19,7 +19,7 @@ import pytest
 
 import duetime as dt
 from duetime.observers.traces.sender import Sender
-from duetime.observers.traces.variables import Limits, collector, limits
+from duetime.observers.traces.variables import ExportLimits, collector, limits
 from tests.http.test_tls import certificate, server_side
 from tests.servers.otlp import OtlpReceiver
 
@@ -175,13 +175,13 @@ def test_wrong_variable_is_named(name: str, value: str, message: str) -> None:
 
 
 def test_limits_of_the_queue_are_variables() -> None:
-    assert limits({}) == Limits(8_192, 2_048, 5.0)
+    assert limits({}) == ExportLimits(8_192, 2_048, 5.0)
     names = {
         "OTEL_BSP_MAX_QUEUE_SIZE": "100",
         "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "500",
         "OTEL_BSP_SCHEDULE_DELAY": "250",
     }
-    assert limits(names) == Limits(100, 100, 0.25)
+    assert limits(names) == ExportLimits(100, 100, 0.25)
 
 
 FORKING = """

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 
 from duetime.clock import monotonic_micros
 from duetime.model.instant import SECOND
-from duetime.observers.traces.variables import Limits
+from duetime.observers.traces.variables import ExportLimits
 
 MAX_FLUSH = 30_000  # milliseconds
 LOG_INTERVAL = 20 * SECOND  # of warnings about dropped spans
@@ -32,7 +32,7 @@ log = logging.getLogger("duetime.traces")
 class SpanQueue(SpanProcessor):
     """Also takes the spans of OpenTelemetry's SDK, as the processor of a provider."""
 
-    def __init__(self, export: Export, limits: Limits) -> None:
+    def __init__(self, export: Export, limits: ExportLimits) -> None:
         self._export = export
         self._limits = limits
         self._begin()

@@ -21,7 +21,7 @@ MAX_BATCH = 2_048
 SCHEDULE_DELAY = 5_000.0  # milliseconds
 
 
-class Limits(NamedTuple):
+class ExportLimits(NamedTuple):
     """Of the queue of ended spans."""
 
     queue: int  # spans that wait, at most
@@ -41,11 +41,11 @@ class Collector(NamedTuple):
     client_key: str | None
 
 
-def limits(environment: Mapping[str, str]) -> Limits:
+def limits(environment: Mapping[str, str]) -> ExportLimits:
     queue = _number(environment, ("OTEL_BSP_MAX_QUEUE_SIZE",), MAX_QUEUED_SPANS, 1)
     batch = _number(environment, ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE",), MAX_BATCH, 1)
     delay = _number(environment, ("OTEL_BSP_SCHEDULE_DELAY",), SCHEDULE_DELAY, 1)
-    return Limits(int(queue), min(int(batch), int(queue)), delay / 1_000)
+    return ExportLimits(int(queue), min(int(batch), int(queue)), delay / 1_000)
 
 
 def collector(url: str | None, environment: Mapping[str, str]) -> Collector:
