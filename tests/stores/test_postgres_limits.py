@@ -175,6 +175,26 @@ class TestLocks:
             other.execute("UPDATE duetime.jobs SET waits_for = limit_key WHERE id = %s", [late.id])
         assert [row.id for row in (await settling).successors] == [late.id]
 
+    async def test_permit_is_given_up_under_the_lock_next_to_one_that_is_passed_on_twice(
+        self, store: PostgresStore, postgres_database: str
+    ) -> None:
+        """Several successors under one permit do not stand for the other permits of the batch."""
+        node, now = await joined(store), await store.time()
+        await set_limits(store, *ONE)
+        one = await started(store, node, job(now - DAY, limit_key="one"))
+        other = await started(store, node, job(now - DAY, limit_key="other"))
+        await store.add_jobs(jobs(2, now - HOUR, limit_key="one"))
+        await claim(store, request(node))  # they wait
+        last = job(now - HOUR, limit_key="other")
+        await add(store, last)
+        with psycopg.connect(postgres_database) as claimer:
+            claimer.execute("SELECT FROM duetime.limit_keys WHERE name = 'other' FOR UPDATE")
+            claimer.execute("UPDATE duetime.jobs SET waits_for = 'other' WHERE id = %s", [last.id])
+            both = Successors(node, 100, (QUEUE,), (TARGET,), {one.id: 2, other.id: 1})
+            settling = asyncio.create_task(store.settle([success(one, now), success(other, now)], both))
+            await until_waiting(postgres_database, "settle")
+        assert last.id in {successor.id for successor in (await settling).successors}
+
     async def test_concurrent_claims_and_settlements_do_not_deadlock(
         self, store: PostgresStore, postgres_database: str
     ) -> None:

@@ -451,7 +451,6 @@ BEGIN
         RETURNING 'claimable', NULL::bigint, id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses,
             cancel_requested, schedule_id, schedule, overlap, policies, target_spec, checkpoint, tenant, begun, limit_key, permit;
         room := room - coalesce(cardinality(starting), 0);
-        EXIT WHEN cardinality(passed) >= cardinality(names);
         SELECT array_agg(f.name), array_agg(f.permit), array_agg(1), array_agg(f.maximum) INTO names, permits, wanted, maxima FROM (
             SELECT f.*, row_number() OVER (PARTITION BY f.name) AS number FROM unnest(names, permits, maxima) AS f(name, permit, maximum)) f
         LEFT JOIN (SELECT p.name, count(*) AS passed FROM unnest(passed) AS p(name) GROUP BY p.name) p ON p.name = f.name
