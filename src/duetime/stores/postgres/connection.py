@@ -248,6 +248,36 @@ async def _use_microseconds(connection: Any, _is_retry: bool) -> None:
         encoder=lambda micros: (micros - EPOCH_2000,),
         decoder=lambda value: value[0] + EPOCH_2000,
     )
+    _know_arrays(connection)
+
+
+def _know_arrays(connection: Any) -> None:
+    """The driver asks the server about every type of array, in every session: a query of many milliseconds
+    before the first use of most statements. The numbers of these types are the same in every database. If the
+    driver changes, it asks again."""
+    settings = getattr(getattr(connection, "_protocol", None), "get_settings", None)
+    if settings is not None and hasattr(settings(), "register_data_types"):
+        settings().register_data_types(ARRAYS)
+
+
+def _array(oid: int, element: int, name: str) -> dict[str, Any]:
+    """As the driver reads it from the catalogue."""
+    absent = dict.fromkeys(("basetype", "range_subtype", "attrtypoids"))
+    return {"oid": oid, "ns": "pg_catalog", "name": name, "elemtype": element, "elemdelim": ",", **absent}
+
+
+ARRAYS = tuple(
+    _array(*names)
+    for names in (
+        (1000, 16, "_bool"),
+        (1001, 17, "_bytea"),
+        (1005, 21, "_int2"),
+        (1007, 23, "_int4"),
+        (1016, 20, "_int8"),
+        (1185, 1184, "_timestamptz"),
+        (2951, 2950, "_uuid"),
+    )
+)
 
 
 def limit_read_size(connection: Any) -> None:
