@@ -333,7 +333,8 @@ class Claimer:
         self._recalled_at: Micros = 0
         self._wake_at: Micros = 0
         self._held_back: Lanes = frozenset()
-        self.hungry = False  # out of room: wake me when a job was settled
+        self.hungry = False  # out of room, or tenants have their share: wake me when a job was settled
+        self._lacks_permits = False  # the last claim could take no job with a limit key
 
     async def run_once(self) -> Micros | None:
         if self._capacity.lost_reply_at is not None:
@@ -368,7 +369,7 @@ class Claimer:
         self._cursors.claimed(claims.jobs, now)
         full = len(claims.jobs) >= request.room
         self._capacity.claim_was_full(full)
-        self.hungry = self._worker.free_permits <= 0 or bool(self._held_back)
+        self.hungry, self._lacks_permits = bool(self._held_back), self._worker.free_permits <= 0
         if full:
             self._full_claims += 1
             return IMMEDIATELY if self._capacity.room > 0 else 0  # the store looks for more while these run
@@ -385,7 +386,7 @@ class Claimer:
         """There may be more to claim: jobs were set aside, or all permits that were asked for are in use."""
         if claims.more:
             return self._capacity.room > 0
-        used_all = bool(claims.jobs) and sum(map(needs_permit, claims.jobs)) >= (request.permits or 0)
+        used_all = sum(map(needs_permit, claims.jobs)) >= (request.permits or 0)
         return used_all and self._worker.free_permits > 0 and self._capacity.room > 0
 
     def _portion(self, room: int) -> int:
@@ -402,6 +403,11 @@ class Claimer:
         if self._worker.passes(hint.priority):
             self._urgent_until = self._clock.monotonic() + URGENT_FOR
         return hint.queue == ANY_QUEUE or hint.due_at - LEAD < self._wake_at
+
+    def settled(self) -> bool:
+        """Jobs were settled: whether there is now what the last claim lacked."""
+        permits = self._lacks_permits and self._worker.free_permits > 0
+        return self._capacity.room > 0 and (self.hungry or permits)
 
     def _next_look(self) -> tuple[Micros, Lanes | None]:
         """Until when it is enough to look at lanes with news, and which these are. A turn that fails is

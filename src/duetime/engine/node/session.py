@@ -373,7 +373,7 @@ class _Work:
 
     def _settled(self, job_ids: list[UUID]) -> None:
         self._on_settled(job_ids)
-        if self._claimer.hungry:
+        if self._claimer.settled():
             self._claiming.wake()
         if self.consumer is not None and self.consumer.hungry:
             self._consuming.wake()

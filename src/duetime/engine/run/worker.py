@@ -61,7 +61,7 @@ class Worker:
         self._has_news = has_news  # whether something came that no claim has looked for
         self._alone = asyncio.Lock()
         self._ready = RunQueue()
-        self._gave_way_at: Micros = 0
+        self._gave_way_at: Micros = 0  # or the store chose among all jobs, by a claim
         self._last_priority = HIGHEST_PRIORITY  # the least urgent of the jobs taken last
         self._later: list[tuple[Micros, int, list[Claimed]]] = []
         self._sequence = count()
@@ -100,6 +100,7 @@ class Worker:
     def _start_or_hold(self, jobs: list[Claimed], passing: bool) -> None:
         if not passing:
             self._last_priority = jobs[-1].priority
+            self._gave_way_at = self.capacity.monotonic()
         now = self._clock.now()
         self.capacity.claimed(jobs)
         later: dict[Micros, list[Claimed]] = {}
@@ -128,9 +129,10 @@ class Worker:
         Without room it makes no claims, and the jobs of a flood would follow one another; so it gives way now
         and then."""
         capacity, now = self.capacity, self.capacity.monotonic()
-        if capacity.closed or capacity.backlogged or capacity.recalling or not capacity.trusted():
+        if capacity.closed or capacity.recalling or not capacity.trusted():
             return True
-        if capacity.room > 0 or not self._has_news() or now - self._gave_way_at < GIVE_WAY_INTERVAL:
+        others_wait = capacity.backlogged or self._has_news()
+        if capacity.room > 0 or not others_wait or now - self._gave_way_at < GIVE_WAY_INTERVAL:
             return False
         self._gave_way_at = now
         return True
