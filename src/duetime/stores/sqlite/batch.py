@@ -13,7 +13,7 @@ from typing import Any
 
 # In a statement for many rows: the parenthesis behind it is repeated for each row.
 MARK = "/* rows */ "
-SIZES = (128, 16, 1)
+SIZES = (128, 32, 8, 2, 1)
 _NULL, _SHARED, _OWN = "null", "shared", "own"
 
 

@@ -49,8 +49,8 @@ WITH x AS MATERIALIZED (
             AND EXISTS (SELECT FROM duetime.jobs o WHERE o.waits_for = '/' || d.schedule_id OFFSET 0)
             AND NOT EXISTS (SELECT FROM duetime.jobs o
                 WHERE o.schedule_id = d.schedule_id AND o.attempt > 0 AND o.id <> ALL (ARRAY(SELECT id FROM d)) OFFSET 0))
-SELECT n.* FROM x CROSS JOIN LATERAL jsonb_populate_record(NULL::duetime.job_news, jsonb_build_object('kind', 'unwritten', 'id', x.id)) n
-WHERE NOT EXISTS (SELECT FROM w WHERE w.id = x.id AND w.attempt = x.attempt)
+SELECT n.* FROM (SELECT x.id FROM x WHERE NOT EXISTS (SELECT FROM w WHERE w.id = x.id AND w.attempt = x.attempt) OFFSET 0) x
+CROSS JOIN LATERAL jsonb_populate_record(NULL::duetime.job_news, jsonb_build_object('kind', 'unwritten', 'id', x.id)) n
 UNION ALL SELECT 'done', NULL, {claimed} FROM d WHERE awaited
 UNION ALL SELECT 'claimable', NULL, {claimed} FROM p WHERE state = 'pending'
 UNION ALL SELECT * FROM duetime.pass_on(ARRAY(SELECT name FROM f), ARRAY(SELECT permit FROM f), ARRAY(SELECT wanted FROM f),
