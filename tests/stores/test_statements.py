@@ -40,6 +40,16 @@ def test_columns_stand_where_they_are_named(package: str) -> None:
     }
 
 
+def test_parts_stand_where_they_are_named(package: str) -> None:
+    Path("a.sql").write_text(
+        "-- part: due\n-- Of the lane l.\nj.queue = l.queue\nAND j.due_at < $1\n\n"
+        "-- name: next\nSELECT id FROM jobs j WHERE {due} AND j.target = $2\n"
+    )
+    assert load(package, "sql") == {
+        "next": "SELECT id FROM jobs j WHERE j.queue = l.queue AND j.due_at < $1 AND j.target = $2"
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

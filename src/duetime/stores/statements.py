@@ -2,7 +2,8 @@
 
 A statement begins with `-- name: its_name`; the comment lines right below the name describe it and are not
 sent to the server. Columns that several statements list together begin with `-- columns: their_name`, and
-`{their_name}` stands for them, `{j.their_name}` for `j.id, ...`."""
+`{their_name}` stands for them, `{j.their_name}` for `j.id, ...`. Other text that several statements share
+begins with `-- part: its_name`; `{its_name}` stands for it."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 
-_HEAD = re.compile(r"^-- (name|columns): *(\S+) *$", re.MULTILINE)
+_HEAD = re.compile(r"^-- (name|columns|part): *(\S+) *$", re.MULTILINE)
 TABLES = (
     "jobs", "history", "attempts", "limits", "queues", "schedules", "schedule_versions", "nodes",
     "records", "events",
@@ -21,7 +22,8 @@ _COLUMNS = re.compile(r"\{(?:(\w+)\.)?(\w+)\}")
 def load(package: str, directory: str, shared: str | None = None, prefix: str = "") -> dict[str, str]:
     """Every statement in `package`/`directory`/*.sql, by name, and those of the package `shared`, in which
     {jobs} stands for the table of that name with the prefix."""
-    found: dict[str, dict[str, str]] = {"name": {}, "columns": {table: prefix + table for table in TABLES}}
+    tables = {table: prefix + table for table in TABLES}
+    found: dict[str, dict[str, str]] = {"name": {}, "columns": tables, "part": {}}
     common = {} if shared is None else scripts(shared, "")
     for file, text in [*common.items(), *scripts(package, directory).items()]:
         for kind, name, body in _parse(file, text):
@@ -29,7 +31,7 @@ def load(package: str, directory: str, shared: str | None = None, prefix: str = 
                 raise ValueError(f"{file}: {name!r} is defined twice")
             found[kind][name] = body
     columns: dict[str, str] = {}
-    for name, body in found["columns"].items():
+    for name, body in [*found["columns"].items(), *found["part"].items()]:
         columns[name] = " ".join(_fill(body, columns).split())
     return {name: _fill(body, columns) for name, body in found["name"].items()}
 

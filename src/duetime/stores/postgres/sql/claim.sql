@@ -6,6 +6,17 @@
 -- id = ANY (...), with no other index to choose. For the same reason a correlated EXISTS ends in OFFSET 0: without it the planner may read
 -- the whole table once and hash it.
 
+-- part: plain_of_lane
+-- Jobs of the lane l that need no permit.
+j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
+
+-- part: restricted_of_lane
+-- Jobs of the lane l that need a permit and do not wait for it.
+(j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending' AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
+
+-- part: of_segment
+get_byte(uuid_send(j.id), 15) % 64 = ANY ($5::int[])
+
 -- name: claim
 -- $1 room, $2 node, $3 queues, $4 priorities, $5 lower bounds, $6 tenants, $7 prefetch in microseconds, $8 targets. Jobs that need no permit;
 -- nothing where jobs that need one are due, or a queue has limits.
@@ -14,8 +25,7 @@ WHERE ctid = ANY (ARRAY(
     SELECT c.ctid FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::text[]) AS l(queue, priority, low, tenant)
     CROSS JOIN LATERAL (
         SELECT j.ctid FROM duetime.jobs j
-        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
-            AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $7::bigint * interval '1 microsecond' AND j.target = ANY ($8::text[])
+        WHERE {plain_of_lane} AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $7::bigint * interval '1 microsecond' AND j.target = ANY ($8::text[])
         ORDER BY j.due_at LIMIT $1 FOR UPDATE SKIP LOCKED) c
     WHERE EXISTS (SELECT FROM duetime.nodes WHERE id = $2 AND NOT dead AND lease_until > statement_timestamp())
         AND l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
@@ -153,23 +163,19 @@ SELECT min(c.due_at) AS due_at, NULL::bigint AS rate_count, NULL::bigint AS rate
 FROM unnest($1::text[], $2::smallint[], $3::text[]) AS l(queue, priority, tenant) CROSS JOIN LATERAL (
     SELECT least(
         (SELECT j.due_at FROM duetime.jobs j
-            WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
-                AND j.due_at > statement_timestamp() + $4::bigint * interval '1 microsecond' AND j.target = ANY ($5::text[])
+            WHERE {plain_of_lane} AND j.due_at > statement_timestamp() + $4::bigint * interval '1 microsecond' AND j.target = ANY ($5::text[])
             ORDER BY j.due_at LIMIT 1),
         (SELECT j.due_at FROM duetime.jobs j
-            WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending' AND j.queue = l.queue
-                AND j.priority = l.priority AND j.tenant = l.tenant AND j.due_at > statement_timestamp() AND j.target = ANY ($5::text[])
+            WHERE {restricted_of_lane} AND j.due_at > statement_timestamp() AND j.target = ANY ($5::text[])
             ORDER BY j.due_at LIMIT 1)) AS due_at) c
 WHERE l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
 UNION ALL
 SELECT NULL, q.rate_count, q.rate_period, q.spent_until, clock_timestamp() FROM duetime.queues q
 WHERE q.limited AND NOT q.paused AND q.rate_count IS NOT NULL AND q.name = ANY ($1) AND EXISTS (
     SELECT FROM unnest($1::text[], $2::smallint[], $3::text[]) AS l(queue, priority, tenant) CROSS JOIN LATERAL (
-        SELECT FROM duetime.jobs j WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue
-            AND j.priority = l.priority AND j.tenant = l.tenant AND j.due_at <= statement_timestamp() AND j.target = ANY ($5::text[])
+        SELECT FROM duetime.jobs j WHERE {plain_of_lane} AND j.due_at <= statement_timestamp() AND j.target = ANY ($5::text[])
         UNION ALL
-        SELECT FROM duetime.jobs j WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending'
-            AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant AND j.due_at <= statement_timestamp() AND j.target = ANY ($5::text[])
+        SELECT FROM duetime.jobs j WHERE {restricted_of_lane} AND j.due_at <= statement_timestamp() AND j.target = ANY ($5::text[])
         LIMIT 1) j
     WHERE l.queue = q.name);
 
@@ -180,23 +186,19 @@ SELECT j.is_due, j.id, j.attempt, l.queue, l.priority, l.tenant, j.due_at, j.nee
 FROM unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::text[]) WITH ORDINALITY AS l(queue, priority, low, tenant, place)
 CROSS JOIN LATERAL (
     (SELECT true AS is_due, j.id, j.attempt, j.due_at, false AS needs_permit FROM duetime.jobs j
-        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
-            AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND get_byte(uuid_send(j.id), 15) % 64 = ANY ($5::int[])
+        WHERE {plain_of_lane} AND j.due_at >= l.low AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND {of_segment}
         ORDER BY j.due_at LIMIT $7::bigint)
     UNION ALL
     (SELECT false AS is_due, j.id, j.attempt, j.due_at, false AS needs_permit FROM duetime.jobs j
-        WHERE j.state = 'pending' AND j.overlap IS NULL AND j.limit_key IS NULL AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
-            AND j.due_at > statement_timestamp() + $6::bigint * interval '1 microsecond' AND get_byte(uuid_send(j.id), 15) % 64 = ANY ($5::int[])
+        WHERE {plain_of_lane} AND j.due_at > statement_timestamp() + $6::bigint * interval '1 microsecond' AND {of_segment}
         ORDER BY j.due_at LIMIT 1)
     UNION ALL
     (SELECT true AS is_due, j.id, j.attempt, j.due_at, true AS needs_permit FROM duetime.jobs j
-        WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending' AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
-            AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND get_byte(uuid_send(j.id), 15) % 64 = ANY ($5::int[])
+        WHERE {restricted_of_lane} AND j.due_at <= statement_timestamp() + $6::bigint * interval '1 microsecond' AND {of_segment}
         ORDER BY j.due_at LIMIT $7)
     UNION ALL
     (SELECT false AS is_due, j.id, j.attempt, j.due_at, true AS needs_permit FROM duetime.jobs j
-        WHERE (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL) AND j.waits_for IS NULL AND j.state = 'pending' AND j.queue = l.queue AND j.priority = l.priority AND j.tenant = l.tenant
-            AND j.due_at > statement_timestamp() + $6::bigint * interval '1 microsecond' AND get_byte(uuid_send(j.id), 15) % 64 = ANY ($5::int[])
+        WHERE {restricted_of_lane} AND j.due_at > statement_timestamp() + $6::bigint * interval '1 microsecond' AND {of_segment}
         ORDER BY j.due_at LIMIT 1)) j
 WHERE l.queue <> ALL (ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused))
 ORDER BY l.place, j.due_at;

@@ -1,5 +1,19 @@
 -- From pending to running. Lanes travel as JSON [[queue, priority, low, tenant], ...], targets as a JSON list.
 
+-- part: plain_of_lane
+-- Jobs of the lane l that may always start.
+j.state = 'pending' AND j.limit_key IS NULL AND j.overlap IS NULL
+AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
+
+-- part: restricted_of_lane
+-- Jobs of the lane l that need a permit and do not wait for it.
+j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
+AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
+
+-- part: of_segment
+-- Jobs whose id ends with one of these bytes.
+hex(substr(j.id, 16)) IN (SELECT value FROM json_each(?2))
+
 -- name: may_claim
 -- Whether the node is alive, and whether there are restricted jobs, waiting jobs, restricted queues. Parameters: node, now.
 SELECT
@@ -16,9 +30,7 @@ SELECT
 -- LIMIT stops both. Parameters: lanes, targets, until, room.
 SELECT j.rowid, j.id, j.attempt + 1, {j.claimed}, NULL, NULL
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_due
-WHERE j.state = 'pending' AND j.limit_key IS NULL AND j.overlap IS NULL
-  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
-  AND j.due_at >= json_extract(l.value, '$[2]') AND j.due_at <= ?3
+WHERE {plain_of_lane} AND j.due_at >= json_extract(l.value, '$[2]') AND j.due_at <= ?3
   AND j.target IN (SELECT value FROM json_each(?2))
 LIMIT ?4;
 
@@ -32,8 +44,7 @@ WHERE rowid IN (SELECT value FROM json_each(?3));
 -- Parameters: lanes, targets, until, whether to include jobs with a limit key, limit.
 SELECT {j.candidate}
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_restricted
-WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
-  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]') AND j.due_at <= ?3
+WHERE {restricted_of_lane} AND j.due_at <= ?3
   AND j.target IN (SELECT value FROM json_each(?2)) AND (?4 OR j.limit_key IS NULL)
 LIMIT ?5;
 
@@ -41,8 +52,7 @@ LIMIT ?5;
 -- Parameters: lanes, targets, until.
 SELECT 1
 FROM json_each(?1) AS l CROSS JOIN jobs AS j INDEXED BY jobs_restricted
-WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
-  AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]') AND j.due_at <= ?3
+WHERE {restricted_of_lane} AND j.due_at <= ?3
   AND j.target IN (SELECT value FROM json_each(?2))
 LIMIT 1;
 
@@ -57,16 +67,14 @@ RETURNING id, attempt, {claimed}, limit_key, permit;
 SELECT min(due_at) FROM (
   SELECT (
     SELECT j.due_at FROM jobs AS j INDEXED BY jobs_due
-    WHERE j.state = 'pending' AND j.limit_key IS NULL AND j.overlap IS NULL
-      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]') AND j.due_at > ?3
+    WHERE {plain_of_lane} AND j.due_at > ?3
       AND j.target IN (SELECT value FROM json_each(?2))
     ORDER BY j.due_at LIMIT 1
   ) AS due_at FROM json_each(?1) AS l
   UNION ALL
   SELECT (
     SELECT j.due_at FROM jobs AS j INDEXED BY jobs_restricted
-    WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
-      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]') AND j.due_at > ?4
+    WHERE {restricted_of_lane} AND j.due_at > ?4
       AND j.target IN (SELECT value FROM json_each(?2))
     ORDER BY j.due_at LIMIT 1
   ) FROM json_each(?1) AS l
@@ -85,23 +93,15 @@ SELECT d.id, d.attempt, d.queue, d.priority, d.tenant, d.due_at, d.limit_key IS 
 FROM json_each(?1) AS l CROSS JOIN jobs AS d
 WHERE d.rowid IN (
   SELECT * FROM (SELECT j.rowid FROM jobs AS j INDEXED BY jobs_due
-    WHERE j.state = 'pending' AND j.limit_key IS NULL AND j.overlap IS NULL
-      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
-      AND j.due_at >= json_extract(l.value, '$[2]') AND j.due_at <= ?3 AND hex(substr(j.id, 16)) IN (SELECT value FROM json_each(?2))
+    WHERE {plain_of_lane} AND j.due_at >= json_extract(l.value, '$[2]') AND j.due_at <= ?3 AND {of_segment}
     ORDER BY j.due_at LIMIT ?4)
   UNION ALL SELECT * FROM (SELECT j.rowid FROM jobs AS j INDEXED BY jobs_due
-    WHERE j.state = 'pending' AND j.limit_key IS NULL AND j.overlap IS NULL
-      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
-      AND j.due_at > ?3 AND hex(substr(j.id, 16)) IN (SELECT value FROM json_each(?2))
+    WHERE {plain_of_lane} AND j.due_at > ?3 AND {of_segment}
     ORDER BY j.due_at LIMIT 1)
   UNION ALL SELECT * FROM (SELECT j.rowid FROM jobs AS j INDEXED BY jobs_restricted
-    WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
-      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
-      AND j.due_at <= ?3 AND hex(substr(j.id, 16)) IN (SELECT value FROM json_each(?2))
+    WHERE {restricted_of_lane} AND j.due_at <= ?3 AND {of_segment}
     ORDER BY j.due_at LIMIT ?4)
   UNION ALL SELECT * FROM (SELECT j.rowid FROM jobs AS j INDEXED BY jobs_restricted
-    WHERE j.state = 'pending' AND j.waits_for IS NULL AND (j.limit_key IS NOT NULL OR j.overlap IS NOT NULL)
-      AND j.queue = json_extract(l.value, '$[0]') AND j.priority = json_extract(l.value, '$[1]') AND j.tenant = json_extract(l.value, '$[3]')
-      AND j.due_at > ?3 AND hex(substr(j.id, 16)) IN (SELECT value FROM json_each(?2))
+    WHERE {restricted_of_lane} AND j.due_at > ?3 AND {of_segment}
     ORDER BY j.due_at LIMIT 1)
 );
