@@ -4,6 +4,7 @@ and its brake allow."""
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from duetime.engine.fetch.claimer import (
 )
 from duetime.engine.fetch.sweeper import MAX_SWEPT, MAX_URGENT, Sweeper
 from duetime.engine.node.loop import IMMEDIATELY, Loop
+from duetime.engine.run.worker import GIVE_WAY_INTERVAL
 from duetime.invoker import Context
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND
@@ -473,5 +475,66 @@ def test_claim_without_a_tenant_that_has_its_share_wants_to_know_of_settled_jobs
         assert await bench.claimer.run_once() == IMMEDIATELY
         await bench.claimer.run_once()
         assert seen == [({"default", "other"}, False), ({"other"}, True)]
+
+    play(scene)
+
+
+class Limited(Backlog):
+    """Its jobs have limit keys."""
+
+    async def claim(self, request: ClaimRequest) -> Claims:
+        found = await super().claim(replace(request, room=min(request.room, request.permits or 0)))
+        return Claims([job._replace(limit_key=str(job.id)) for job in found.jobs])
+
+
+def test_settled_jobs_bring_a_claim_when_one_of_their_permits_is_free() -> None:
+    """A permit that is passed on at once leaves nothing to claim: the node would ask after every
+    settlement."""
+
+    async def scene() -> None:
+        bench = Bench(Limited(p5=10_000))
+        bench.starts_soon(BATCH)  # there is room; permits are only as many as slots
+        await bench.claimer.run_once()
+        [*held] = bench.worker._ready
+        assert len(held) == SLOTS
+        assert bench.worker.free_permits == 0
+        assert not bench.claimer.settled()
+        bench.worker.chains.leave(held[0], None)
+        assert bench.claimer.settled()
+
+    play(scene)
+
+
+def test_permits_that_became_free_during_a_claim_are_used_by_the_next() -> None:
+    async def scene() -> None:
+        bench = Bench(Limited(p5=10_000))
+        bench.starts_soon(BATCH)
+        await bench.claimer.run_once()
+        [*held] = bench.worker._ready
+        claim = bench.store.claim
+
+        async def settled_meanwhile(request: ClaimRequest) -> Claims:
+            assert request.permits == 0
+            bench.worker.chains.leave(held[0], None)
+            return await claim(request)
+
+        bench.store.claim = settled_meanwhile  # type: ignore[method-assign]
+        assert await bench.claimer.run_once() == IMMEDIATELY
+
+    play(scene)
+
+
+def test_full_claim_makes_settlements_give_way_only_after_a_while() -> None:
+    """The claim itself has just chosen among all jobs that are due."""
+
+    async def scene() -> None:
+        bench = Bench(Limited(p5=10_000))
+        await bench.claimer.run_once()
+        assert bench.capacity.backlogged
+        assert bench.capacity.room == 0
+        assert not bench.worker.gives_way()
+        await asyncio.sleep(GIVE_WAY_INTERVAL / SECOND)
+        assert bench.worker.gives_way()
+        assert not bench.worker.gives_way()
 
     play(scene)

@@ -411,13 +411,15 @@ DECLARE
     inherited uuid[];
     claimable tid[];
     passed text[];
+    total bigint; -- jobs that are wanted
 BEGIN
     IF cardinality(names) = 0 THEN
         RETURN;
     END IF;
-    closed := ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused UNION ALL SELECT q.name FROM duetime.queues q WHERE q.limited);
-    room := CASE WHEN EXISTS (SELECT FROM duetime.nodes n WHERE n.id = heir AND NOT n.dead AND n.lease_until > clock_timestamp())
-        THEN room ELSE 0 END;
+    SELECT ARRAY(SELECT q.name FROM duetime.queues q WHERE q.paused UNION ALL SELECT q.name FROM duetime.queues q WHERE q.limited),
+        CASE WHEN EXISTS (SELECT FROM duetime.nodes n WHERE n.id = heir AND NOT n.dead AND n.lease_until > clock_timestamp())
+            THEN room ELSE 0 END, (SELECT sum(w.wanted) FROM unnest(wanted) AS w(wanted))
+    INTO closed, room, total;
     FOR look IN 1..2 LOOP
         -- First without locks: a permit that is passed on changes no count. Then, for permits without a waiting job, under the locks that a
         -- claim holds while it makes jobs wait: after this look no job can have begun to wait unseen.
@@ -447,10 +449,13 @@ BEGIN
         WHERE ctid = ANY (starting)
         RETURNING 'started', heir, id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses, cancel_requested,
             schedule_id, schedule, overlap, policies, target_spec, checkpoint, tenant, begun, limit_key, permit;
-        RETURN QUERY UPDATE duetime.jobs SET waits_for = NULL WHERE ctid = ANY (claimable)
-        RETURNING 'claimable', NULL::bigint, id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses,
-            cancel_requested, schedule_id, schedule, overlap, policies, target_spec, checkpoint, tenant, begun, limit_key, permit;
+        IF claimable IS NOT NULL THEN
+            RETURN QUERY UPDATE duetime.jobs SET waits_for = NULL WHERE ctid = ANY (claimable)
+            RETURNING 'claimable', NULL::bigint, id, attempt, target, payload, due_at, queue, priority, fire_time, failures, losses,
+                cancel_requested, schedule_id, schedule, overlap, policies, target_spec, checkpoint, tenant, begun, limit_key, permit;
+        END IF;
         room := room - coalesce(cardinality(starting), 0);
+        EXIT WHEN cardinality(passed) >= total;
         SELECT array_agg(f.name), array_agg(f.permit), array_agg(1), array_agg(f.maximum) INTO names, permits, wanted, maxima FROM (
             SELECT f.*, row_number() OVER (PARTITION BY f.name) AS number FROM unnest(names, permits, maxima) AS f(name, permit, maximum)) f
         LEFT JOIN (SELECT p.name, count(*) AS passed FROM unnest(passed) AS p(name) GROUP BY p.name) p ON p.name = f.name
