@@ -189,10 +189,10 @@ class ClaimCursors:
                 self._low[lane] = job.due_at
 
     def exhausted(self, now: Micros, lanes: Iterable[Lane]) -> None:
-        """Everything due in these was claimed."""
-        floor = now - SLACK
+        """Everything due in these was claimed, unless a hint has come since."""
+        floor, hinted = now - SLACK, self._hinted or ()
         for lane in map(name_of, lanes):
-            if lane in self._low:
+            if lane in self._low and lane not in hinted:
                 self._low[lane] = max(self._low[lane], floor)
 
 
@@ -366,8 +366,10 @@ class Claimer:
         self, request: ClaimRequest, claims: Claims, look_at: Micros, news: Lanes | None, began: Micros
     ) -> Micros:
         now = self._clock.now()
-        self._cursors.claimed(claims.jobs, now)
         full = len(claims.jobs) >= request.room
+        if claims.jobs and not full:
+            await pause(0)  # they start before anything else happens here
+        self._cursors.claimed(claims.jobs, now)
         self._capacity.claim_was_full(full)
         self.hungry, self._lacks_permits = bool(self._held_back), self._worker.free_permits <= 0
         if full:
@@ -378,8 +380,6 @@ class Claimer:
             self._cursors.hinted(ALL_JOBS)
             return IMMEDIATELY
         self._cursors.exhausted(now, request.lanes)
-        if claims.jobs:
-            await pause(0)  # they start before the store is asked for the next due time
         return await self._until_next(look_at, news, began)
 
     def _room_for_more(self, request: ClaimRequest, claims: Claims) -> bool:

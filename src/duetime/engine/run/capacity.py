@@ -4,10 +4,10 @@ releases them."""
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import takewhile
 from operator import attrgetter
+from types import TracebackType
 
 from duetime.errors import StoreError
 from duetime.model.instant import SECOND, Micros
@@ -48,6 +48,27 @@ class StartRate:
     def soon(self) -> int:
         """Jobs that start within the next tenth of a second; none before there is a measurement."""
         return 0 if self._per_start is None else min(int(AHEAD / self._per_start), MAX_AHEAD)
+
+
+class Reservation:
+    """Every claim makes one, before it is sent: a generator would take three times as long."""
+
+    __slots__ = ("_capacity", "_number", "_sweep")
+
+    def __init__(self, capacity: Capacity, number: int, sweep: bool) -> None:
+        self._capacity, self._number, self._sweep = capacity, number, sweep
+
+    def __enter__(self) -> None:
+        self._capacity._reserved += self._number
+        self._capacity._sweeps += self._sweep
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._capacity._reserved -= self._number
+        self._capacity._sweeps -= self._sweep
+        if isinstance(problem, StoreError):
+            self._capacity.lost_reply_at = self._capacity.monotonic()
 
 
 class Capacity:
@@ -115,20 +136,10 @@ class Capacity:
         """A claim of the sweeper or the consumer is under way."""
         return self._sweeps > 0
 
-    @contextmanager
-    def reserve(self, number: int, *, sweep: bool) -> Iterator[None]:
+    def reserve(self, number: int, *, sweep: bool) -> Reservation:
         """While a claim for so many jobs is under way. If its reply is lost, it is unknown which jobs the
         node holds."""
-        self._reserved += number
-        self._sweeps += sweep
-        try:
-            yield
-        except StoreError:
-            self.lost_reply_at = self.monotonic()
-            raise
-        finally:
-            self._reserved -= number
-            self._sweeps -= sweep
+        return Reservation(self, number, sweep)
 
     def claimed(self, jobs: Iterable[Claimed]) -> None:
         self._held.update(map(_tenant, jobs))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import hiredis
@@ -22,6 +22,7 @@ CALL_TIMEOUT = 5.0  # seconds: a server that answers nothing is noticed after th
 CONNECT_TIMEOUT = 3.0
 MAX_TRIES = 4
 Argument = bytes | str | int
+Command = tuple[Argument, ...]
 
 
 class ConnectionLost(Exception):
@@ -35,7 +36,8 @@ class Wire(asyncio.Protocol):
         self, on_push: Callable[[list[Any]], None] | None, on_lost: Callable[[], None] | None
     ) -> None:
         self._reader = hiredis.Reader()
-        self._waiting: deque[tuple[float, asyncio.Future[Any]]] = deque()
+        # Until when, and for whom: None if no caller needs the reply
+        self._waiting: deque[tuple[float, asyncio.Future[Any] | None]] = deque()
         self._on_push = on_push  # of a connection that listens
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
@@ -61,21 +63,27 @@ class Wire(asyncio.Protocol):
             self._timer.cancel()
         waiting, self._waiting = self._waiting, deque()
         for _, future in waiting:
-            if not future.done():
+            if future is not None and not future.done():
                 future.set_exception(ConnectionLost())
         self.ended.set_result(None)
         if self._on_lost is not None:
             self._on_lost()
 
-    def call(self, *command: Argument) -> asyncio.Future[Any]:
+    def call(self, *command: Argument, then: Sequence[Command] = ()) -> asyncio.Future[Any]:
+        """`then`: commands sent in the same packet, whose replies no caller needs."""
         future = self._loop.create_future()
         if self.lost or self._transport is None:
             future.set_exception(ConnectionLost())
             return future
-        self._waiting.append((self._loop.time() + CALL_TIMEOUT, future))
+        until = self._loop.time() + CALL_TIMEOUT
+        self._waiting.append((until, future))
         if self._timer is None:
             self._timer = self._loop.call_later(CALL_TIMEOUT, self._check)
-        self._transport.write(hiredis.pack_command(command))  # type: ignore[arg-type]
+        packet = hiredis.pack_command(command)  # type: ignore[arg-type]
+        for other in then:
+            self._waiting.append((until, None))
+            packet += hiredis.pack_command(other)  # type: ignore[arg-type]
+        self._transport.write(packet)
         return future
 
     def abort(self) -> None:
@@ -90,8 +98,8 @@ class Wire(asyncio.Protocol):
             self.abort()
             return
         future = self._waiting.popleft()[1]
-        if future.done():
-            return  # its caller was cancelled
+        if future is None or future.done():
+            return  # no caller needs it, or its caller was cancelled
         if isinstance(reply, hiredis.ReplyError):
             future.set_exception(reply)
         else:
@@ -135,24 +143,27 @@ class RedisConnection:
             wire.abort()
             await wire.ended
 
-    async def run(self, verb: str, *arguments: Argument, repeat: bool = True) -> Any:
-        """Call a verb of the library. `repeat`: also after a lost reply."""
+    async def run(
+        self, verb: str, *arguments: Argument, repeat: bool = True, then: Sequence[Command] = ()
+    ) -> Any:
+        """Call a verb of the library. `repeat`: also after a lost reply. `then`: commands to send with it,
+        whose replies do not matter."""
         name, keys = f"{LIBRARY}_{verb}", self.address.keys
         try:
-            return await self.call("FCALL", name, 1, keys, *arguments, repeat=repeat)
+            return await self.call("FCALL", name, 1, keys, *arguments, repeat=repeat, then=then)
         except hiredis.ReplyError as problem:
             if "Function not found" not in str(problem):
                 raise translate(str(problem), self.address.place) from problem
         await self.command("FUNCTION", "LOAD", "REPLACE", TEXT)
-        return await self.command("FCALL", name, 1, keys, *arguments, repeat=repeat)
+        return await self.command("FCALL", name, 1, keys, *arguments, repeat=repeat, then=then)
 
-    async def command(self, *command: Argument, repeat: bool = True) -> Any:
+    async def command(self, *command: Argument, repeat: bool = True, then: Sequence[Command] = ()) -> Any:
         try:
-            return await self.call(*command, repeat=repeat)
+            return await self.call(*command, repeat=repeat, then=then)
         except hiredis.ReplyError as problem:
             raise translate(str(problem), self.address.place) from problem
 
-    async def call(self, *command: Argument, repeat: bool = True) -> Any:
+    async def call(self, *command: Argument, repeat: bool = True, then: Sequence[Command] = ()) -> Any:
         """Raises the server's own error, unless another server is to be asked."""
         problem = "the connection was lost"
         for tries in range(MAX_TRIES):
@@ -160,7 +171,7 @@ class RedisConnection:
             if wire is None or wire.lost:
                 wire = await self._connected()
             try:
-                return await wire.call(*command)
+                return await wire.call(*command, then=then)
             except ConnectionLost:
                 if not repeat:
                     break

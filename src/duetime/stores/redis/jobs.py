@@ -34,14 +34,17 @@ class RedisJobs:
         waiting = await self._waiting(drafts)
         arguments, others = _add_arguments(drafts, waiting)
         hints = self._notifier.send_along(lane_hints(drafts))
-        stored = await self._connection.run("add", *arguments, *hints)
+        stored = await self._connection.run("add", *arguments, then=hints)
         ids = [draft.id for draft in drafts]
         for place, job_id in zip(others, stored, strict=True):
             ids[place] = uuid_of(job_id)
         return ids
 
     async def _waiting(self, drafts: Sequence[JobDraft]) -> dict[UUID, str]:
-        if sum(draft.limit_key is not None for draft in drafts) <= READY_PER_KEY:
+        if (
+            len(drafts) <= READY_PER_KEY
+            or sum(draft.limit_key is not None for draft in drafts) <= READY_PER_KEY
+        ):
             return {}
         seconds, micros = await self._connection.command("TIME")
         return waiting_when_stored(drafts, int(seconds) * 1_000_000 + int(micros))

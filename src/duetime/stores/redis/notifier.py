@@ -14,7 +14,7 @@ from duetime.model.hint import DoneHint, EventHint, Hint, JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.store import Unsubscribe
 from duetime.stores.hint_text import decode, encode, instant_of, subject_of
-from duetime.stores.redis.connection import RedisConnection
+from duetime.stores.redis.connection import Command, RedisConnection
 from duetime.stores.redis.rows import lane_of, uuid_of
 
 LISTEN_CHECK_INTERVAL = 15.0  # seconds: a connection that looks open may be dead
@@ -55,13 +55,18 @@ class RedisNotifier:
         if self._pending and self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
-    def send_along(self, hints: Iterable[Hint]) -> list[str]:
-        """What a call sends along with its own work, if it is time; otherwise it is sent soon."""
-        if monotonic_micros() - self._last_sent < MIN_INTERVAL:
+    def send_along(self, hints: Iterable[Hint]) -> list[Command]:
+        """What a call sends after its own command, if it is time; otherwise it is sent soon.
+
+        The server writes to its clients last come, first served. A worker that is notified by a command of its
+        own, not from inside of the call, gets the hint before the caller gets its reply, and does not wait for
+        a processor until the caller has read it."""
+        now = monotonic_micros()
+        if now - self._last_sent < MIN_INTERVAL:
             self.notify(hints)
             return []
-        self._last_sent = monotonic_micros()
-        return [encode(hint) for hint in hints]
+        self._last_sent = now
+        return [("PUBLISH", self._channel, encode(hint)) for hint in hints]
 
     def listen(self) -> None:
         """Start to listen if there are listeners and an event loop to do it on."""

@@ -1,5 +1,5 @@
 #!lua
--- Store jobs. ARGV: number of groups, groups, number of others, others, hints.
+-- Store jobs. ARGV: number of groups, groups, number of others, others.
 -- Group: jobs of one index without unique key and schedule, whose due_at is their fire_time:
 --   lane, queue \0 tenant, part of the index, n, then n times id, due_at, row without counts.
 -- Other: id, row without counts, permit it waits for or ''.
@@ -28,11 +28,23 @@ local function add_some(lane, index, first, number)
     call('ZADD', index, unpack(places))
 end
 
+-- The same with fewer calls: most jobs are stored one by one
+local function add_one(lane, index, id, due_at, rest)
+    if call('HEXISTS', PAST, id) == 1 or call('HSETNX', JOBS, id, head .. rest) == 0 then return end
+    call('HINCRBY', LIVE, lane, '1')
+    call('ZADD', index, due_at, id)
+    local entries = changes_of(listed, list_name(LISTED_LIVE, string.match(lane, '([^%z]*)$'), ''))
+    entries[#entries + 1] = list_entry(id, string.sub(rest, 18, 19))
+end
+
 for _ = 1, tonumber(ARGV[1]) do
     local lane, used, part, number = ARGV[at], ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3])
     at = at + 4
-    for first = 0, number - 1, MANY do
-        add_some(lane, index_key(lane, part), at + 3 * first, math.min(MANY, number - first))
+    local index = index_key(lane, part)
+    if number == 1 then
+        add_one(lane, index, ARGV[at], ARGV[at + 1], ARGV[at + 2])
+    else
+        for first = 0, number - 1, MANY do add_some(lane, index, at + 3 * first, math.min(MANY, number - first)) end
     end
     register_index(lane, part)
     call('SADD', USED, used)
@@ -56,5 +68,4 @@ for _ = 1, tonumber(ARGV[at]) do
     at = at + 3
 end
 
-for i = at + 1, #ARGV do call('PUBLISH', CHANNEL, ARGV[i]) end
 return stored

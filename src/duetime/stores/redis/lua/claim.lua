@@ -36,9 +36,11 @@ end
 
 -- The lanes that have jobs for this node, with their indexes
 local must_decide = false
-local in_use = {}
+local in_use = {true} -- a lane that a hint has named is asked directly
 for i, lane in ipairs(names) do
-    if i % MANY == 1 then in_use = call('ZMSCORE', LANES, unpack(names, i, math.min(i + MANY - 1, #names))) end
+    if i % MANY == 1 and #names > 1 then
+        in_use = call('ZMSCORE', LANES, unpack(names, i, math.min(i + MANY - 1, #names)))
+    end
     local queue, low = ARGV[first_lane + 3 * i - 2], ARGV[first_lane + 3 * i - 1]
     local parts = in_use[(i - 1) % MANY + 1] and call('SMEMBERS', lane_key(lane)) or {}
     if #parts > 0 and not is_paused(queue) then
@@ -46,10 +48,11 @@ for i, lane in ipairs(names) do
         for _, part in ipairs(parts) do
             if targets[string.sub(part, 2)] then
                 local index = index_key(lane, part)
-                local first = call('ZRANGE', index, '-inf', until_text, 'BYSCORE', 'LIMIT', '0', '1')
+                local first = call('ZRANGE', index, '-inf', until_text, 'BYSCORE', 'LIMIT', '0', '2', 'WITHSCORES')
                 if #first > 0 then
                     local bound = string.byte(part) == 49 -- '1'
                     table.insert(bound and found.bound or found.plain, index)
+                    found.only = #first == 2 and tonumber(first[2]) >= tonumber(low) and first[1]
                     must_decide = must_decide or bound or restriction(queue)
                 elseif call('EXISTS', index) == 0 then
                     call('SREM', lane_key(lane), part)
@@ -103,9 +106,10 @@ local function take_some(ids, first, last)
 end
 
 local function take(lane)
-    local ids, index, index_of = oldest(lane.plain, lane.low, room)
+    local ids, index, index_of = {lane.only}, lane.plain[1], nil
+    if #lane.plain > 1 or not lane.only then ids, index, index_of = oldest(lane.plain, lane.low, room) end
     if #ids == 0 then return end
-    if index and call('ZRANK', index, ids[1]) == 0 then
+    if #ids > 1 and index and call('ZRANK', index, ids[1]) == 0 then
         call('ZREMRANGEBYRANK', index, 0, #ids - 1)
     else
         for _, id in ipairs(ids) do call('ZREM', index or index_of[id], id) end
