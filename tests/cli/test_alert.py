@@ -26,6 +26,15 @@ def test_wrong_fields_name_the_field_and_the_remedy(duetime: Duetime) -> None:
     duetime("migrate")
     for words, expected in (
         (("channel", "x"), "type: a new channel needs --type: webhook, slack"),
+        (("channel", "x"), "write: duetime alert channel x --type slack url=@slack-webhook.txt"),
+        (
+            ("channel", "set", "ops"),
+            "'ops' is not FIELD=VALUE; write: duetime alert channel ops --type slack url=",
+        ),
+        (
+            ("channel", "ops", "url"),
+            "'url' is not FIELD=VALUE; write: duetime alert channel ops --type slack url=",
+        ),
         (("channel", "x", "--type", "carrier-pigeon"), "type: 'carrier-pigeon' is not one of webhook, slack"),
         (("channel", "x", "--type", "slack"), "url is missing: a new channel of type slack needs it"),
         (("channel", "x", "--type", "webhook", "url=ftp://x"), "url: must begin with https:// or http://"),

@@ -173,9 +173,9 @@ async def test_leader_archives_as_parquet(folder: Path, duck: duckdb.DuckDBPyCon
 
 def test_unknown_format_and_missing_package_are_named(duetime: Duetime, folder: Path) -> None:
     fill(URL)
-    (folder / "archive").mkdir()
-    unknown = duetime("archive", "--to", "archive", "--format", "csv")
+    unknown = duetime("archive", "--to", "archive", "--format", "csv")  # there is no such folder, either
     assert (unknown.status, "use one of jsonl, parquet" in unknown.err) == (2, True), unknown.err
+    (folder / "archive").mkdir()
     without = "import sys; sys.modules['pyarrow'] = None; from duetime.cli import main; main()"
     missing = subprocess.run(
         [sys.executable, "-c", without, "archive", "--to", "archive", "--format", "parquet"],

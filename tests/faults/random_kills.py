@@ -1,5 +1,6 @@
-"""Random kills: workers under load are killed at random instants and replaced, and the server of the store is killed
-once and started again. No acknowledged job may be lost, start early, or be completed twice.
+"""Random kills: workers under load are killed at random instants and replaced, and the server of the store is killed a
+few times and started again. No acknowledged job may be lost, start early, or be completed twice. Prints a table in
+Markdown: times are the median and the greatest.
 
 python -m tests.faults.random_kills --store redis-everysec --kills 40
 """
@@ -21,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from statistics import median
 
 import duetime as dt
 from tests.faults.fleet import CLOCK_ERROR, TIMEOUT, Fleet
@@ -28,17 +30,34 @@ from tests.servers.brokers import RedisServer
 from tests.servers.mariadb import MariaDbServer
 from tests.servers.postgres import PostgresServer
 
-STORES = ("sqlite", "postgres", "redis-everysec", "redis-always", "mariadb")
+STORES = {
+    "sqlite": "SQLite",
+    "postgres": "PostgreSQL",
+    "redis-everysec": "Redis, `everysec`",
+    "redis-always": "Redis, `always`",
+    "mariadb": "MariaDB",
+}
 LEASE = "3s"  # Redis and MariaDB notice a killed worker when this ends
 WORKERS = 3
 TAKES = 0.1  # seconds of each job
 MAX_DELAY = 1.5  # seconds: half of the jobs are due later
 BATCH, PAUSE = 10, 0.1  # jobs of a call, seconds between calls
 SETTLE_TIMEOUT = 120.0  # seconds, for all jobs to end
-HEADER = (
-    "| store | jobs | worker kills | lost | early | completed twice | ran again | next start after a worker kill | "
-    "its jobs run again after | first new job after the server kill |\n|---|---|---|---|---|---|---|---|---|---|"
+SERVER_KILLS = 3
+COLUMNS = (
+    "store",
+    "jobs",
+    "worker kills",
+    "server kills",
+    "lost",
+    "early",
+    "completed twice",
+    "ran again",
+    "next start after a worker kill",
+    "jobs of the killed worker run again after",
+    "first new job after a server kill",
 )
+HEADER = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +118,8 @@ class Account:
     restarts: list[float] = field(
         repr=False
     )  # seconds from the kill of a worker to the next start of its jobs
-    server: float | None  # seconds from the kill of the server to the first start of a job stored after it
+    # Seconds from each kill of the server to the first start of a job stored after it
+    servers: list[float] = field(repr=False)
 
     def check(self) -> None:
         for what in ("lost", "early", "doubled"):
@@ -107,25 +127,15 @@ class Account:
             assert not jobs, f"{len(jobs)} of {self.jobs} jobs are {what}: {jobs[:3]}"
 
     def row(self, store: str) -> str:
-        cells = [
-            store,
-            f"{self.jobs:,}",
-            self.kills,
-            len(self.lost),
-            len(self.early),
-            len(self.doubled),
-            self.again,
-        ]
-        cells += [_spread(self.next_starts), _spread(self.restarts)]
-        cells.append("no server" if self.server is None else f"{self.server:.2f} s")
-        return f"| {' | '.join(map(str, cells))} |"
+        counts = (self.jobs, self.kills, len(self.servers))
+        problems = (len(self.lost), len(self.early), len(self.doubled))
+        times = (self.next_starts, self.restarts, self.servers)
+        cells = [store, *(f"{count:,}" for count in (*counts, *problems, self.again)), *map(_spread, times)]
+        return f"| {' | '.join(cells)} |"
 
 
 def _spread(seconds: list[float]) -> str:
-    if not seconds:
-        return "none"
-    ordered = sorted(seconds)
-    return f"median {ordered[len(ordered) // 2]:.2f} s, greatest {ordered[-1]:.2f} s"
+    return f"{median(seconds):.2f} / {max(seconds):.2f} s" if seconds else "(none)"
 
 
 class Run:
@@ -133,19 +143,18 @@ class Run:
         self._fleet, self._store, self._random = fleet, store, random
         self._acknowledged: list[dt.JobHandle] = []
         self._killed: dict[int, float] = {}  # pid -> when
-        self._server_killed: float | None = None
+        self._servers_killed: list[float] = []  # when
 
-    async def kill(self, kills: int) -> Account:
-        """Kill that many workers; the server after half of them."""
+    async def kill(self, kills: int, server_kills: int = 1) -> Account:
+        """Kill that many workers, and the server so often in between."""
+        server_first = Counter(kills * (number + 1) // (server_kills + 1) for number in range(server_kills))
         for _ in range(WORKERS):
             self._fleet.spawn()
         await self._fleet.joined(WORKERS)
         load = asyncio.create_task(self._submit())
         for number in range(kills):
-            if number == kills // 2 and self._store.crash is not None:
-                await asyncio.sleep(self._random.uniform(0.1, 0.5))
-                self._server_killed = time.time()
-                await asyncio.to_thread(self._store.crash)
+            for _ in range(server_first[number]):
+                await self._kill_the_server()
             await self._kill_a_worker()
         await asyncio.sleep(PAUSE)
         load.cancel()
@@ -162,6 +171,12 @@ class Run:
             with suppress(dt.StoreUnavailable):
                 self._acknowledged += await self._fleet.app.submit_many(jobs)
             await asyncio.sleep(PAUSE)
+
+    async def _kill_the_server(self) -> None:
+        if self._store.crash is not None:
+            await asyncio.sleep(self._random.uniform(0.1, 0.5))
+            self._servers_killed.append(time.time())
+            await asyncio.to_thread(self._store.crash)
 
     async def _kill_a_worker(self) -> None:
         """At a random instant, one that has run jobs; another takes its place. One more goes on."""
@@ -228,7 +243,7 @@ class Run:
             sum(len(found) > 1 for found in starts.values()),
             [next_start(moment) for moment in self._killed.values()],
             restarts,
-            None if self._server_killed is None else self._first_after(self._server_killed),
+            [self._first_after(moment) for moment in self._servers_killed],
         )
 
     def _first_after(self, moment: float) -> float:
@@ -238,26 +253,32 @@ class Run:
         return min(starts, default=float("inf")) - moment
 
 
-async def kill_run(store: KilledStore, folder: Path, kills: int, seed: int) -> Account:
+async def kill_run(store: KilledStore, folder: Path, kills: int, seed: int, server_kills: int = 1) -> Account:
     async with Fleet(store.url, folder, LEASE) as fleet:
-        return await Run(fleet, store, Random(seed)).kill(kills)
+        return await Run(fleet, store, Random(seed)).kill(kills, server_kills)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.random_kills", description=__doc__)
     parser.add_argument("--store", action="append", choices=STORES, help="may be repeated (all)")
     parser.add_argument("--kills", type=int, default=40, help="of workers, on each store (%(default)s)")
+    parser.add_argument(
+        "--server-kills", type=int, default=SERVER_KILLS, help="on each store that has one (%(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    began = time.monotonic()
     sys.stdout.write(f"{HEADER}\n")
     accounts: list[Account] = []
     for name in options.store or STORES:
         with tempfile.TemporaryDirectory() as folder, started(name, Path(folder)) as store:
-            accounts.append(asyncio.run(kill_run(store, Path(folder), options.kills, options.seed)))
-        sys.stdout.write(f"{accounts[-1].row(name)}\n")
+            run = kill_run(store, Path(folder), options.kills, options.seed, options.server_kills)
+            accounts.append(asyncio.run(run))
+        sys.stdout.write(f"{accounts[-1].row(STORES[name])}\n")
         sys.stdout.flush()
     sys.stdout.write(
-        f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, lease {LEASE}\n"
+        f"\n{time.monotonic() - began:.0f} s in all; load of the machine {os.getloadavg()[0]:.1f} on "
+        f"{os.cpu_count()} cores, lease {LEASE}\n"
     )
     for account in accounts:
         account.check()

@@ -12,7 +12,9 @@ from duetime.errors import ConfigError
 
 
 def archive_for(place: str | ArchivePlace, form: str = JSONL) -> Archive:
-    return Archive(place_for(place) if isinstance(place, str) else place, format_for(form))
+    """The format is checked first: a wrong one needs no place to be noticed."""
+    file_format = format_for(form)
+    return Archive(place_for(place) if isinstance(place, str) else place, file_format)
 
 
 def place_for(text: str) -> ArchivePlace:

@@ -29,6 +29,7 @@ commands = group("List, snooze and close alerts; set channels.")
 TEST_TIMEOUT = "30s"
 _NUMBERS = ("port",)
 _LISTS = ("to",)
+VERBS = ("add", "create", "new", "set", "update")  # that other programs have before the name of a channel
 ChannelName = Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel's name.")]
 RuleName = Annotated[str, typer.Argument(metavar="RULE", help="The rule's name.")]
 AlertId = Annotated[str, typer.Argument(metavar="ID", help="The alert's id.")]
@@ -200,13 +201,13 @@ def set_channel(
 ) -> None:
     """Create or change a channel. Fields that are left out stay as they are. From the first channel on, the
     built-in rules apply."""
-    given = dict(_field(text) for text in fields or [])
+    given = dict(_field(text, name) for text in fields or [])
 
     async def work(backend: Backend) -> AlertChannelView:
         known = {one.name: one for one in await backend.alert_channels()}.get(name)
         kind = type_ or (None if known is None else known.type)
         if kind is None:
-            raise InvalidInput("type", f"a new channel needs --type: {', '.join(ChannelType)}")
+            raise InvalidInput("type", f"a new channel needs --type: {', '.join(ChannelType)}; {_form(name)}")
         old = known.settings if known is not None and known.type == kind else {}
         times = [_quiet(text, tz) for text in quiet] if quiet else [] if known is None else known.quiet
         settings = {**old, **given}
@@ -216,10 +217,17 @@ def set_channel(
     show(made, as_json, lambda one: say(f"channel {one.name} ({one.type}): duetime alert test {one.name}"))
 
 
-def _field(text: str) -> tuple[str, Any]:
+def _form(channel: str) -> str:
+    return f"write: duetime alert channel {channel} --type slack url=@slack-webhook.txt"
+
+
+def _field(text: str, channel: str) -> tuple[str, Any]:
     name, sign, value = text.partition("=")
     known = sorted({field for fields in FIELDS.values() for field in fields})
-    if not sign or name not in known:
+    if not sign:
+        form = _form(text[:40] if channel in VERBS else channel)
+        raise InvalidInput("field", f"{text[:40]!r} is not FIELD=VALUE; {form}")
+    if name not in known:
         raise InvalidInput("field", f"{text[:40]!r} is not FIELD=VALUE; fields are {', '.join(known)}")
     if value.startswith("@"):
         try:
