@@ -47,7 +47,7 @@ quick-tests: setup
 soak: setup ## kill a planner, a worker and the broker under load: make soak ARGS="--broker nats"
 	$(BIN)/python -m tests.faults.broker_kills $(ARGS)
 
-soak-kills: setup ## kill workers at random, and the server, on every store: make soak-kills ARGS="--store sqlite --kills 40"
+soak-kills: setup ## kill workers at random, and the server, on every store: make soak-kills ARGS="--store sqlite --kills 40 --minutes 2"
 	$(BIN)/python -m tests.faults.random_kills $(ARGS)
 
 soak-planners: setup ## planners join, are killed, stopped and leave: make soak-planners ARGS="--leases etcd"

@@ -44,6 +44,7 @@ MAX_DELAY = 1.5  # seconds: half of the jobs are due later
 BATCH, PAUSE = 10, 0.1  # jobs of a call, seconds between calls
 SETTLE_TIMEOUT = 120.0  # seconds, for all jobs to end
 SERVER_KILLS = 3
+KILLING = 0.8  # of the time of a store; in the rest servers start, and the last jobs end
 COLUMNS = (
     "store",
     "jobs",
@@ -145,14 +146,18 @@ class Run:
         self._killed: dict[int, float] = {}  # pid -> when
         self._servers_killed: list[float] = []  # when
 
-    async def kill(self, kills: int, server_kills: int = 1) -> Account:
-        """Kill that many workers, and the server so often in between."""
+    async def kill(self, kills: int, server_kills: int = 1, seconds: float = float("inf")) -> Account:
+        """Kill that many workers, and the server so often in between; on a slow machine, as many as the time
+        allows."""
+        ends = time.monotonic() + seconds
         server_first = Counter(kills * (number + 1) // (server_kills + 1) for number in range(server_kills))
         for _ in range(WORKERS):
             self._fleet.spawn()
         await self._fleet.joined(WORKERS)
         load = asyncio.create_task(self._submit())
         for number in range(kills):
+            if time.monotonic() > ends:
+                break
             for _ in range(server_first[number]):
                 await self._kill_the_server()
             await self._kill_a_worker()
@@ -253,9 +258,16 @@ class Run:
         return min(starts, default=float("inf")) - moment
 
 
-async def kill_run(store: KilledStore, folder: Path, kills: int, seed: int, server_kills: int = 1) -> Account:
+async def kill_run(
+    store: KilledStore,
+    folder: Path,
+    kills: int,
+    seed: int,
+    server_kills: int = 1,
+    seconds: float = float("inf"),
+) -> Account:
     async with Fleet(store.url, folder, LEASE) as fleet:
-        return await Run(fleet, store, Random(seed)).kill(kills, server_kills)
+        return await Run(fleet, store, Random(seed)).kill(kills, server_kills, seconds)
 
 
 def main() -> None:
@@ -265,14 +277,19 @@ def main() -> None:
     parser.add_argument(
         "--server-kills", type=int, default=SERVER_KILLS, help="on each store that has one (%(default)s)"
     )
+    parser.add_argument(
+        "--minutes", type=float, default=8, help="for all stores: fewer kills if it is short (%(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     began = time.monotonic()
     sys.stdout.write(f"{HEADER}\n")
     accounts: list[Account] = []
-    for name in options.store or STORES:
+    stores = options.store or list(STORES)
+    seconds = KILLING * 60 * options.minutes / len(stores)
+    for name in stores:
         with tempfile.TemporaryDirectory() as folder, started(name, Path(folder)) as store:
-            run = kill_run(store, Path(folder), options.kills, options.seed, options.server_kills)
+            run = kill_run(store, Path(folder), options.kills, options.seed, options.server_kills, seconds)
             accounts.append(asyncio.run(run))
         sys.stdout.write(f"{accounts[-1].row(STORES[name])}\n")
         sys.stdout.flush()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from duetime.engine.plan.leases import read_leases
+from duetime.model.hint import Hint, JobHint
 from duetime.model.job import JobFilter
 from duetime.model.schedule import Change
 from duetime.store import ScheduleState
@@ -16,13 +18,18 @@ from duetime.testing.conformance.drafts import (
     HOUR,
     MINUTE,
     TENANT,
+    claim,
+    claim_one,
     fired,
     firing,
     job,
     joined,
     known,
     put,
+    request,
     schedule,
+    settle,
+    success,
     take_leases,
 )
 from tests.servers.brokers import RedisServer
@@ -118,3 +125,40 @@ async def test_jobs_are_stored_once(store: RedisStore, proxy: Proxy) -> None:
     assert proxy.dropped.is_set()
     assert len(await store.list_jobs(JobFilter(TENANT), 10)) == 3
     assert await store.count_jobs(JobFilter(TENANT), 10) == 3
+
+
+async def test_one_job_is_stored_once_and_also_not_again_when_it_has_finished(
+    store: RedisStore, proxy: Proxy
+) -> None:
+    node, now = await joined(store), await store.time()
+    draft = job(now)
+    lose_reply(proxy, "add")
+    assert await store.add_jobs([draft]) == [draft.id]
+    assert proxy.dropped.is_set()
+    assert await store.count_jobs(JobFilter(TENANT), 10) == 1
+    assert await settle(store, [success(await claim_one(store, node), now)]) == []
+    assert await store.add_jobs([draft], is_retry=True) == [draft.id]
+    assert await claim(store, request(node)) == []
+
+
+async def test_hint_that_the_server_refuses_leaves_the_replies_in_order(store: RedisStore) -> None:
+    """It is a command of its own, whose reply no caller reads."""
+    now = await store.time()
+    connection = store._connection
+    refused = [("PUBLISH", "without a message"), ("PUBLISH", "a", "b")]
+    calls = [connection.run("get_job", job(now).id.bytes, 0, then=refused) for _ in range(3)]
+    assert await asyncio.gather(*calls, store.time(), connection.command("ECHO", "last")) == [
+        None, None, None, pytest.approx(now, abs=HOUR), b"last",
+    ]  # fmt: skip
+
+
+async def test_hint_comes_with_a_job_that_is_stored_alone(store: RedisStore) -> None:
+    hints: asyncio.Queue[Hint] = asyncio.Queue()
+    store.subscribe(hints.put_nowait)
+    async with asyncio.timeout(30):
+        assert await hints.get() == JobHint("*", 0, 0)  # it listens now
+        now = await store.time()
+        draft = job(now)
+        await store.add_jobs([draft])
+        while (hint := await hints.get()) != JobHint(draft.queue, draft.priority, now, draft.tenant):
+            assert not isinstance(hint, JobHint)

@@ -270,7 +270,8 @@ class Fetch:
         with self.capacity.reserve(request.room, sweep=request.sweep or bool(request.tickets)):
             claims = await self.store.claim(request)
         self._claims += 1
-        self._served.update((job.tenant, self._claims) for job in claims.jobs)
+        for job in claims.jobs:
+            self._served[job.tenant] = self._claims
         self.worker.take(claims.jobs, self.capacity.monotonic() - began, passing=request.urgent)
         return claims
 
@@ -392,8 +393,10 @@ class Claimer:
     def _portion(self, room: int) -> int:
         """Jobs claimed before their time wait anyway, here or elsewhere: leave other nodes their share, so
         that all start together."""
-        peers = self._peers() if self._clock.now() < self._next_due else 0
-        return room if peers == 0 else min(room, max(MIN_PORTION, room // (PORTIONS * (peers + 1))))
+        peers = self._peers()
+        if peers == 0 or self._clock.now() >= self._next_due:
+            return room
+        return min(room, max(MIN_PORTION, room // (PORTIONS * (peers + 1))))
 
     def hinted(self, hint: JobHint) -> bool:
         """Whether to claim now rather than at the time planned."""

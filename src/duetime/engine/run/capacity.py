@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import takewhile
-from operator import attrgetter
 from types import TracebackType
 
 from duetime.errors import StoreError
@@ -17,7 +16,6 @@ MAX_BACKLOG = 1_000
 AHEAD = SECOND // 10  # claim what starts within this time
 MAX_AHEAD = 4_000
 MIN_STARTS = 20  # worth a measurement
-_tenant = attrgetter("tenant")
 
 
 class StartRate:
@@ -85,6 +83,7 @@ class Capacity:
         self.monotonic = monotonic
         self._tenants = tenants  # those with jobs for this node
         self._held: Counter[str] = Counter()  # by tenant
+        self._held_in_all = 0
         self._reserved = 0  # given to claims whose reply is under way
         self._closed = False
         self._backlog = 1
@@ -100,8 +99,10 @@ class Capacity:
     def room(self) -> int:
         """The free slots, and what will start soon at the present rate. Slots that tenants share are not
         given away ahead of time."""
-        soon = 0 if self.shared else self.rate.soon()
-        return 0 if self._closed else self.slots + soon - self.held - self._reserved
+        if self._closed:
+            return 0
+        soon = 0 if len(self._tenants) > 1 else self.rate.soon()
+        return self.slots + soon - self._held_in_all - self._reserved
 
     @property
     def shared(self) -> bool:
@@ -111,7 +112,7 @@ class Capacity:
     @property
     def held(self) -> int:
         """Jobs claimed by this node and not yet settled in the store."""
-        return self._held.total()
+        return self._held_in_all
 
     @property
     def held_by(self) -> Mapping[str, int]:
@@ -142,10 +143,16 @@ class Capacity:
         return Reservation(self, number, sweep)
 
     def claimed(self, jobs: Iterable[Claimed]) -> None:
-        self._held.update(map(_tenant, jobs))
+        self._count(jobs, 1)
 
     def release(self, jobs: Iterable[Claimed]) -> None:
-        self._held.subtract(map(_tenant, jobs))
+        self._count(jobs, -1)
+
+    def _count(self, jobs: Iterable[Claimed], change: int) -> None:
+        held = self._held
+        for job in jobs:
+            held[job.tenant] += change
+            self._held_in_all += change
 
     def claim_was_full(self, full: bool) -> None:
         self._backlog = min(2 * self._backlog, MAX_BACKLOG) if full else 1

@@ -114,7 +114,10 @@ class Worker:
         self._ready.add(self.chains.admit(due))
         for due_at, due_together in later.items():
             heappush(self._later, (due_at, next(self._sequence), due_together))
-        self._tick()
+        if self._later:
+            self._tick()
+        elif not self._armed:
+            self._kick()
 
     def take_successors(self, jobs: list[Claimed]) -> None:
         """Jobs that got the permits of jobs settled by this node."""

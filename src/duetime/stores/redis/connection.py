@@ -125,6 +125,7 @@ class RedisConnection:
         on_lost: Callable[[], None] | None = None,
     ) -> None:
         self.address = address
+        self._keys = address.keys
         self._on_push = on_push
         self._on_lost = on_lost
         self._hosts = deque(address.hosts)  # the first is tried first
@@ -148,7 +149,7 @@ class RedisConnection:
     ) -> Any:
         """Call a verb of the library. `repeat`: also after a lost reply. `then`: commands to send with it,
         whose replies do not matter."""
-        name, keys = f"{LIBRARY}_{verb}", self.address.keys
+        name, keys = f"{LIBRARY}_{verb}", self._keys
         try:
             return await self.call("FCALL", name, 1, keys, *arguments, repeat=repeat, then=then)
         except hiredis.ReplyError as problem:
