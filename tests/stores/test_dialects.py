@@ -23,7 +23,7 @@ OF_SQLITE = {
 }  # fmt: skip
 OF_MYSQL = {
     "add_hints", "await_job", "create_versions", "due_lanes", "forget_hints", "last_hint", "lock_migration",
-    "lock_permits", "lock_plain", "read_hints", "read_version", "table_names", "tables_made_at", "time",
+    "lock_permits", "read_hints", "read_version", "settle_plain", "table_names", "tables_made_at", "time",
     "unlock_migration", "write_version",
 }  # fmt: skip
 

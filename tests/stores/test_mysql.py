@@ -87,11 +87,48 @@ class TestLocks:
         decisions = [success(claimed[0], now), death(claimed[1], now), retry(claimed[3], now, now)]
         assert await settle(store, decisions) == []
 
+    async def test_settlement_keeps_what_another_transaction_wrote_before_it(
+        self, store: MySqlStore, mariadb_server: MariaDbServer
+    ) -> None:
+        node, now = await joined(store), await store.time()
+        claimed = await started(store, node, job(now))
+        with closing(mariadb_server.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(f"USE {NAME}; START TRANSACTION")
+            cursor.nextset()
+            cursor.execute("UPDATE duetime_jobs SET progress = '1' WHERE id = %s", (claimed.id.bytes,))
+            settling = asyncio.create_task(settle(store, [success(claimed, now)]))
+            await until_one_waits(mariadb_server)
+            connection.commit()
+        assert await settling == []
+        assert (await stored(store, claimed.id)).progress == b"1"
+
+    async def test_jobs_that_need_care_do_not_hold_up_the_others(self, store: MySqlStore) -> None:
+        """Of a batch, one was settled before and for one a caller waits."""
+        node, now = await joined(store), await store.time()
+        drafts = jobs(4, now)
+        await store.add_jobs(drafts)
+        claimed = await claim(store, request(node))
+        await store.get_job(drafts[0].tenant, claimed[1].id, announce=True)
+        assert await settle(store, [death(claimed[0], now)]) == []
+        assert await settle(store, [success(one, now) for one in claimed]) == [claimed[0].id]
+        states = [(await stored(store, one.id)).state for one in claimed]
+        assert states == [State.DEAD, State.SUCCEEDED, State.SUCCEEDED, State.SUCCEEDED]
+
+
+async def until_one_waits(server: MariaDbServer) -> None:
+    """Until a transaction waits for a lock."""
+    waiting = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+    async with asyncio.timeout(30):
+        while not server.execute(waiting):
+            await asyncio.sleep(0.02)
+
 
 class TestTaskTransaction:
     async def test_session_reads_what_is_committed(self, store: MySqlStore) -> None:
         transaction = await store.begin_transaction()
-        level = await transaction.connection.fetchval("SELECT @@tx_isolation")
+        [_, level] = await transaction.connection.fetchrow(
+            "SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')"
+        )
         await transaction.abandon()
         assert level == "READ-COMMITTED"
 
@@ -156,7 +193,9 @@ async def effects(store: MySqlStore) -> AsyncIterator[Callable[[], Awaitable[int
 
     await execute(
         "DROP TABLE IF EXISTS effects",
-        "CREATE TABLE effects (id INT PRIMARY KEY) AS SELECT seq AS id, 0 AS amount FROM seq_1_to_100",
+        "CREATE TABLE effects (id INT PRIMARY KEY) AS WITH RECURSIVE numbers (number) AS"
+        " (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 100)"
+        " SELECT number AS id, 0 AS amount FROM numbers",
     )
     yield changed
     await execute("DROP TABLE effects")

@@ -17,7 +17,7 @@ from duetime.store import CallerTransaction
 from duetime.stores.hint_text import encode
 from duetime.stores.mysql.literals import FOREIGN_LITERALS
 from duetime.stores.mysql.session import MySqlResult, MySqlTransaction
-from duetime.stores.mysql.task_transaction import MySqlTaskConnection
+from duetime.stores.mysql.task_transaction import UNKNOWN_SAVEPOINT, MySqlTaskConnection
 from duetime.stores.sql import jobs
 from duetime.stores.sql.session import run_now
 
@@ -92,18 +92,14 @@ async def _add(execute: Execute, drafts: Sequence[JobDraft], home: Micros | None
 
     if not drafts:
         return []
-    try:
-        version, status = (await execute("SELECT VERSION(), @@in_transaction")).rows[0]
-    except Exception:
-        version, status = (await execute("SELECT VERSION(), NULL")).rows[0]  # MySQL does not tell
-    if status == 0:
-        await _check_begins(execute)
+    await _check_begun(execute)
+    [(version,)] = (await execute("SELECT VERSION()")).rows
     row_word = "" if "MariaDB" in str(version) else "ROW"
     transaction = MySqlTransaction(query, 0, row_word, FOREIGN_LITERALS)
     try:
         _, made, _ = (await transaction.all("read_version"))[0]
     except Exception as problem:
-        if NO_TABLE in problem.args or NO_TABLE in getattr(getattr(problem, "orig", None), "args", ()):
+        if _has_number(problem, NO_TABLE):
             raise InvalidInput(
                 FIELD, "it belongs to a database without Duetime's tables: use the database of the jobs"
             ) from problem
@@ -117,11 +113,22 @@ async def _add(execute: Execute, drafts: Sequence[JobDraft], home: Micros | None
     return ids
 
 
-async def _check_begins(execute: Execute) -> None:
-    if (await execute("SELECT @@autocommit")).rows[0][0]:
+async def _check_begun(execute: Execute) -> None:
+    """Where no transaction is open a savepoint is gone immediately; MySQL cannot be asked in another way."""
+    await execute("SAVEPOINT duetime_caller")
+    try:
+        await execute("RELEASE SAVEPOINT duetime_caller")
+    except Exception as problem:
+        if not _has_number(problem, UNKNOWN_SAVEPOINT):
+            raise
         raise InvalidInput(
             FIELD, "no transaction is open on it, so nothing would commit the job: begin one first"
-        )
+        ) from problem
+
+
+def _has_number(problem: Exception, number: int) -> bool:
+    """The server's number of an error, also where SQLAlchemy raised it."""
+    return number in problem.args or number in getattr(getattr(problem, "orig", None), "args", ())
 
 
 # -- cursors

@@ -95,11 +95,11 @@ def pieces(
             else []
         )
         firsts = [literals[type(row[0])](row[0]) for row in some] if "firsts" in parts else []
-        for begin, end in _bounded(texts or firsts):
+        for begin, end in bounded(texts or firsts):
             yield _filled(parts, texts[begin:end], firsts[begin:end])
 
 
-def _bounded(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+def bounded(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Parts of the list that are not longer than MAX_TEXT, except by one text."""
     begin = length = 0
     for at, text in enumerate(texts):

@@ -17,7 +17,7 @@ from duetime.stores.hint_text import decode, encode, instant_of, subject_of
 from duetime.stores.mysql.connection import MySqlConnection
 from duetime.stores.sql.session import Row
 
-BUSY_INTERVAL, QUIET_INTERVAL, LOOKS_UNTIL_QUIET = 0.002, 0.01, 500  # seconds
+BUSY_INTERVAL, QUIET_INTERVAL, LOOKS_UNTIL_QUIET = 0.002, 0.01, 50  # seconds
 SEND_INTERVAL = 0.003  # hints that come meanwhile are sent together
 CLOSE_TIMEOUT = 1.0  # a process that submits and ends immediately still notifies
 SOON = 2 * SECOND  # workers look at least once a second anyway: jobs that are due later are no news

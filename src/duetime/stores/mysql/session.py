@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from asyncmy.errors import IntegrityError
@@ -13,7 +15,7 @@ from duetime.model.hint import Hint
 from duetime.model.instant import Micros
 from duetime.model.stored import RowKey
 from duetime.store import Lane
-from duetime.stores.mysql.literals import LITERALS, ROWS, Literals, Values, pieces, rendered
+from duetime.stores.mysql.literals import LITERALS, ROWS, Literals, Values, bounded, pieces, rendered
 from duetime.stores.row_values import nested_range_condition
 from duetime.stores.sql.session import Parameters, Row
 from duetime.stores.statements import load
@@ -29,6 +31,10 @@ _RENAMED = {
     ("jobs", "node"): "held_by",
     ("jobs", "claimed_at"): "held_since",
 }
+# Columns of the end of a job, as `settle_plain` gets them, and those that differ anyway.
+ENDS = ("id", "attempt", "state", "failures", "losses", "started_at", "finished_at", "result", "error")
+_OWN = frozenset({"id", "started_at", "finished_at"})
+_ATTEMPT = ENDS.index("attempt")
 _WITHOUT_NULL = frozenset({"held_by", "held_since"})
 FEW_LANES = 3  # more are first asked which of them have due jobs
 _MATCHED = re.compile(rb"Rows matched: (\d+)")
@@ -186,17 +192,41 @@ class MySqlTransaction(MySqlSession):
         except IntegrityError as problem:
             raise Conflict(f"a row outside of the range is in the way ({problem})") from problem
 
-    async def lock_plain(self, attempts: Sequence[tuple[bytes, int]]) -> bool:
-        """Only if all have the same number, as nearly all have: then the answer is one row, not one each."""
-        numbers = {attempt for _, attempt in attempts}
-        if len(numbers) != 1:
-            return False
-        results = await self._many("lock_plain", attempts, (*numbers,))
-        return sum([int(row[0]) for rows in results for row in _rows(rows)]) == len(attempts)
+    async def settle_plain(self, rows: Sequence[Row]) -> int:
+        """Each transaction locks jobs by ascending id, so that two of them do not wait for each other."""
+        texts: list[str] = []
+        for attempt in {row[_ATTEMPT] for row in rows}:
+            ends = sorted([row for row in rows if row[_ATTEMPT] == attempt], key=itemgetter(0))
+            differing = _differing(ends)
+            chosen = [*map(itemgetter(*differing), ends)]
+            texts += pieces(_settle_plain(differing), chosen, self._row_word, self._literals, ends[0])
+        written = 0
+        for begin, end in bounded(texts):
+            results = await self._query(";\n".join(texts[begin:end]))
+            written += sum([inserted.changed for inserted in results[::2]])
+        return written
 
     async def lock_permits(self) -> bool:
         await self.change("lock_permits")
         return True
+
+
+def _differing(rows: Sequence[Row]) -> tuple[int, ...]:
+    """Columns of ends that are not the same in all rows. Id and instants are never taken for the same."""
+    return tuple(
+        at
+        for at, column in enumerate(zip(*rows, strict=True))
+        if ENDS[at] in _OWN or column.count(column[0]) < len(column)
+    )
+
+
+@lru_cache
+def _settle_plain(differing: tuple[int, ...]) -> str:
+    """The other columns are parameters."""
+    text = STATEMENTS["settle_plain"].replace("/* differing */", ", ".join(ENDS[at] for at in differing))
+    for at in set(range(len(ENDS))) - set(differing):
+        text = text.replace(f"d.{ENDS[at]}", f"?{at + 1}")
+    return text
 
 
 def _rows(results: Iterable[MySqlResult]) -> list[Row]:

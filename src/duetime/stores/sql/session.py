@@ -97,9 +97,9 @@ class SqlTransaction(SqlSession, Protocol):
         """Raises Conflict when another row is in the way."""
         ...
 
-    async def lock_plain(self, attempts: Sequence[tuple[bytes, int]]) -> bool:
-        """Lock the jobs of these attempts. False if they have to be read one by one: one may have ended, have
-        a permit, or be awaited. Not called where transactions are serial."""
+    async def settle_plain(self, rows: Sequence[Row]) -> int:
+        """Move these jobs to the past, as `settle_final` and `settle_delete` do, and return how many. Where
+        transactions are not serial, those that have a permit or are awaited are left: they must be read."""
         ...
 
     async def lock_permits(self) -> bool:

@@ -24,7 +24,10 @@ async def settle(
     written, started = await write(transaction, settlements, successors)
     if written == len(settlements):
         return [], started
-    return [one.id for one in settlements if not await _was_written(transaction, one)], started
+    rows = [(one.id.bytes, one.attempt, str(one.state), one.due_at) for one in settlements]
+    # The same decision again, after its reply was lost, is not refused.
+    answers = await transaction.all_each("was_settled", rows)
+    return [one.id for one, (stands,) in zip(settlements, answers, strict=True) if not stands], started
 
 
 async def write(
@@ -33,12 +36,14 @@ async def write(
     """Returns how many of these jobs still ran under that attempt number, and the successors; other jobs are
     left alone."""
     [(waiting, limited)] = await transaction.all("frees_permits")
-    plain = (
-        not waiting
-        and not limited
-        and (transaction.serial or await transaction.lock_plain(_attempts(settlements)))
-    )
-    ending = [] if plain else await _ending(transaction, settlements)
+    plain = [] if waiting or limited else [_final_row(one) for one in settlements if _is_plain(one)]
+    moved = await transaction.settle_plain(plain) if plain else 0
+    transaction.ended += plain
+    if moved == len(settlements):
+        return moved, []
+    if plain and (moved == len(plain) or transaction.serial):
+        settlements = [one for one in settlements if not _is_plain(one)]
+    ending = await _ending(transaction, settlements)
     with_permits = any(job.permit is not None or job.overlap is not None for job in ending)
     if with_permits and await transaction.lock_permits():
         [(waiting, limited)] = await transaction.all("frees_permits")
@@ -50,10 +55,10 @@ async def write(
         for decision in settlements
         if decision.state is not _PENDING and decision.state is not _RUNNING
     ]
-    if not plain and not transaction.serial:
+    if not transaction.serial:
         found = {(job.id, job.attempt) for job in ending}
         final = [row for row in final if (bytes(row[0]), row[1]) in found]
-    written = await transaction.change_many("settle_final", final)
+    written = moved + await transaction.change_many("settle_final", final)
     await transaction.change_many("settle_delete", [row[:2] for row in final])
     transaction.ended += final
     for decision in settlements:
@@ -111,13 +116,9 @@ async def _send_back(transaction: SqlTransaction, decision: Settlement) -> int:
     return len(moved)
 
 
-async def _was_written(transaction: SqlTransaction, decision: Settlement) -> bool:
-    """The same decision again, after its reply was lost."""
-    return bool(
-        await transaction.value(
-            "was_settled", (decision.id.bytes, decision.attempt, str(decision.state), decision.due_at)
-        )
-    )
+def _is_plain(decision: Settlement) -> bool:
+    """Nearly all jobs end so, and where no job waits for a permit nothing more follows from it."""
+    return decision.state is State.SUCCEEDED and decision.ending is Ending.SUCCEEDED
 
 
 def _is_recorded(decision: Settlement) -> bool:

@@ -140,8 +140,10 @@ class SqliteTransaction(SqliteSession):
         except sqlite3.IntegrityError as problem:
             raise Conflict(f"a row outside of the range is in the way ({problem})") from problem
 
-    async def lock_plain(self, attempts: Sequence[tuple[bytes, int]]) -> bool:
-        return True
+    async def settle_plain(self, rows: Sequence[Row]) -> int:
+        written = await self.change_many("settle_final", rows)
+        await self.change_many("settle_delete", [row[:2] for row in rows])
+        return written
 
     async def lock_permits(self) -> bool:
         return False

@@ -13,10 +13,17 @@ SELECT
 SELECT id, target, limit_key, permit, schedule_id, queue, priority, tenant, overlap, awaited, attempt FROM duetime_jobs FORCE INDEX (PRIMARY)
 WHERE id IN /* firsts */ AND state = 'running' FOR UPDATE;
 
--- name: lock_plain
--- Of those that run under this number, how many have no permit and no caller that waits. Rows: id, attempt. Parameter: attempt.
-SELECT COUNT(CASE WHEN limit_key IS NULL AND overlap IS NULL AND NOT awaited THEN 1 END) FROM duetime_jobs FORCE INDEX (PRIMARY)
-WHERE id IN /* firsts */ AND attempt = ?1 AND state = 'running' FOR UPDATE;
+-- name: settle_plain
+-- As `settle_final` and `settle_delete`, of jobs that have no permit and no caller that waits; the first statement locks them. d has only the
+-- columns that differ between the rows, of which the attempt is none: each costs the server as much as a tenth of the row.
+INSERT INTO duetime_history ({past})
+SELECT {j.draft}, d.state, j.attempt, d.failures, d.losses, {j.lived}, d.started_at, d.finished_at, d.result, d.error, NULL
+FROM (SELECT /* differing */ FROM duetime_history WHERE FALSE UNION ALL VALUES /* rows */ (?)) AS d
+STRAIGHT_JOIN duetime_jobs AS j FORCE INDEX (PRIMARY) ON j.id = d.id AND j.attempt = d.attempt AND j.state = 'running'
+WHERE j.limit_key IS NULL AND j.overlap IS NULL AND NOT j.awaited FOR UPDATE
+ON DUPLICATE KEY UPDATE duetime_history.id = duetime_history.id;
+DELETE j FROM duetime_jobs AS j FORCE INDEX (PRIMARY)
+WHERE id IN /* firsts */ AND attempt = d.attempt AND state = 'running' AND limit_key IS NULL AND overlap IS NULL AND NOT awaited;
 
 -- name: settle_final
 -- A decision sent twice in one batch is written once; the row count tells how many were. A requested cancellation has stored its reason.
