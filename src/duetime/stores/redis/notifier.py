@@ -58,9 +58,9 @@ class RedisNotifier:
     def send_along(self, hints: Iterable[Hint]) -> list[Command]:
         """What a call sends after its own command, if it is time; otherwise it is sent soon.
 
-        The server writes to its clients last come, first served. A worker that is notified by a command of its
-        own, not from inside of the call, gets the hint before the caller gets its reply, and does not wait for
-        a processor until the caller has read it."""
+        The server writes to its clients last come, first served. Because the hint is a command of its own,
+        the worker gets it before the caller gets its reply, and need not wait for a processor until the
+        caller has read that."""
         now = monotonic_micros()
         if now - self._last_sent < MIN_INTERVAL:
             self.notify(hints)

@@ -52,7 +52,7 @@ for i, lane in ipairs(names) do
                 if #first > 0 then
                     local bound = string.byte(part) == 49 -- '1'
                     table.insert(bound and found.bound or found.plain, index)
-                    found.only = #first == 2 and tonumber(first[2]) >= tonumber(low) and first[1]
+                    found.only = not bound and #first == 2 and tonumber(first[2]) >= tonumber(low) and first[1]
                     must_decide = must_decide or bound or restriction(queue)
                 elseif call('EXISTS', index) == 0 then
                     call('SREM', lane_key(lane), part)
