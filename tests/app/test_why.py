@@ -302,8 +302,9 @@ async def test_why_of_a_prefetched_job(opened: dt.App) -> None:
 
 
 async def test_why_of_a_job_whose_node_is_silent(opened: dt.App) -> None:
-    node = await joined(opened, ttl=SECOND // 5)
+    node = await joined(opened)
     job = await started(opened, node)
+    await opened.store.beat(node, SECOND // 5)
 
     async def overdue() -> bool:
         return (await opened.why.job(job.id)).code == "lease_overdue"

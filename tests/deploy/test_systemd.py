@@ -33,11 +33,14 @@ def analyze() -> Program:
 
 @pytest.fixture
 def copies(tmp_path: Path) -> list[Path]:
-    """As they are installed: the template with an instance, the program at a place that exists."""
+    """As they are installed: the template with an instance, the program at a place that exists and has no
+    space in its path."""
+    place = tmp_path / "bin"
+    place.symlink_to(BIN)
     made = []
     for unit in UNITS:
         copy = tmp_path / unit.name.replace("@.", "@mail.")
-        copy.write_text(unit.read_text("utf-8").replace("/opt/duetime/bin/", f"{BIN}/"))
+        copy.write_text(unit.read_text("utf-8").replace("/opt/duetime/bin/", f"{place}/"))
         made.append(copy)
     return made
 

@@ -48,7 +48,8 @@ async def all_held(app: dt.App) -> bool:
 
 
 async def test_leases_are_in_etcd_and_shown(app: dt.App) -> None:
-    async with app.running(lease=LEASE), client_of(build(app, Settings(), ring=RING)) as client:
+    service = build(app, Settings(), ring=RING)  # takes a second on a busy machine: half of a lease
+    async with app.running(lease=LEASE), client_of(service) as client:
         await eventually(lambda: all_held(app))
         assert await read_leases(app.store) == []
         shown = (await client.get("/api/v1/leases")).json()["items"]
