@@ -72,8 +72,8 @@ MUST = (
     least("postgres.drain_long.rate", 0.9, "postgres.drain_long.plain"),
     least("postgres.drain_lanes.rate", 0.9, "postgres.drain_lanes.plain"),
     *(
-        least(f"{run}.limits.share_{milliseconds}ms", 70)
-        for run in ("postgres", "sqlite")
+        least(f"{run}.limits.share_{milliseconds}ms", share)
+        for run, share in (("postgres", 80), ("sqlite", 70))
         for milliseconds in (10, 20, 50)
     ),
     *(most(f"{run}.urgent.p99", 50) for run in ("postgres", "sqlite")),
