@@ -43,26 +43,23 @@ def read_target(
 
 
 def _command(context: RequestContext, value: dict[str, Any]) -> bytes:
-    allowed = context.state.settings.allow_commands
-    _require_allowed(context, "commands", allowed, "commands", "commands run as the user of the nodes")
+    """Only for callers who may do everything: it runs any program as the user of a node."""
+    if not context.state.settings.allow_commands:
+        raise ApiProblem(403, "commands_not_allowed", _how_to_allow("commands", "commands"), "target.type")
+    require_scope(context, Scope.ADMIN).require_operator("commands run as the user of the nodes")
     return CommandTarget.from_json(value, "target").to_spec()
 
 
 def check_apprise(context: RequestContext) -> None:
-    allowed, why = context.state.settings.allow_apprise, "Apprise connects to any address of the network"
-    _require_allowed(context, "apprise", allowed, "channels of type apprise", why)
+    """Only for callers who may do everything: it connects to any address that the node reaches."""
+    if not context.state.settings.allow_apprise:
+        how = _how_to_allow("channels of type apprise", "apprise")
+        raise ApiProblem(403, "apprise_not_allowed", how, "target.type")
+    require_scope(context, Scope.ADMIN).require_operator("Apprise connects to any address of the network")
 
 
-def _require_allowed(context: RequestContext, name: str, allowed: bool, what: str, why: str) -> None:
-    """Refuse what the service does not allow, or only to callers who may do everything."""
-    if not allowed:
-        raise ApiProblem(
-            403,
-            f"{name}_not_allowed",
-            f"{what} are not allowed here: start the service with --allow-{name} yes",
-            "target.type",
-        )
-    require_scope(context, Scope.ADMIN).require_operator(why)
+def _how_to_allow(what: str, setting: str) -> str:
+    return f"{what} are not allowed here: start the service with --allow-{setting} yes"
 
 
 def _publish(context: RequestContext, value: dict[str, Any]) -> tuple[str, bytes]:

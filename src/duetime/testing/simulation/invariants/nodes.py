@@ -68,11 +68,11 @@ class NodeInvariants:
             member.dead = True
 
     def shared(self, host: Host | None, leases: Mapping[str, tuple[NodeId | None, int]]) -> None:
-        """A node wrote down which leases it took or dropped."""
-        node = None if host is None else host.node
+        """A node wrote down which leases it took or dropped. Its host may have joined again since it sent
+        that."""
         for name, (holder, _) in leases.items():
             before = self._holders.get(name)
-            free = before is None or before in (node, holder) or self.members[before].dead
+            free = before is None or before == holder or self._is_free(before, host)
             self._verdict.require(
                 free, Invariant.LEASES, f"lease {name} went to node {holder} while node {before} holds it"
             )
@@ -80,6 +80,10 @@ class NodeInvariants:
                 self._holders.pop(name, None)
             else:
                 self._holders[name] = holder
+
+    def _is_free(self, node: NodeId, host: Host | None) -> bool:
+        member = self.members[node]
+        return member.dead or (host is not None and member.host is host)
 
     # -- queries ---------------------------------------------------------------------------------------------
     def may_hold(self, node: NodeId, now: Micros) -> bool:
