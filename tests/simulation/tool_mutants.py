@@ -87,7 +87,7 @@ def successors_are_not_counted() -> AbstractContextManager[Any]:
     return _both(patch.object(MemorySettle, "pass_on", pass_on), patch.object(Limits, "key_use", key_use))
 
 
-@mutant(Invariant.LIMITS, first_seed=65)
+@mutant(Invariant.LIMITS, first_seed=480)
 def successors_ignore_paused_queues() -> AbstractContextManager[Any]:
     original = MemorySettle._takes
 
