@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from pathlib import Path
+
+import pytest
 
 from tests.ui.screenshots import FOLDER, leaks, used
 from tests.ui.site import ROOT
-from tools.build_ui import Interface
+from tools.build_ui import PACKAGES, Interface
 from tools.ui_types import FILE, document, text_of, type_of
 
 LOCK = json.loads((ROOT / "ui" / "package-lock.json").read_text())
@@ -52,6 +55,17 @@ def test_package_lock_has_the_binaries_of_every_platform() -> None:
     assert families["lightningcss"] >= 10
     assert families["@oxlint/binding"] >= 12
     assert families["@typescript/typescript"] >= 12
+
+
+@pytest.mark.parametrize("folder", Interface().built, ids=PACKAGES)
+def test_own_styles_come_after_those_of_the_component_library(folder: Path) -> None:
+    """Of two rules for the same element the later one applies."""
+    link = re.search(r'href="\./(assets/[^"]+\.css)"', (folder / "index.html").read_text())
+    assert link is not None
+    styles = (folder / link[1]).read_text()
+    of_library = [match.start() for match in re.finditer(r"\.m_[0-9a-f]+\b", styles)]
+    own = [match.start() for match in re.finditer(r"\._[a-zA-Z]+_\w{5}_\d+\b", styles)]
+    assert max(of_library) < min(own)
 
 
 def test_images_of_the_documentation_are_those_it_shows() -> None:

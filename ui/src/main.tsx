@@ -1,3 +1,4 @@
+import './styles.css';
 import { SESSION, SOURCE, STALE } from './live/duetimeEvents';
 import { LiveProvider } from './live/LiveProvider';
 import { SessionProvider } from './session/SessionProvider';

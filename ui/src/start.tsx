@@ -1,5 +1,3 @@
-import '@mantine/core/styles.css';
-import './app.css';
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { setNonce } from 'get-nonce';

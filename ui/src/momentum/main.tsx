@@ -1,3 +1,4 @@
+import '../styles.css';
 import './momentum.css';
 import { LiveProvider } from '../live/LiveProvider';
 import { start } from '../start';
