@@ -54,7 +54,7 @@ def check_apprise(context: RequestContext) -> None:
     """Only for callers who may do everything: it connects to any address that the node reaches."""
     if not context.state.settings.allow_apprise:
         how = _how_to_allow("channels of type apprise", "apprise")
-        raise ApiProblem(403, "apprise_not_allowed", how, "target.type")
+        raise ApiProblem(403, "apprise_not_allowed", how, "type")
     require_scope(context, Scope.ADMIN).require_operator("Apprise connects to any address of the network")
 
 
