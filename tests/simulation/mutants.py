@@ -75,7 +75,7 @@ def settle_without_attempt_check() -> AbstractContextManager[Any]:
     return _settling_without_check(lambda decision: True)
 
 
-@mutant(Invariant.FENCING, Invariant.SINGLE_OUTCOME, Invariant.LEASES)
+@mutant(Invariant.FENCING, Invariant.SINGLE_OUTCOME, Invariant.LEASES, first_seed=20)
 def reaper_without_compare_and_set() -> AbstractContextManager[Any]:
     return _settling_without_check(lambda decision: decision.ending is Ending.LOST)
 
@@ -150,7 +150,7 @@ def _random_fire_ids() -> Iterator[None]:
 
 
 # The second job of a fire may be late.
-@mutant(Invariant.SINGLE_OUTCOME, Invariant.FIRES_COMPLETE, first_seed=40)
+@mutant(Invariant.SINGLE_OUTCOME, Invariant.FIRES_COMPLETE, first_seed=108)
 def fire_ids_are_random() -> AbstractContextManager[Any]:
     return _random_fire_ids()
 
@@ -224,7 +224,7 @@ async def _beat_forever(store: Any, node: Any, ttl: Micros) -> None:
             link._backend.execute(inner.beat, None, node, ttl)
 
 
-@mutant(Invariant.LEASES)
+@mutant(Invariant.LEASES, first_seed=17)
 def no_self_fencing() -> AbstractContextManager[Any]:
     return patch.object(Heartbeat, "trusted", lambda self: True)
 
@@ -261,12 +261,12 @@ def missed_fires_skipped_silently() -> AbstractContextManager[Any]:
     return patch.object(planner, "plan_fires", plan_fires)
 
 
-@mutant(Invariant.FIRES_COMPLETE, first_seed=55)
+@mutant(Invariant.FIRES_COMPLETE, first_seed=108)
 def fires_planned_ahead_run_however_late() -> AbstractContextManager[Any]:
     return patch.object(StartCheck, "needed", lambda self, job, policies: False)
 
 
-@mutant(Invariant.FIRES_COMPLETE, first_seed=55)
+@mutant(Invariant.FIRES_COMPLETE, first_seed=102)
 def missed_policy_counts_only_the_fires_of_one_step() -> AbstractContextManager[Any]:
     both = ExitStack()
     both.enter_context(patch.object(schedule_model, "MAX_FIRES_PER_STEP", 2))
@@ -352,7 +352,7 @@ def below_the_low_bound_never_swept() -> AbstractContextManager[Any]:
     return patch.object(Sweeper, "run_once", run_once)
 
 
-@mutant(Invariant.LIVENESS, first_seed=25)
+@mutant(Invariant.LIVENESS, first_seed=34)
 def lost_claim_replies_forgotten() -> AbstractContextManager[Any]:
     async def recall(self: Claimer, since: int) -> None:
         self._capacity.lost_reply_at = None
@@ -376,7 +376,7 @@ def prefetch_of_a_minute() -> AbstractContextManager[Any]:
     return patch.object(claimer, "PREFETCH", 60 * SECOND)
 
 
-@mutant(Invariant.AT_MOST_ONCE, Invariant.ACCOUNTING, first_seed=10)
+@mutant(Invariant.AT_MOST_ONCE, Invariant.ACCOUNTING, first_seed=300)
 def at_most_once_forgotten_by_the_reaper() -> AbstractContextManager[Any]:
     original = Reaper._lost
     return patch.object(Reaper, "_lost", lambda self, job: original(self, job._replace(policies=None)))

@@ -114,12 +114,12 @@ def waiting_jobs_are_never_promoted() -> AbstractContextManager[Any]:
     )
 
 
-@mutant(Invariant.LIMITS, first_seed=45)
+@mutant(Invariant.LIMITS, first_seed=88)
 def rates_are_not_counted() -> AbstractContextManager[Any]:
     return patch.object(Limits, "spend", lambda self, keys, queues: None)
 
 
-@mutant(Invariant.LIMITS)
+@mutant(Invariant.LIMITS, first_seed=17)
 def paused_queues_are_claimed() -> AbstractContextManager[Any]:
     return patch.object(Limits, "paused", lambda self, queue: False)
 
@@ -143,7 +143,7 @@ def running_jobs_are_replaced() -> AbstractContextManager[Any]:
 
 
 # -- checkpoints and marks -------------------------------------------------------------------------------
-@mutant(Invariant.FENCING, first_seed=5)
+@mutant(Invariant.FENCING, first_seed=17)
 def save_without_attempt_check() -> AbstractContextManager[Any]:
     def save(jobs: MemoryJobs, updates: Sequence[AttemptUpdate]) -> list[UUID]:
         for update in updates:
@@ -167,7 +167,7 @@ async def _later(writer: CheckpointWriter, update: AttemptUpdate) -> None:
     await asyncio.wait([writer._send(update)])
 
 
-@mutant(Invariant.FENCING, first_seed=300)
+@mutant(Invariant.FENCING, first_seed=313)
 def marks_are_not_fenced() -> AbstractContextManager[Any]:
     def take_once(jobs: MemoryJobs, job_id: UUID, attempt: int, key: str, nonce: UUID) -> OnceReply:
         taken_by = jobs.markers.setdefault(job_id, {}).setdefault(key, nonce)
@@ -188,7 +188,7 @@ def marks_are_forgotten_with_the_attempt() -> AbstractContextManager[Any]:
 
 
 # -- transactions ----------------------------------------------------------------------------------------
-@mutant(Invariant.FENCING, Invariant.SINGLE_OUTCOME, Invariant.SINGLE_EFFECTS)
+@mutant(Invariant.FENCING, Invariant.SINGLE_OUTCOME, Invariant.SINGLE_EFFECTS, first_seed=30)
 def commit_without_attempt_check() -> AbstractContextManager[Any]:
     async def commit(self: SimulatedStore, settlement: Settlement, writes: tuple[Write, ...]) -> bool:
         row = self._jobs.live.get(settlement.id)
@@ -200,7 +200,7 @@ def commit_without_attempt_check() -> AbstractContextManager[Any]:
     return patch.object(SimulatedStore, "commit", commit)
 
 
-@mutant(Invariant.SINGLE_EFFECTS)
+@mutant(Invariant.SINGLE_EFFECTS, first_seed=30)
 def writes_are_committed_before_the_settlement() -> AbstractContextManager[Any]:
     original = SimulatedStore.commit
 
