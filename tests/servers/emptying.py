@@ -12,7 +12,8 @@ TABLES = (
     "jobs", "history", "attempts", "once_markers", "limits", "limit_keys", "schedules", "schedule_versions",
     "queues", "queue_tenants", "nodes", "records", "events",
 )  # fmt: skip
-OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+END_OTHERS = """SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()"""
 END_TIMEOUT = 120.0  # seconds
 
 
@@ -43,8 +44,10 @@ class Emptying:
             self._connection.execute(f"DELETE FROM duetime.{table}")
 
     def _end_others(self) -> None:
-        """Returns when the sessions are gone: a pooler would give a client a session that is about to end."""
-        self._connection.execute(f"SELECT pg_terminate_backend(pid) {OTHERS}")
+        """Returns when the sessions are gone: a pooler would give a client a session that is about to end.
+        Asks again each time: a pooler may have been opening another session for a client that has left, and
+        keeps it for minutes."""
         give_up_at = time.monotonic() + END_TIMEOUT
-        while self._connection.execute(f"SELECT 1 {OTHERS} LIMIT 1").fetchone():
+        while self._connection.execute(END_OTHERS).fetchone() != (0,):
             assert time.monotonic() < give_up_at, "the other sessions do not end"
+            time.sleep(0.001)
