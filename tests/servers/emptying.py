@@ -14,6 +14,7 @@ TABLES = (
 )  # fmt: skip
 OTHERS = """FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()"""
+END_OTHERS = f"SELECT count(pg_terminate_backend(pid)) {OTHERS}"
 END_TIMEOUT = 120.0  # seconds
 
 
@@ -48,8 +49,6 @@ class Emptying:
         Asks again each time: a pooler may have been opening another session for a client that has left, and
         keeps it for minutes."""
         give_up_at = time.monotonic() + END_TIMEOUT
-        while self._connection.execute(f"SELECT count(pg_terminate_backend(pid)) {OTHERS}").fetchone() != (
-            0,
-        ):
+        while self._connection.execute(END_OTHERS).fetchone() != (0,):
             assert time.monotonic() < give_up_at, "the other sessions do not end"
             time.sleep(0.001)
