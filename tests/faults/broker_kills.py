@@ -119,7 +119,7 @@ async def kill_run(
         for roles in PLANNERS * ["planner,dispatcher"] + WORKERS * ["worker"]:
             fleet.spawn(environment={"WORKER_ROLES": roles, "WORKER_QUEUE": broker.url})
         await fleet.joined(PLANNERS + WORKERS)
-        lead = timedelta(seconds=3 + schedules / 130)
+        lead = timedelta(seconds=12 + schedules / 130)  # a busy machine needs a while to declare them
         plan = Plan(schedules, interval, seconds // interval, datetime.now(UTC) + lead)
         await plan.declare(fleet.app)
         planner, worker = fleet.workers[0], fleet.workers[PLANNERS]

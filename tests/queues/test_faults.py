@@ -35,6 +35,7 @@ from uuid import uuid4
 
 import pytest
 
+import duetime as dt
 from duetime.engine.fetch import broker as link
 from duetime.errors import QueueUnavailable
 from duetime.model.events import BrokerBack, BrokerDepth, BrokerLost
@@ -174,8 +175,14 @@ async def test_connection_that_went_silent_is_replaced(
             await scene.work_through_the_broker()
             proxy.silence()
             jobs = await scene.submit(JOBS)
-            await until(lambda: BrokerLost in scene.outages("worker"))
-            await until(lambda: BrokerLost in scene.outages("dispatcher"))
+
+            def is_noticed(part: str) -> bool:
+                """A connection that a pool was opening is silenced, too."""
+                if BrokerLost not in scene.outages(part):
+                    proxy.silence()
+                return BrokerLost in scene.outages(part)
+
+            await until(lambda: is_noticed("worker") and is_noticed("dispatcher"))
             await scene.finish(jobs)
             await until(lambda: node.broker_up is True)
             await scene.work_through_the_broker()
@@ -285,12 +292,16 @@ async def test_message_is_acknowledged_while_its_job_runs(impatient: Broker, tmp
     """A job may take longer than the broker waits for an acknowledgement. A message that a receiver keeps is
     delivered again meanwhile: so the broker is known to have lost its patience."""
     async with opened_scene(Scene(tmp_path, impatient.queue)) as scene, scene.running() as node:
-        jobs = await scene.submit(1, "hold")
-        await until(lambda: scene.effects[0] == 1 and scene.received > 0)
+        jobs: list[dt.JobHandle] = []
+        async with asyncio.timeout(PATIENCE):
+            while scene.received == 0:  # on a busy machine the sweep may find a job before its message comes
+                jobs += await scene.submit(1, "hold")
+                await until(lambda count=len(jobs): len(scene.effects) == count)
         await scene.until_depth(lambda depth: depth == 0)
         received = scene.received
         await until_delivered_twice(impatient.queue())
-        assert (scene.received, scene.effects[0], node.broker_up) == (received, 1, True)
+        assert (scene.received, node.broker_up) == (received, True)
+        assert set(scene.effects.values()) == {1}
         scene.go_on.set()
         await scene.finish(jobs)
 
