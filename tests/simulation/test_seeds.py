@@ -41,8 +41,8 @@ WHILE_PENDING = (
 def test_seeds_reach_every_failpoint_fault_and_transition() -> None:
     """Otherwise the invariants would be checked on runs in which nothing goes wrong."""
     found, missing = Coverage(), list[object]()
-    for first in range(2_000, 3_000, 100):
-        found.merge(sweep(range(first, first + 100), workers=2))
+    for first in range(300, 300 + 25 * CHUNK, CHUNK):
+        found.merge(sweep(range(first, first + CHUNK)))
         assert not found.failures, "\n".join(found.failures)
         missing = _missing(found)
         if not missing and found.totals["jobs"] > 2_000:
