@@ -116,10 +116,12 @@ def installed(name: str, lock: Path, install: Callable[[Path], Path]) -> Path:
 
 
 def python_tools(folder: Path) -> Path:
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     locked = ["--require-hashes", "-r", str(ROOT / "requirements" / "clients.txt")]
-    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", *locked]
-    subprocess.run([_place(folder), *pip], check=True)
+    # Few of the modules are used: compiling all of them takes longer than that.
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    pip = ["-m", "pip", "--python", str(_place(folder)), "install", *quiet, *locked]
+    subprocess.run([sys.executable, *pip], check=True)
     return _place(folder)
 
 

@@ -20,6 +20,12 @@ def test_seeds_pass(first: int) -> None:
     assert found.seeds == CHUNK
 
 
+def test_several_processes_find_the_same() -> None:
+    alone, shared = sweep(range(2)), sweep(range(2), workers=2)
+    assert (shared.seeds, shared.failures) == (2, [])
+    assert (shared.totals, shared.transitions) == (alone.totals, alone.transitions)
+
+
 EXPECTED_EVENTS = (
     "NodeFenced", "NodesExpired", "JobsRecovered", "SettlementsRefused", "save_progress refused",
     "take_once refused", "commit refused", "two jobs under one permit",
