@@ -55,6 +55,13 @@ class Screen(Generic[AnySite]):
         await self.page.evaluate(GO, f"{self.site.ui}{path}")
         await expect(self.page.get_by_role("heading", level=1)).to_be_visible()
 
+    async def turn_to(self, path: str) -> None:
+        """As `go`, to a page of another kind; waits until the heading of the page before has gone."""
+        await self.page.evaluate("document.querySelector('h1').dataset.before = ''")
+        await self.page.evaluate(GO, f"{self.site.ui}{path}")
+        await expect(self.page.locator("h1[data-before]")).to_have_count(0)
+        await expect(self.page.get_by_role("heading", level=1)).to_be_visible()
+
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
 

@@ -41,8 +41,9 @@ async def test_pages_have_no_serious_accessibility_problem(
     async with strict_page(browser, color_scheme="light", reduced_motion="reduce") as page:
         screen = Screen(page, site)
         tabs = (f"{sample_paths['schedule']}?tab={tab}" for tab in ("edit", "versions", "json"))
-        for path in (*PATHS, *sample_paths.values(), *tabs):
-            await screen.open(path)
+        for number, path in enumerate((*PATHS, *sample_paths.values(), *tabs)):
+            await (screen.turn_to if 0 < number < len(PATHS) else screen.open)(path)
+            await expect(page.locator(".mantine-Skeleton-root")).to_have_count(0)
             for scheme, rules in SCHEMES:
                 await use_scheme(page, scheme)
                 if problems := await serious_problems(page, *rules):

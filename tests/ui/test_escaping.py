@@ -15,9 +15,10 @@ from tests.ui.site import Site
 
 pytestmark = pytest.mark.slow
 
+# One text with all of them: where it is shown, each would create its element.
 ATTACKS = (
-    "<img src=x onerror=window.stolen=1>",
-    "</script><script>window.stolen=1</script>",
+    "<img src=x onerror=window.stolen=1>"
+    "</script><script>window.stolen=1</script>"
     "<svg/onload=window.stolen=1>{{7*7}}",
 )
 CREATED_ELEMENTS = "img[src='x'], svg[onload], a[href^='javascript'], script:not([src])"
