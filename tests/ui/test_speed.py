@@ -97,7 +97,7 @@ async def scroll_to_the_end(page: Page) -> None:
           const table = document.querySelector('[role=table]');
           const end = 10000 * 56;
           while (table.scrollTop + table.clientHeight < end - 200) {
-            table.scrollTop += 2500;
+            table.scrollTop += 5000;
             await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 16)));
           }
         }"""
