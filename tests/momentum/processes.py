@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
@@ -27,8 +27,10 @@ from momentum.platforms.linkedin.settings import LinkedInSettings
 from momentum.publishing.options import PublishingOptions
 from momentum.secret_box import new_key
 from momentum.settings import Settings
-from tests.momentum.platforms.fixtures import Sandbox
 from tests.momentum.samples import sample_post, stored_account
+
+if TYPE_CHECKING:
+    from tests.momentum.platforms.fixtures import Sandbox
 
 TIMEOUT = 120.0  # seconds
 VARIABLE = "MOMENTUM_TEST_SETTINGS"
@@ -158,6 +160,8 @@ class MomentumFleet:
 @asynccontextmanager
 async def running_fleet(fleet: FleetSettings, folder: Path) -> AsyncIterator[MomentumFleet]:
     """The client; its workers are started by `spawn` and killed at the end."""
+    from tests.momentum.platforms.fixtures import Sandbox  # it imports pytest, which no worker needs
+
     async with (
         aiohttp.ClientSession() as http,
         Momentum.opened(fleet.settings(), roles=("api",)) as momentum,
