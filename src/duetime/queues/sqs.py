@@ -7,12 +7,14 @@ import math
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.loaders import create_loader
 
 from duetime.errors import ConfigError
 from duetime.model.instant import SECOND, Micros
@@ -223,11 +225,19 @@ class SqsQueue:
                     max_pool_connections=MAX_CONNECTIONS,
                     retries={"mode": "standard", "total_max_attempts": 2},
                 )
-                self._maker = get_session().create_client("sqs", config=config, **self._options)
+                session = get_session()
+                session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+                self._maker = session.create_client("sqs", config=config, **self._options)
                 self._client = await self._maker.__aenter__()
             yield
         except (BotoCoreError, ClientError, OSError) as error:
             raise self._address.unavailable(error) from error
+
+
+@cache
+def _loader(path: str | None) -> Any:
+    """One for the process, with all that it has read: to read the files of AWS blocks the loop for 100 ms."""
+    return create_loader(path)
 
 
 def _code(error: ClientError) -> str:
