@@ -15,14 +15,19 @@ SEGMENTS = 64
 EVERY_SEGMENT = tuple(range(SEGMENTS))
 MIN_ID_PART = 4
 SHORT_ID = 8  # the last digits, which the UI shows
-_RANDOM_VERSION = 7 << 76 | 2 << 62
-_FIRE_VERSION = 8 << 76 | 2 << 62
+# A UUID of version 7: milliseconds (48 bits), version (4), microseconds (10), whether it is a fire (1), 0,
+# variant (2), noise (62).
+_TIME_SHIFT, _MICROS_SHIFT = 80, 66
+_VERSION = 7 << 76
+_RANDOM = _VERSION | 2 << 62
+_FIRE_BIT = 1 << 65
+_FIRE = _RANDOM | _FIRE_BIT
+_NOISE_SHIFT, _NOISE, _LAST_BYTE = 14, (1 << 62) - 1 & ~0xFF, 0xFF
 _UNKNOWN_SAFETY = SafeUUID.unknown  # looking up a member of an enum is slower than the rest of making an id
 _set_number, _set_safety = (
     vars(UUID)["int"].__set__,
     vars(UUID)["is_safe"].__set__,
 )  # a UUID blocks normal assignment
-_PAYLOAD_BITS = ~(0xF << 76 | 3 << 62) & (1 << 80) - 1
 
 
 class Ids:
@@ -32,13 +37,14 @@ class Ids:
         self._random_bytes = random_bytes
 
     def new(self, fire_time: Micros) -> UUID:
-        return _uuid(fire_time, _RANDOM_VERSION, self._random_bytes(10))
+        return _uuid(_begin(fire_time) | _RANDOM, self._random_bytes(10))
 
     def new_many(self, fire_times: list[Micros]) -> list[UUID]:
         """One read of the random source for the whole batch."""
         noise = self._random_bytes(10 * len(fire_times))
+        begins = {moment: _begin(moment) | _RANDOM for moment in set(fire_times)}
         return [
-            _uuid(moment, _RANDOM_VERSION, noise[at : at + 10])
+            _uuid(begins[moment], noise[at : at + 10])
             for at, moment in zip(range(0, len(noise), 10), fire_times, strict=True)
         ]
 
@@ -68,7 +74,7 @@ def random_bytes(count: int) -> bytes:
 def fire_id(schedule_id: UUID, fire_time: Micros) -> UUID:
     """The only id this fire can have: a second row for it violates the primary key."""
     digest = blake2b(schedule_id.bytes + fire_time.to_bytes(8, "big"), digest_size=10).digest()
-    return _uuid(fire_time, _FIRE_VERSION, digest)
+    return _uuid(_begin(fire_time) | _FIRE, digest)
 
 
 def read_id_part(text: str) -> tuple[str, bool]:
@@ -95,9 +101,24 @@ def segment_of(some_id: UUID) -> int:
     return some_id.int % SEGMENTS
 
 
-def _uuid(fire_time: Micros, version: int, tail: bytes) -> UUID:
+def is_fire_id(some_id: UUID) -> bool:
+    return bool(some_id.int & _FIRE_BIT)
+
+
+def first_id(fire_time: Micros) -> UUID:
+    """The ids of jobs that fire at this instant or later are not smaller."""
+    return UUID(int=_begin(max(0, fire_time)) | _VERSION)
+
+
+def _begin(fire_time: Micros) -> int:
+    return fire_time // 1_000 << _TIME_SHIFT | fire_time % 1_000 << _MICROS_SHIFT
+
+
+def _uuid(begin: int, tail: bytes) -> UUID:
+    # Of 80 bits the first and the last stay: ids made from a seed keep their order and their segments.
+    noise = int.from_bytes(tail, "big")
     # uuid.UUID(int=...) checks values that are correct here, and takes five times as long.
     made = object.__new__(UUID)
-    _set_number(made, fire_time // 1_000 << 80 | int.from_bytes(tail, "big") & _PAYLOAD_BITS | version)
+    _set_number(made, begin | noise >> _NOISE_SHIFT & _NOISE | noise & _LAST_BYTE)
     _set_safety(made, _UNKNOWN_SAFETY)
     return made

@@ -1,8 +1,7 @@
 """The queries of list_jobs, count_jobs and list_schedules.
 
-Jobs are listed live and past together, newest fire time first, a page at a time. Ids begin with the fire time
-in milliseconds, so the primary key gives the order without an index of its own. Within one millisecond ids
-are in no order: a page reads its last millisecond to the end and sorts exactly."""
+Jobs are listed live and past together, newest fire time first, a page at a time. Ids sort by fire time: the
+primary key gives the order."""
 
 from __future__ import annotations
 
@@ -11,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from duetime.model.codec import encode
+from duetime.model.ids import first_id
 from duetime.model.instant import Micros
 from duetime.model.job import FINAL, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
@@ -22,7 +22,6 @@ ONE = f"{LIVE} WHERE tenant = $1 AND id = $2 UNION ALL {PAST} WHERE tenant = $1 
 _THIS = "WHERE tenant = x.tenant AND id = x.id"
 BY_ID = f"""SELECT j.* FROM unnest($1::text[], $2::uuid[]) AS x(tenant, id)
     CROSS JOIN LATERAL ({LIVE} {_THIS} UNION ALL {PAST} {_THIS} LIMIT 1) j"""  # noqa: S608
-FIRST_UUID = "'00000000-0000-0000-0000-000000000000'"
 
 
 @dataclass(slots=True)
@@ -38,7 +37,9 @@ class ListQuery:
 def query(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> ListQuery | None:
     """None when the filter selects nothing."""
     made = ListQuery()
-    conditions = [*_conditions(made, wanted), *_position(made, before)]
+    conditions = _conditions(made, wanted)
+    if before is not None:
+        conditions.append(f"id < {made.bind(before[1])}")
     sources = _sources(wanted, conditions)
     if not sources:
         return None
@@ -78,27 +79,11 @@ def schedules(wanted: ScheduleFilter, limit: int, after_name: str | None) -> Lis
 
 
 def _text(sources: list[tuple[str, str, str]], limit: str) -> str:
-    """Only constants are in the text; values are bound. Whole rows are fetched last: thousands may share the
-    last millisecond."""
+    """Only constants are in the text; values are bound."""
     tops = " UNION ALL ".join(
-        f"(SELECT id FROM {table} WHERE {where} ORDER BY id DESC LIMIT {limit})"  # noqa: S608
-        for _, table, where in sources
+        f"({columns} WHERE {where} ORDER BY id DESC LIMIT {limit})" for columns, _, where in sources
     )
-    last = " UNION ALL ".join(
-        f"SELECT id, fire_time FROM {table} WHERE {where} AND id >= (SELECT low FROM edge)"  # noqa: S608
-        for _, table, where in sources
-    )
-    rows = " UNION ALL ".join(
-        f"{columns} WHERE id = ANY (ARRAY(SELECT id FROM page))"  # noqa: S608
-        for columns, _, _ in sources
-    )
-    return f"""
-        WITH top AS MATERIALIZED (SELECT id FROM ({tops}) t ORDER BY id DESC LIMIT {limit}),
-        edge AS MATERIALIZED (SELECT CASE WHEN count(*) < {limit} THEN {FIRST_UUID}
-            ELSE left((SELECT id FROM top ORDER BY id LIMIT 1)::text, 13) || '-0000-0000-000000000000'
-            END::uuid AS low FROM top),
-        page AS MATERIALIZED (SELECT id FROM ({last}) l ORDER BY fire_time DESC, id DESC LIMIT {limit})
-        SELECT * FROM ({rows}) r ORDER BY fire_time DESC, id DESC"""  # noqa: S608
+    return f"SELECT * FROM ({tops}) t ORDER BY id DESC LIMIT {limit}"  # noqa: S608
 
 
 def _conditions(made: ListQuery, wanted: JobFilter) -> list[str]:
@@ -114,15 +99,9 @@ def _conditions(made: ListQuery, wanted: JobFilter) -> list[str]:
     if wanted.due_before is not None:
         conditions.append(f"due_at < {made.bind(wanted.due_before)}")
     if wanted.fire_after is not None:
-        conditions += [
-            f"fire_time >= {made.bind(wanted.fire_after)}",
-            f"id >= {made.bind(_first_id(wanted.fire_after // 1_000))}",
-        ]
+        conditions.append(f"id >= {made.bind(first_id(wanted.fire_after))}")
     if wanted.fire_before is not None:
-        conditions += [
-            f"fire_time < {made.bind(wanted.fire_before)}",
-            f"id < {made.bind(_first_id(wanted.fire_before // 1_000 + 1))}",
-        ]
+        conditions.append(f"id < {made.bind(first_id(wanted.fire_before))}")
     if wanted.scheduled:
         conditions.append("schedule IS NOT NULL")
     if wanted.error is not None:
@@ -148,22 +127,6 @@ def _label(made: ListQuery, label: tuple[str, str] | None) -> list[str]:
     return (
         [] if label is None else [f"duetime.has_label(labels, {made.bind(label[0])}, {made.bind(label[1])})"]
     )
-
-
-def _first_id(milliseconds: int) -> UUID:
-    """The ids of jobs that fire in this millisecond or later are not smaller."""
-    return UUID(int=max(0, milliseconds) << 80)
-
-
-def _position(made: ListQuery, before: tuple[Micros, UUID] | None) -> list[str]:
-    if before is None:
-        return []
-    fire_time, job_id = before
-    ceiling = _first_id(fire_time // 1_000 + 1)
-    return [
-        f"id < {made.bind(ceiling)}",
-        f"(fire_time, id) < ({made.bind(fire_time)}::timestamptz, {made.bind(job_id)}::uuid)",
-    ]
 
 
 def _sources(wanted: JobFilter, conditions: list[str]) -> list[tuple[str, str, str]]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
+from duetime.model.ids import first_id
 from duetime.model.instant import Micros
 from duetime.model.job import FINAL, Job, JobFilter, State
 from duetime.model.search import error_group, has_field, has_label
-from duetime.stores.sql.rows import job_of, uuid_of
+from duetime.stores.sql.rows import job_of
 from duetime.stores.sql.session import Row, SqlSession
 
 PAGE = 1_000  # rows read together for conditions that the server cannot check
-_ID, _FIRE_TIME, _PAYLOAD, _LABELS, _ERROR = 0, 4, 11, 14, 31
+_ID, _PAYLOAD, _LABELS, _ERROR = 0, 11, 14, 31
 _EQUAL = ("queue", "owner", "schedule", "target", "node")
 _STATES = {
     frozenset({State.RUNNING}): "list_if_running",
@@ -27,8 +29,9 @@ async def jobs(
     session: SqlSession, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None
 ) -> list[Job]:
     """The newest of each table; the newest of all of them are the result."""
-    rows = [row for table in _tables(wanted) for row in await _newest(session, table, wanted, limit, before)]
-    rows.sort(key=lambda row: (row[_FIRE_TIME], row[_ID]), reverse=True)
+    start = None if before is None else before[1].bytes
+    rows = [row for table in _tables(wanted) for row in await _newest(session, table, wanted, limit, start)]
+    rows.sort(key=itemgetter(_ID), reverse=True)
     return [job_of(row) for row in rows[:limit]]
 
 
@@ -44,7 +47,7 @@ async def count(session: SqlSession, wanted: JobFilter, limit: int) -> int:
 
 
 async def _newest(
-    session: SqlSession, table: str, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None
+    session: SqlSession, table: str, wanted: JobFilter, limit: int, before: bytes | None
 ) -> list[Row]:
     tests = _tests(session, wanted)
     size = PAGE if tests else limit
@@ -55,7 +58,7 @@ async def _newest(
         found += [row for row in page if all(test(row) for test in tests)]
         if len(page) < size or not tests:
             break
-        before = page[-1][_FIRE_TIME], uuid_of(page[-1][_ID])
+        before = bytes(page[-1][_ID])
     return found[:limit]
 
 
@@ -95,24 +98,26 @@ def _conditions(session: SqlSession, wanted: JobFilter, values: dict[str, Any]) 
         yield _STATES.get(wanted.states, "list_if_states")
     here = (name for name in _OTHER if name not in session.filters)
     yield from (f"list_if_{name}" for name in here if getattr(wanted, name) is not None)
-    if values["before_time"] is not None:
+    if values["before"] is not None:
         yield "list_if_before"
 
 
-def _values(
-    session: SqlSession, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None
-) -> dict[str, Any]:
-    before_time, before_id = (None, None) if before is None else (before[0], before[1].bytes)
+def _values(session: SqlSession, wanted: JobFilter, limit: int, before: bytes | None) -> dict[str, Any]:
     key, value = wanted.label or (None, None)
     payload_path, payload_value = wanted.payload or (None, None)
     return {
         **{name: getattr(wanted, name) for name in ("tenant", *_EQUAL, *_OTHER) if name not in _PAIRS},
+        "fire_after": _first_id(wanted.fire_after),
+        "fire_before": _first_id(wanted.fire_before),
         "label_key": key,
         "label_value": value,
         "payload_path": payload_path,
         "payload_value": payload_value,
         "states": None if wanted.states is None else session.listed(wanted.states),
         "limit": limit,
-        "before_time": before_time,
-        "before_id": before_id,
+        "before": before,
     }
+
+
+def _first_id(fire_time: Micros | None) -> bytes | None:
+    return None if fire_time is None else first_id(fire_time).bytes

@@ -1,4 +1,5 @@
 -- One listing is `list_live` or `list_past`, then the conditions that apply, then `list_order`. Counting is the same with `count_`.
+-- Ids sort by fire time.
 
 -- name: list_live
 SELECT {live} FROM {jobs} WHERE tenant = :tenant;
@@ -19,14 +20,13 @@ AND due_at >= :due_after;
 AND due_at < :due_before;
 
 -- name: list_if_fire_after
-AND fire_time >= :fire_after;
+AND id >= :fire_after;
 
 -- name: list_if_fire_before
-AND fire_time < :fire_before;
+AND id < :fire_before;
 
 -- name: list_if_before
--- The first comparison lets the index begin there; the second cuts among equal fire times.
-AND fire_time <= :before_time AND (fire_time < :before_time OR id < :before_id);
+AND id < :before;
 
 -- name: list_order
-ORDER BY fire_time DESC, id DESC LIMIT :limit;
+ORDER BY id DESC LIMIT :limit;

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from duetime.model.hint import lane_hints
+from duetime.model.ids import is_fire_id
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft, State
 from duetime.model.lease import NodeId
@@ -104,5 +105,5 @@ class SimulatedStore(MemoryStore):
         return [
             row.draft
             for row in rows
-            if row.waits_unstarted() and row.draft.fire_time > now and row.draft.id.version == 8
+            if row.waits_unstarted() and row.draft.fire_time > now and is_fire_id(row.draft.id)
         ]

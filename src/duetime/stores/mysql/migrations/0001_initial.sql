@@ -65,7 +65,6 @@ CREATE TABLE IF NOT EXISTS duetime_jobs (
   KEY duetime_jobs_due (claimable, queue, priority, tenant, due_at, held_by),
   KEY duetime_jobs_permit (permit_name, priority DESC, due_at),
   KEY duetime_jobs_schedule (schedule_id),
-  KEY duetime_jobs_fired (fire_time),
   UNIQUE KEY duetime_jobs_unique (tenant, unique_key)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0;
 
@@ -107,10 +106,9 @@ CREATE TABLE IF NOT EXISTS duetime_history (
   error LONGTEXT,
   disposition VARCHAR(12),
   dead TINYINT AS (CASE WHEN state = 'dead' THEN 1 END) STORED,
-  KEY duetime_history_fired (fire_time),
-  KEY duetime_history_dead (dead, fire_time),
+  KEY duetime_history_dead (dead, id),
   KEY duetime_history_finished (finished_at),
-  KEY duetime_history_named (schedule, fire_time),
+  KEY duetime_history_named (schedule, id),
   KEY duetime_history_unique (tenant, unique_key, created_at)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

@@ -59,8 +59,7 @@ CREATE INDEX jobs_node ON jobs (node) WHERE node IS NOT NULL;
 CREATE INDEX jobs_external ON jobs (due_at) WHERE node = 0;
 CREATE INDEX jobs_cancelled ON jobs (node) WHERE cancel_requested = 1;
 CREATE INDEX jobs_schedule ON jobs (schedule_id, attempt) WHERE schedule_id IS NOT NULL;
-CREATE INDEX jobs_fired ON jobs (fire_time);
-CREATE INDEX jobs_named ON jobs (schedule, fire_time) WHERE schedule IS NOT NULL;
+CREATE INDEX jobs_named ON jobs (schedule, id) WHERE schedule IS NOT NULL;
 CREATE UNIQUE INDEX jobs_unique ON jobs (tenant, unique_key) WHERE unique_key IS NOT NULL;
 -- At most one started job of a schedule that runs one at a time, enforced by the file itself.
 CREATE UNIQUE INDEX jobs_started ON jobs (schedule_id) WHERE overlap IS NOT NULL AND attempt > 0;
@@ -72,10 +71,9 @@ CREATE TABLE history AS SELECT
   CAST(NULL AS INTEGER) AS started_at, CAST(NULL AS INTEGER) AS finished_at, NULL AS result, error, CAST(NULL AS TEXT) AS disposition
 FROM jobs WHERE FALSE;
 CREATE UNIQUE INDEX history_id ON history (id);
-CREATE INDEX history_fired ON history (fire_time);
 CREATE INDEX history_finished ON history (finished_at);
-CREATE INDEX history_named ON history (schedule, fire_time) WHERE schedule IS NOT NULL;
-CREATE INDEX history_dead ON history (fire_time) WHERE state = 'dead';
+CREATE INDEX history_named ON history (schedule, id) WHERE schedule IS NOT NULL;
+CREATE INDEX history_dead ON history (id) WHERE state = 'dead';
 CREATE INDEX history_unique ON history (tenant, unique_key, created_at) WHERE unique_key IS NOT NULL;
 
 CREATE TABLE attempts (
