@@ -56,7 +56,7 @@ async def _restarts_in_time(fleet: Fleet, kills: int) -> bool:
         await fleet.finished(lost)
     assert {(job.state, job.attempt, job.failures) for job in lost} == {("succeeded", 2, 0)}
     await fleet.finished(jobs)
-    restarts = [fleet.starts()[str(job.id)][1]["at"] - killed_at for job in lost]
+    restarts: list[float] = [fleet.starts()[str(job.id)][1]["at"] - killed_at for job in lost]
     return max(restarts) <= RECOVERY + STEPS * delay[0]
 
 

@@ -293,10 +293,14 @@ async def test_message_is_acknowledged_while_its_job_runs(impatient: Broker, tmp
     delivered again meanwhile: so the broker is known to have lost its patience."""
     async with opened_scene(Scene(tmp_path, impatient.queue)) as scene, scene.running() as node:
         jobs: list[dt.JobHandle] = []
+
+        def all_run() -> bool:
+            return len(scene.effects) == len(jobs)
+
         async with asyncio.timeout(PATIENCE):
             while scene.received == 0:  # on a busy machine the sweep may find a job before its message comes
-                jobs += await scene.submit(1, "hold")
-                await until(lambda count=len(jobs): len(scene.effects) == count)
+                jobs.extend(await scene.submit(1, "hold"))
+                await until(all_run)
         await scene.until_depth(lambda depth: depth == 0)
         received = scene.received
         await until_delivered_twice(impatient.queue())
