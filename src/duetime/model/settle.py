@@ -83,6 +83,9 @@ class Cancel(Directive):
 # Many jobs run on a worker that dies, and any of them, or none, is the cause. A job that was lost this often
 # in a row runs in quarantine: of such jobs a node runs one at a time. Only losses in quarantine are charged.
 QUARANTINE_LOSSES = 2
+# Jobs in quarantine become due one by one within this time. If they were due together, one node would claim
+# all of them and hold those that wait for their turn; if it died, each of them would be lost once more.
+QUARANTINE_SPREAD = 2 * SECOND
 LOSS_MEMORY = 86_400 * SECOND  # older losses say nothing about the job
 POISON = "poison"
 
@@ -235,7 +238,11 @@ def _after_loss(
         return _final(job, outcome, State.DEAD, started_at, now, losses=losses)
     # A charged job waits, so that a series of crashes with another cause can pass.
     waits = losses > job.losses and 0 < _charged(losses) < retry.max_losses
-    due_at = now + retry.wait(_charged(losses), noise) if waits else job.due_at
+    due_at = job.due_at
+    if waits:
+        due_at = now + retry.wait(_charged(losses), noise)
+    elif losses >= QUARANTINE_LOSSES:
+        due_at = max(due_at, now + int(QUARANTINE_SPREAD * noise))
     return _again(job, outcome, started_at, now, due_at=due_at, losses=losses)
 
 

@@ -14,6 +14,7 @@ from duetime.model.retry import Retry
 from duetime.model.settle import (
     LOSS_MEMORY,
     QUARANTINE_LOSSES,
+    QUARANTINE_SPREAD,
     Settlement,
     poisoned,
     recent_losses,
@@ -88,8 +89,19 @@ def test_lost_job_is_due_immediately_unless_it_was_in_quarantine() -> None:
     """Delays of the policy, as after failures: 10 s, then 20 s; half of it with this noise."""
     of = [job(losses=losses, begun=True) for losses in range(5)]
     waits = [decided(one, Ending.LOST).due_at - NOW for one in of]
-    assert waits == [-SECOND, -SECOND, 5 * SECOND, 10 * SECOND, 20 * SECOND]
-    assert decided(job(losses=3), Ending.LOST).due_at == NOW - SECOND, "it had not started"
+    assert waits == [-SECOND, QUARANTINE_SPREAD // 2, 5 * SECOND, 10 * SECOND, 20 * SECOND]
+
+
+@pytest.mark.parametrize("of", [job(losses=1, begun=True), job(losses=3)], ids=["first time", "not started"])
+def test_jobs_in_quarantine_do_not_become_due_together(of: Claimed) -> None:
+    """Otherwise the first node to claim holds all of them, and they are lost together if it dies."""
+    due = [decided(of, Ending.LOST, noise=number / 10).due_at - NOW for number in range(10)]
+    assert due == [QUARANTINE_SPREAD * number // 10 for number in range(10)]
+
+
+def test_lost_job_that_was_due_later_is_not_due_earlier() -> None:
+    later = NOW + QUARANTINE_SPREAD * 2
+    assert decided(job(losses=3)._replace(due_at=later), Ending.LOST).due_at == later
 
 
 def test_old_losses_expire() -> None:
