@@ -153,7 +153,8 @@ class Fleet:
         latest.append(max(one["at"] - one["due"] for one in self.seen("start") if one["job"] in ids))
 
     def seen(self, kind: str) -> list[dict[str, Any]]:
-        lines = self.record.read_bytes().splitlines()
+        whole, _, _ = self.record.read_bytes().rpartition(b"\n")  # a worker may be writing another line
+        lines = whole.splitlines()
         return [event for event in map(json.loads, lines) if event["kind"] == kind]
 
     def starts(self) -> dict[str, list[dict[str, Any]]]:
