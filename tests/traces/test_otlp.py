@@ -19,12 +19,14 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from duetime.model.trace import AttemptTrace, SpanId
+from duetime.model.codec import encode
+from duetime.model.job import Claimed
+from duetime.model.trace import MAX_CHILD_DELAY, AttemptTrace, SpanId, with_origin
 from duetime.observers.traces.export import Envelope
 from duetime.observers.traces.otlp import request_bytes
 from duetime.observers.traces.queue import Record
 from duetime.observers.traces.shapes import SpanShape
-from duetime.observers.traces.span import OwnSpan, span_context
+from duetime.observers.traces.span import AttemptSpan, OwnSpan, span_context
 from duetime.version import VERSION
 
 SCOPE = InstrumentationScope("duetime", VERSION)
@@ -75,6 +77,25 @@ def spans(draw: st.DrawFn) -> OwnSpan:
     return span
 
 
+@st.composite
+def attempt_spans(draw: st.DrawFn) -> AttemptSpan:
+    """Of which no one has asked for anything."""
+    policies, origin = draw(st.sampled_from((None, encode({"timeout": "5m"})))), draw(st.none() | span_ids)
+    if origin is not None:
+        policies = with_origin(policies, origin, draw(st.sampled_from((0, MAX_CHILD_DELAY + 1))))
+    attempt, schedule = draw(st.integers(1, 3)), draw(st.none() | texts.filter(bool))
+    job_id, queue, target, tenant = draw(st.uuids()), draw(texts), draw(texts), draw(texts)
+    job = Claimed(
+        job_id, attempt, target, b"{}", 0, queue, 5, 0, 0, 0, False,
+        None, schedule, None, policies, None, None, tenant,
+    )  # fmt: skip
+    span = AttemptSpan(NoTracer(), job)
+    if draw(st.booleans()):
+        span.fail("Broken", draw(texts))
+    span.began_at, span.ended_at = draw(instants), draw(instants)
+    return span
+
+
 def equal_span(span: OwnSpan, resource: Resource) -> ReadableSpan:
     parent = span.parent
     error = Status(StatusCode.UNSET) if span.error is None else Status(StatusCode.ERROR, span.error)
@@ -99,6 +120,13 @@ def test_own_encoding_is_that_of_the_sdk(given_spans: list[OwnSpan], resource: R
     data = ENVELOPES[resource].around([encoded(span) for span in given_spans])
     made = ExportTraceServiceRequest.FromString(data)
     assert made == encode_spans([equal_span(span, resource) for span in given_spans])
+
+
+@given(attempt_spans(), st.sampled_from(RESOURCES))
+def test_attempt_is_encoded_from_its_job_as_by_the_sdk(span: AttemptSpan, resource: Resource) -> None:
+    data = ENVELOPES[resource].around([encoded(span)])
+    assert "ids" not in vars(span)  # nothing of it was computed before
+    assert ExportTraceServiceRequest.FromString(data) == encode_spans([equal_span(span, resource)])
 
 
 @given(st.text(st.characters(), max_size=20), st.integers())

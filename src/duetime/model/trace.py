@@ -86,10 +86,15 @@ def origin_of(policies: bytes | None) -> Origin | None:
     return None if linked is None else Origin(linked, linked=True)
 
 
+def says_only_parent(policies: bytes) -> bool:
+    """Whether they are as `with_origin` writes them for a child of the caller's span. False says nothing."""
+    return len(policies) == ONLY_CHILD.size and policies.startswith(b'{"trace":"00-')
+
+
 def parent_bytes(policies: bytes | None) -> tuple[bytes, bytes] | None:
     """The ids of the trace and of the span that the first attempt of a job is a child of, if its policies say
     only that, as `with_origin` writes them. None says nothing. Quick: every exported attempt asks."""
-    if policies is None or len(policies) != ONLY_CHILD.size or not policies.startswith(b'{"trace":"00-'):
+    if policies is None or not says_only_parent(policies):
         return None
     trace, span = ONLY_CHILD.unpack(policies)
     try:

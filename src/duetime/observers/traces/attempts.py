@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from opentelemetry import context as contexts
+from opentelemetry.context import Context as OtelContext
+from opentelemetry.context import attach, detach
 
 from duetime.invoker import Context, Handler
 from duetime.model.settle import Directive, Snooze
-from duetime.model.trace import RANDOM_BITS
+from duetime.model.trace import RANDOM_BITS, says_only_parent
 from duetime.observers.traces.sampling import Sampling
 from duetime.observers.traces.span import CURRENT_SPAN, AttemptSpan, Spans
 from duetime.tracing import current
@@ -31,44 +32,51 @@ class TracedHandler:
         # Every job comes here: a function is quicker than a method.
         self.invoke: Invoke = (
             self._decide
-            if self._calls_out
-            else _quick(getattr(handler, "invoke_plain", self._plain), self._decide, sampling.bound)
+            if self._calls_out or sampling.asks
+            else self._by_id(getattr(handler, "invoke_plain", self._plain), sampling.bound)
         )
 
     def _decide(self, context: Context, payload: bytes) -> Awaitable[Any]:
         job = context.job
         if self._sampling.of_attempt(job):
-            return self._traced(AttemptSpan(self._tracer, job), context, payload)
+            return _traced(AttemptSpan(self._tracer, job), self._plain, context, payload)
         if self._calls_out:  # what it calls is told not to export its part of the trace either
-            return self._traced(AttemptSpan(self._tracer, job, is_sampled=False), context, payload)
+            span = AttemptSpan(self._tracer, job, is_sampled=False)
+            return _traced(span, self._plain, context, payload)
         return self._plain(context, payload)
 
-    async def _traced(self, span: AttemptSpan, context: Context, payload: bytes) -> Any:
-        """As `with span.active()`, with fewer calls."""
-        outer = contexts.attach(contexts.Context({CURRENT_SPAN: span}))
-        before = current.set(span)
-        try:
-            result = await self._plain(context, payload)
-            if result is not None and isinstance(result, Directive) and not isinstance(result, Snooze):
-                span.fail(type(result).__name__, str(result))
-            return result
-        except BaseException as problem:
-            span.fail_by(problem)
-            raise
-        finally:
-            current.reset(before)
-            contexts.detach(outer)
-            span.end()
+    def _by_id(self, plain: Invoke, bound: int) -> Invoke:
+        """As `_decide`, for jobs that have no policies, or only those of a caller that is traced: with few
+        calls, because the code of a sampled attempt is seldom in the caches of the processor."""
+        decide, tracer, mask = self._decide, self._tracer, RANDOM_BITS
+        bound = bound + 3 >> 2  # of `lower_half`, without its shift
+
+        def invoke(context: Context, payload: bytes) -> Awaitable[Any]:
+            job = context._job  # not the property
+            policies = job.policies
+            if policies is None:
+                if job.id.int & mask >= bound:  # most jobs
+                    return plain(context, payload)
+            elif not says_only_parent(policies):
+                return decide(context, payload)
+            return _traced(AttemptSpan(tracer, job), plain, context, payload)
+
+        return invoke
 
 
-def _quick(plain: Invoke, decide: Invoke, bound: int) -> Invoke:
-    """Calls the handler itself for most jobs: those that their ids, by `lower_half`, leave out."""
-    mask, bound = RANDOM_BITS, bound + 3 >> 2  # a comparison without the shift
-
-    def invoke(context: Context, payload: bytes) -> Awaitable[Any]:
-        job = context._job  # not the property
-        if job.policies is None and job.id.int & mask >= bound:
-            return plain(context, payload)
-        return decide(context, payload)
-
-    return invoke
+async def _traced(span: AttemptSpan, plain: Invoke, context: Context, payload: bytes) -> Any:
+    """As `with span.active()`, with fewer calls."""
+    outer = attach(OtelContext({CURRENT_SPAN: span}))
+    before = current.set(span)
+    try:
+        result = await plain(context, payload)
+        if result is not None and isinstance(result, Directive) and not isinstance(result, Snooze):
+            span.fail(type(result).__name__, str(result))
+        return result
+    except BaseException as problem:
+        span.fail_by(problem)
+        raise
+    finally:
+        current.reset(before)
+        detach(outer)
+        span.end()

@@ -35,6 +35,7 @@ class SpanQueue(SpanProcessor):
     def __init__(self, export: Export, limits: ExportLimits) -> None:
         self._export = export
         self._limits = limits
+        self._batch = limits.batch
         self._begin()
         again = weakref.WeakMethod(self._begin)
         os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
@@ -53,7 +54,7 @@ class SpanQueue(SpanProcessor):
     def add(self, span: Ended) -> None:
         """The oldest span is dropped if there is no room."""
         ended = self._ended
-        if len(ended) >= self._limits.batch:
+        if len(ended) >= self._batch:
             if len(ended) == self._limits.queue:
                 self._dropped += 1
             if not self._wake.is_set():
@@ -91,7 +92,7 @@ class SpanQueue(SpanProcessor):
             self._wake.clear()
             is_last = self._stopped
             flushes = [self._flushes.popleft() for _ in range(len(self._flushes))]
-            rest = self._limits.batch - 1 if is_full and not flushes and not is_last else 0
+            rest = self._batch - 1 if is_full and not flushes and not is_last else 0
             while len(self._ended) > rest:
                 self._export_batch()
             for done in flushes:
@@ -99,7 +100,7 @@ class SpanQueue(SpanProcessor):
 
     def _export_batch(self) -> None:
         ended = self._ended
-        batch = [ended.popleft() for _ in range(min(len(ended), self._limits.batch))]
+        batch = [ended.popleft() for _ in range(min(len(ended), self._batch))]
         own = [span for span in batch if isinstance(span, tuple)]
         others = [span for span in batch if not isinstance(span, tuple)]
         try:

@@ -17,8 +17,8 @@ from duetime.observers.traces.span import NO_PARENT, span_context
 class Sampling:
     def __init__(self, share: float, sampler: Sampler | None) -> None:
         """`sampler`: that of the OTEL_* variables, if they name one; it is asked instead."""
-        # Of the lower half of the ids of exported traces. A sampler is asked for every trace.
-        self.bound: int = TraceIdRatioBased(share if sampler is None else 1.0).bound
+        self.bound: int = TraceIdRatioBased(share).bound  # of the lower half of the ids of exported traces
+        self.asks = sampler is not None
         self._sampler = sampler
 
     def begins(self, trace: int, shape: SpanShape) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from operator import itemgetter
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol
 from uuid import UUID
@@ -33,6 +34,9 @@ from duetime.observers.traces.shapes import SpanShape, attempt_shape
 from duetime.tracing import current
 
 MAX_REASON = 500
+# Of a job, for the span of its attempt. Without the payload, which may be large.
+KEPT_FIELDS = ("id", "attempt", "policies", "queue", "target", "tenant", "schedule")
+_kept_fields = itemgetter(*(Claimed._fields.index(name) for name in KEPT_FIELDS))
 Parent = SpanId | SpanContext | None  # an id is that of a span in another process
 NO_PARENT = contexts.Context()
 [CURRENT_SPAN] = api.set_span_in_context(api.INVALID_SPAN, NO_PARENT)  # the name in a context
@@ -237,20 +241,8 @@ class AttemptSpan(OwnSpan):
     def record(self) -> Record:
         if "ids" in self.__dict__:
             return super().record()
-        job = self._job
-        return _attempt_bytes, (
-            job.id,
-            job.attempt,
-            job.policies,
-            job.queue,
-            job.target,
-            job.tenant,
-            job.schedule,
-            self.began_at,
-            self.ended_at,
-            self.attributes,
-            self.error,
-        )
+        job = _kept_fields(self._job)
+        return _attempt_bytes, (job, self.began_at, self.ended_at, self.attributes, self.error)
 
 
 class Active:
@@ -315,18 +307,14 @@ def _own_bytes(
 
 
 def _attempt_bytes(
-    job_id: UUID,
-    attempt: int,
-    policies: bytes | None,
-    queue: str,
-    target: str,
-    tenant: str,
-    schedule: str | None,
+    job: tuple[Any, ...],
     began_at: Micros,
     ended_at: Micros,
     attributes: Mapping[str, Any],
     error: str | None,
 ) -> bytes:
+    """`job` has its `KEPT_FIELDS`."""
+    job_id, attempt, policies, queue, target, tenant, schedule = job
     shape = attempt_shape(queue, target, tenant, attempt).encoded
     if schedule is not None:
         attributes = {"duetime.schedule": schedule, **attributes}
