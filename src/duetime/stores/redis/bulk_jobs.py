@@ -67,7 +67,7 @@ class RedisJobRows:
             lists: list[Any] = []
             for some in batches(names, max(1, MAX_IDS // size)):
                 lists += await self._connection.run("ids_after", after, size, *some)
-            end = min((bound for _, bounds in lists for bound in bounds), default=_LAST)
+            end = min((last for _, last in lists if last), default=_LAST)
             found += sorted(one for ids, _ in lists for one in ids if one <= min(end, until))
             names = [name for name, (ids, _) in zip(names, lists, strict=True) if ids]
             after, size = end, 2 * size

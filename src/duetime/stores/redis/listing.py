@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from duetime.model.ids import first_id
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.search import selects
@@ -43,8 +44,7 @@ class RedisListing:
         while len(found) < limit and not scan.is_over:
             entries = await scan.step()
             while entries and len(found) < limit:
-                ids = [lists.id_of(entry) for entry in entries[:number]]
-                jobs = map(job_of, await self._connection.run("read_jobs", *ids))
+                jobs = map(job_of, await self._connection.run("read_jobs", *entries[:number]))
                 found += [job for job in jobs if selects(wanted, job, job)]
                 entries, number = entries[number:], min(number * 2, MAX_ROWS)
         return found[:limit]
@@ -103,9 +103,9 @@ class ListScan:
     ) -> None:
         self._connection = connection
         self._names = [lists.list_name(kind, wanted.tenant, wanted.schedule) for kind in _kinds(wanted)]
-        self._low = b"" if wanted.fire_after is None else lists.first_entry(wanted.fire_after)
-        ends = [] if before is None else [lists.entry_of(*before)]
-        ends += [] if wanted.fire_before is None else [lists.first_entry(wanted.fire_before)]
+        self._low = b"" if wanted.fire_after is None else first_id(wanted.fire_after).bytes
+        ends = [] if before is None else [before[1].bytes]
+        ends += [] if wanted.fire_before is None else [first_id(wanted.fire_before).bytes]
         self._end = min(ends, default=lists.END)
         self._number = min(MAX_CHUNKS, MIN_CHUNKS + limit // 12)
         self.is_over = not self._names

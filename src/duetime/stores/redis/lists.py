@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from uuid import UUID
 
-from duetime.model.instant import Micros
-
-WIDTH = 18
+WIDTH = 16  # an entry is the id of a job
 END = b"\xff"  # after every entry
 LIVE, SUCCEEDED, OPEN_DEAD, RESOLVED_DEAD, CANCELLED, SKIPPED = "L", "S", "D", "R", "C", "K"
 _LENGTH = Struct(">H")
@@ -22,21 +19,6 @@ def list_name(kind: str, tenant: str, schedule: str | None) -> bytes:
 def _sized(text: str) -> bytes:
     encoded = text.encode()
     return _LENGTH.pack(len(encoded)) + encoded
-
-
-def entry_of(fire_time: Micros, job_id: UUID) -> bytes:
-    """Sorts by fire time, then by id, which begins with the milliseconds of the fire time."""
-    return job_id.bytes[:6] + _LENGTH.pack(fire_time % 1_000) + job_id.bytes[6:]
-
-
-def first_entry(fire_time: Micros) -> bytes:
-    """Entries of jobs that fire at this instant or later are not smaller."""
-    milliseconds, micros = divmod(max(0, fire_time), 1_000)
-    return milliseconds.to_bytes(6, "big") + _LENGTH.pack(micros)
-
-
-def id_of(entry: bytes) -> bytes:
-    return entry[:6] + entry[8:]
 
 
 def entries_of(name: bytes, chunk: bytes) -> Iterator[bytes]:

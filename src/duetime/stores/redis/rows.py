@@ -18,8 +18,8 @@ NEEDS_PERMIT, OVERLAPS, CANCEL, BEGUN, LIMITED, UNIQUE, SCHEDULED = 1, 2, 4, 8, 
 STATES = tuple(State)
 STATE_CODES = {state: code for code, state in enumerate(STATES)}
 COUNTS = Struct(">IIIq")  # attempt, failures, losses, created_at
-_FIXED = Struct(">BqqH")  # flags, due_at, fire_time, its microseconds after the milliseconds
-_HEAD = Struct(">IIIqBqqH")  # both
+_FIXED = Struct(">Bqq")  # flags, due_at, fire_time
+_HEAD = Struct(">IIIqBqq")  # both
 _unpack_head = _HEAD.unpack_from
 RUN = Struct(">IIq")  # attempt, node, claimed_at
 _LENGTH = Struct(">H")
@@ -84,7 +84,7 @@ def row_rest(draft: JobDraft) -> bytes:
         draft.labels,
         None if draft.retry_of is None else draft.retry_of.bytes,
     )
-    fixed = _FIXED.pack(flags, draft.due_at, draft.fire_time, draft.fire_time % 1_000)
+    fixed = _FIXED.pack(flags, draft.due_at, draft.fire_time)
     if rest[1:] == _ONLY_PAYLOAD:
         return fixed + names + _RAW + draft.payload
     return fixed + names + codec.pack(rest)
@@ -202,7 +202,6 @@ class LiveRow:
             self.flags,
             self.due_at,
             self.fire_time,
-            _,
         ) = _HEAD.unpack_from(row)
         self.names, end = _names_in(row, self.flags)
         (
@@ -235,7 +234,7 @@ def claimed_of_all(
     start, end = b"", 0  # of a plain job: its names, and the byte that says that only a payload follows
     queue = priority = tenant = target = None
     for job_id, row in zip(ids, rows, strict=True):
-        before, failures, losses, _, flags, due_at, fire_time, _ = _unpack_head(row)
+        before, failures, losses, _, flags, due_at, fire_time = _unpack_head(row)
         if flags or before or not start or not row.startswith(start, size):
             claimed.append(claimed_of(job_id, row, checkpoints.get(job_id)))
             if not flags and not before:
@@ -264,7 +263,7 @@ def claimed_of(
     job_id: bytes, row: bytes, checkpoint: bytes | None, permit: bytes = b"", attempt: int | None = None
 ) -> Claimed:
     """A job that has just started; or one that runs under this attempt number."""
-    before, failures, losses, _, flags, due_at, fire_time, _ = _unpack_head(row)
+    before, failures, losses, _, flags, due_at, fire_time = _unpack_head(row)
     names, end = _names_in(row, flags)
     payload, overlap, policies, target_spec, _, _, _ = _read_rest(row, end)
     queue, priority, tenant, target, limit_key, schedule_id, _, schedule = names

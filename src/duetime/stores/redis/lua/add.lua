@@ -20,7 +20,7 @@ local function add_some(lane, index, first, number)
             rows[size + 1], rows[size + 2] = id, head .. rest
             places[size + 1], places[size + 2] = ARGV[first + 3 * i - 2], id
             size = size + 2
-            entries[listed_before + size / 2] = list_entry(id, string.sub(rest, 18, 19))
+            entries[listed_before + size / 2] = id
         end
     end
     if size == 0 then return end
@@ -34,7 +34,7 @@ local function add_one(lane, index, id, due_at, rest)
     call('HINCRBY', LIVE, lane, '1')
     call('ZADD', index, due_at, id)
     local entries = changes_of(listed, list_name(LISTED_LIVE, string.match(lane, '([^%z]*)$'), ''))
-    entries[#entries + 1] = list_entry(id, string.sub(rest, 18, 19))
+    entries[#entries + 1] = id
 end
 
 for _ = 1, tonumber(ARGV[1]) do

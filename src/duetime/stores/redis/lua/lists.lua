@@ -3,10 +3,10 @@
 -- A list has the jobs of one kind of one tenant, or of one of its schedules. A member of the set is a chunk of a list: the name of the list,
 -- the lower bound of the chunk, and up to MAX_ENTRIES entries in any order. A chunk has the entries from its bound up to the bound of the
 -- next chunk. A member for each job would need five times the memory.
--- An entry has 18 bytes that sort by fire time and id: the id with the microseconds after its milliseconds. lists.py reads them.
+-- An entry is the id of a job. Ids sort by fire time. lists.py reads them.
 -- Only Redis and numbers compare entries: Lua's own comparison of texts depends on the locale of the server.
-local MAX_ENTRIES, WIDTH = 24, 18
-local FIRST_BOUND = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' -- WIDTH zero bytes
+local MAX_ENTRIES, WIDTH, NUMBERS = 24, 16, '>I6I5I5'
+local FIRST_BOUND = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' -- WIDTH zero bytes
 local LISTED_LIVE, LISTED_RESOLVED = 'L', 'R'                   -- resolved: dead letters that were retried or discarded
 local LISTED_PAST = {[3] = 'S', [4] = 'D', [5] = 'C', [6] = 'K'} -- by state
 
@@ -16,20 +16,15 @@ local function list_name(kind, tenant, schedule)
     return schedule == '' and name or name .. '\255\255' .. pack('>I2', #schedule) .. schedule
 end
 
--- `micros`: two bytes, from the row of the job
-local function list_entry(id, micros)
-    return string.sub(id, 1, 6) .. micros .. string.sub(id, 7)
-end
-
 local function is_before(a, b, c, x, y, z) return a < x or a == x and (b < y or b == y and c < z) end
 
 local function in_order(entries)
     local a, b, c = 0, 0, 0
     for at = 1, #entries do
-        local x, y, z = unpack_struct('>I6I6I6', entries[at])
+        local x, y, z = unpack_struct(NUMBERS, entries[at])
         if is_before(x, y, z, a, b, c) then
             local keys = {}
-            for place, entry in ipairs(entries) do keys[place] = {entry, unpack_struct('>I6I6I6', entry)} end
+            for place, entry in ipairs(entries) do keys[place] = {entry, unpack_struct(NUMBERS, entry)} end
             table.sort(keys, function(one, other)
                 return is_before(one[2], one[3], one[4], other[2], other[3], other[4])
             end)
@@ -43,11 +38,11 @@ end
 
 -- The last place, from `first` on, whose entry is below the bound of this chunk; first - 1 if there is none
 local function last_below(entries, first, chunk, name)
-    local a, b, c = unpack_struct('>I6I6I6', chunk, #name + 1)
+    local a, b, c = unpack_struct(NUMBERS, chunk, #name + 1)
     local low, high = first - 1, #entries
     while low < high do
         local middle = math.ceil((low + high) / 2)
-        local x, y, z = unpack_struct('>I6I6I6', entries[middle])
+        local x, y, z = unpack_struct(NUMBERS, entries[middle])
         if is_before(x, y, z, a, b, c) then low = middle else high = middle - 1 end
     end
     return low
@@ -136,10 +131,9 @@ local function changes_of(changes, name)
 end
 
 local function change_lists(changes, kind, id, job)
-    local entry = list_entry(id, job.micros)
     local tenant = string.match(job.lane, '([^%z]*)$')
-    table.insert(changes_of(changes, list_name(kind, tenant, '')), entry)
-    if job.schedule ~= '' then table.insert(changes_of(changes, list_name(kind, tenant, job.schedule)), entry) end
+    table.insert(changes_of(changes, list_name(kind, tenant, '')), id)
+    if job.schedule ~= '' then table.insert(changes_of(changes, list_name(kind, tenant, job.schedule)), id) end
 end
 
 -- Entries that leave one list for another

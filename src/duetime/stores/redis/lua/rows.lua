@@ -1,7 +1,7 @@
 -- Rows of jobs; rows.py is the same for Python.
 --
 -- Live row   >I4 attempt, I4 failures, I4 losses, i8 created_at, B flags, i8 due_at, i8 fire_time,
---            I2 microseconds of fire_time after its milliseconds, I2+text lane, I2+text target, I2+text limit key, B+bytes schedule_id,
+--            I2+text lane, I2+text target, I2+text limit key, B+bytes schedule_id,
 --            I2+text unique (tenant \0 key), I2+text schedule, then a part that only Python reads
 -- Running    >I4 attempt, I4 node (0: external), i8 claimed_at, then the permit: 16 bytes or none
 -- Past row   the end: >B state, B disposition, i8 started_at, i8 finished_at, I4 failures, I4 losses,
@@ -10,8 +10,8 @@
 --            An instant of -1 is none.
 local NEEDS_PERMIT, OVERLAPS, CANCEL, BEGUN, LIMITED, UNIQUE_KEY, SCHEDULED = 1, 2, 4, 8, 16, 32, 64
 local PENDING, RUNS, SUCCEEDED, DEAD_LETTER, CANCELLED, SKIPPED = 0, 2, 3, 4, 5, 6
-local ROW = '>I4I4I4i8Bi8i8c2I2c0I2c0I2c0Bc0I2c0I2c0'
-local LANE_AT = 40 -- where the lane begins in a live row
+local ROW = '>I4I4I4i8Bi8i8I2c0I2c0I2c0Bc0I2c0I2c0'
+local LANE_AT = 38 -- where the lane begins in a live row
 local RUN = '>I4I4i8'
 local NEVER_RAN = '\0\0\0\0\255\255\255\255\255\255\255\255' -- node 0, claimed_at -1
 
@@ -19,7 +19,7 @@ local function has(flags, bit) return math.floor(flags / bit) % 2 == 1 end
 
 local function read_row(row)
     local job = {}
-    job.attempt, job.failures, job.losses, job.created_at, job.flags, job.due_at, job.fire_time, job.micros,
+    job.attempt, job.failures, job.losses, job.created_at, job.flags, job.due_at, job.fire_time,
         job.lane, job.target, job.limit_key, job.schedule_id, job.unique, job.schedule = unpack_struct(ROW, row)
     job.fire_bytes = string.sub(row, 30, 37)
     return job

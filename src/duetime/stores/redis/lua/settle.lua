@@ -152,7 +152,7 @@ end
 local function new_group(run, state, lane, target)
     local _, node = unpack_struct(RUN, run)
     return {run = run, attempt = string.sub(run, 1, 4), node = node, state = state, lane = lane, target = target,
-        size = 0, ids = {}, entries = {}}
+        size = 0, ids = {}}
 end
 
 local function group_of(groups, run, row, state)
@@ -167,19 +167,19 @@ local function group_of(groups, run, row, state)
     return group
 end
 
-local moves = {} -- by state and tenant: entries that leave the list of live jobs for another
+local moves = {} -- by state and tenant: ids that leave the list of live jobs for another
 
-local function move_entries(group)
+local function move_ids(group)
     local tenant = string.match(group.lane, '([^%z]*)$')
     local key = group.state .. tenant
     if not moves[key] then
         local from, to = list_name(LISTED_LIVE, tenant, ''), list_name(LISTED_PAST[group.state], tenant, '')
-        moves[key] = {from = from, to = to, entries = group.entries}
+        moves[key] = {from = from, to = to, ids = group.ids}
         return
     end
-    local entries = moves[key].entries
-    local before = #entries
-    for at = 1, group.size do entries[before + at] = group.entries[at] end
+    local ids = moves[key].ids
+    local before = #ids
+    for at = 1, group.size do ids[before + at] = group.ids[at] end
 end
 
 local function write_group(group)
@@ -196,7 +196,7 @@ local function write_group(group)
     else
         call('ZREM', EXTERNAL, unpack(ids))
     end
-    move_entries(group)
+    move_ids(group)
     if any_restricted and call('HEXISTS', RESTRICTED, (split_lane(lane))) == 1 then lanes[#lanes + 1] = lane end
     if any_announced then
         for _, id in ipairs(ids) do
@@ -221,7 +221,6 @@ local function settle_some(ids, attempts, heads, tails, rests)
         if is_plain then
             local place = group.size + 1
             group.size, group.ids[place] = place, id
-            group.entries[place] = list_entry(id, string.sub(row, LANE_AT - 2, LANE_AT - 1))
             past[size + 1], past[size + 2] = id, head .. tails[i] .. run .. row
             size, seen[id] = size + 2, true
         else
@@ -260,5 +259,5 @@ for from = at, #ARGV, 4 do
     ids[i], attempts[i], heads[i], tails[i], rests[i] = ARGV[from], ARGV[from + 1], ARGV[from + 2], '', ARGV[from + 3]
 end
 settle_some(ids, attempts, heads, tails, rests)
-for _, move in pairs(moves) do move_between_lists(move.from, move.to, move.entries) end
+for _, move in pairs(moves) do move_between_lists(move.from, move.to, move.ids) end
 return {refused, successors, lanes, again, done}

@@ -25,7 +25,7 @@ local function withdraw()
         local chunk = call('ZRANGE', LISTS, from, '[' .. list, 'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
         if not chunk then return number, latest end
         for at = #list + WIDTH + 1, #chunk, WIDTH do
-            local job_id = string.sub(chunk, at, at + 5) .. string.sub(chunk, at + 8, at + WIDTH - 1)
+            local job_id = string.sub(chunk, at, at + WIDTH - 1)
             local job = read_row(call('HGET', JOBS, job_id))
             if job.schedule_id == id then
                 if job.fire_time > now and job.attempt == 0 and call('HEXISTS', RUNNING, job_id) == 0 then
@@ -37,8 +37,9 @@ local function withdraw()
                 end
             end
         end
-        local milliseconds, micros = unpack_struct('>I6I2', chunk, #list + 1)
-        if latest ~= NO_INSTANT and milliseconds * 1000 + micros <= now then return number, latest end
+        -- Jobs of the chunks before it fire before the millisecond after its bound
+        local milliseconds = unpack_struct('>I6', chunk, #list + 1)
+        if latest ~= NO_INSTANT and (milliseconds + 1) * 1000 <= now then return number, latest end
         from = '(' .. chunk
     end
 end
