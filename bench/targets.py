@@ -91,6 +91,7 @@ MUST = (
     most("postgres.held.p99", 2.0, "postgres.sustained.p99"),
     least("sqlite.drain.rate", 15_000),
     *(most(f"{run}.traces.ratio", 1.05) for run in ("postgres", "sqlite")),
+    *(least(f"{run}.traces.rate", 0.95) for run in ("postgres", "sqlite")),
     most("sqlite.herd.last", 200),
     least("postgres.api.rate", 2_500),
     most("postgres.api.p99", 60),

@@ -1,5 +1,5 @@
-"""The price of traces: the CPU of a worker per job in a drain without traces, and with a sample of the jobs
-traced. Submitter and worker are traced, and the collector only answers.
+"""The price of traces: a drain without traces, and with a sample of the jobs traced, by the CPU of the worker
+per job and by the rate. Submitter and worker are traced, and the collector only answers.
 
 The CPU counts from the moment the worker begins: by then it has imported everything, OpenTelemetry, too. What
 it does once after that, such as the first connection, is small among so many jobs."""
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from bench.figures import Figure, median
 from bench.setting import Setting
-from bench.workloads.drain import drain
+from bench.workloads.drain import Drained, drain
 from tests.servers.agent import Agent
 
 SAMPLING = 0.1
@@ -22,30 +22,40 @@ LAST_EXPORT = 2.5  # seconds after the drain in which the last spans are exporte
 
 
 def sampled_drain(setting: Setting) -> Iterator[Figure]:
-    plain: list[float] = []
-    traced: list[float] = []
+    plain: list[Drained] = []
+    traced: list[Drained] = []
     with _quick_exports():
         for turn in range(setting.scale.turns):
-            plain.append(_cost(setting, None))
-            traced.append(_cost(setting, SAMPLING))
-            setting.say(f"turn {turn + 1}: {plain[-1]:.1f} us, traced {traced[-1]:.1f} us")
+            plain.append(_drain(setting, None))
+            traced.append(_drain(setting, SAMPLING))
+            setting.say(f"turn {turn + 1}: {_told(plain[-1])}; traced {_told(traced[-1])}")
+    before, after = [one.worker_cpu for one in plain], [one.worker_cpu for one in traced]
+    name = f"drain {setting.scale.traced:,} without traces, CPU per job"
+    yield Figure("traces.plain", name, median(before), " us")
+    yield Figure("traces.cpu", f"{SAMPLING:.0%} of them traced, CPU per job", median(after), " us")
+    yield _ratio("traces.ratio", "CPU with traces / without", before, after)
+    rates = [one.rate for one in plain], [one.rate for one in traced]
+    yield _ratio("traces.rate", "rate with traces / without", *rates)
+
+
+def _told(drained: Drained) -> str:
+    return f"{drained.worker_cpu:.1f} us, {drained.rate:,.0f}/s"
+
+
+def _ratio(name: str, title: str, plain: list[float], traced: list[float]) -> Figure:
     ratios = [with_traces / without for with_traces, without in zip(traced, plain, strict=True)]
-    count, detail = setting.scale.traced, {"plain": plain, "traced": traced}
-    yield Figure("traces.plain", f"drain {count:,} without traces, CPU per job", median(plain), " us")
-    yield Figure("traces.cpu", f"{SAMPLING:.0%} of them traced, CPU per job", median(traced), " us")
-    remark = f"{min(ratios):.3f} to {max(ratios):.3f}"
-    yield Figure("traces.ratio", "with traces / without", median(ratios), " x", None, remark, detail)
+    remark, detail = f"{min(ratios):.3f} to {max(ratios):.3f}", {"plain": plain, "traced": traced}
+    return Figure(name, title, median(ratios), " x", None, remark, detail)
 
 
-def _cost(setting: Setting, sampling: float | None) -> float:
-    """Microseconds of CPU of the worker for each job, with the exports."""
+def _drain(setting: Setting, sampling: float | None) -> Drained:
+    """The CPU is with the exports."""
     with setting.stage.ground() as ground, Agent(ground.folder) as collector:
         if sampling is not None:
             ground.traces, ground.sampling = collector.url, sampling
-        drained = drain(
+        return drain(
             setting.stage, ground, "bulk", setting.scale.traced, rest=lambda: time.sleep(LAST_EXPORT)
         )
-        return drained.worker_cpu
 
 
 @contextmanager
