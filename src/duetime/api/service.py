@@ -157,7 +157,7 @@ def _add_routes(service: FastAPI, state: ServiceState, documents: bool = False) 
 
 def _add_api(service: FastAPI, state: ServiceState, documents: bool) -> None:
     service.router.routes.append(fast_submit.submit_route() if documents else fast_submit.ROUTE)
-    service.router.routes.extend(_api_routes())
+    service.router.routes.extend(_api_routes(documents))
     if state.authenticator.local:
         service.include_router(demo.router)
     service.add_api_route("/docs", _docs, include_in_schema=False)
@@ -166,8 +166,9 @@ def _add_api(service: FastAPI, state: ServiceState, documents: bool) -> None:
 
 
 @cache
-def _api_routes() -> list[BaseRoute]:
-    """The same for all services of a process: FastAPI takes a tenth of a second to build them."""
+def _api_routes(documents: bool) -> list[BaseRoute]:
+    """The same for all services of a process: FastAPI takes a tenth of a second to build them. For the
+    document they are built apart, with the models of responses."""
     shared = APIRouter()
     # One by one: FastAPI would build every route of a router of routers twice.
     for router in ROUTERS:
