@@ -19,7 +19,7 @@ from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.errors import is_busy
 from duetime.stores.sqlite.file_locks import AVAILABLE, close_in_children, lock, open_lock_file, unlock
 
-LOCK_TIMEOUT = 8 * SECOND  # longer than a task may hold the lock
+LOCK_TIMEOUT = 20 * SECOND  # longer than a task may hold the lock, and than many processes on a slow machine
 # SQLite's own waiting grows to 100 ms between tries, which a busy neighbour easily outlasts.
 RETRY_SECONDS = 0.001
 RETRY_SECONDS_AT_HEAD = 0.0002  # the lock is idle until the head of the queue notices
