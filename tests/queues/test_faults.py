@@ -154,7 +154,7 @@ async def test_worker_claims_from_the_store_while_the_broker_is_down(
         await asyncio.to_thread(broker.server.stop, signal.SIGKILL)
         try:
             await scene.finish(await scene.submit(JOBS))
-            await until(lambda: node.broker_up is False)
+            await until(lambda: node.broker_up is False and BrokerLost in scene.outages("dispatcher"))
             assert scene.outages("worker") == scene.outages("dispatcher") == [BrokerLost]
         finally:
             await asyncio.to_thread(broker.server.start)
