@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from duetime.engine.fetch.claimer import Backpressure, ClaimCursors, Claimer, Fetch
+from duetime.engine.fetch.claimer import Backpressure, Claimer, Fetch
+from duetime.engine.fetch.cursors import ClaimCursors
 from duetime.engine.fetch.sweeper import Sweeper
 from duetime.engine.run.capacity import Capacity
 from duetime.engine.run.outbox import Outbox

@@ -20,10 +20,10 @@ from duetime.engine.fetch.claimer import (
     SMALL_BATCH,
     URGENT_FOR,
     Backpressure,
-    ClaimCursors,
     Claimer,
     Fetch,
 )
+from duetime.engine.fetch.cursors import ClaimCursors
 from duetime.engine.fetch.sweeper import MAX_SWEPT, MAX_URGENT, Sweeper
 from duetime.engine.node.loop import IMMEDIATELY, Loop
 from duetime.engine.run.worker import GIVE_WAY_INTERVAL

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.engine.fetch import claimer
-from duetime.engine.fetch.claimer import ANY_QUEUE, SLACK, ClaimCursors
+from duetime.engine.fetch import cursors as module
+from duetime.engine.fetch.cursors import ANY_QUEUE, SLACK, ClaimCursors
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Claimed
@@ -211,13 +211,13 @@ def test_a_limited_queue_is_always_read_from_the_beginning() -> None:
 
 def test_lanes_are_sorted_once_for_many_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = []
-    original = claimer._most_urgent_first
+    original = module._most_urgent_first
 
-    def counting(lane: claimer.LaneName) -> tuple[int, str, str]:
+    def counting(lane: module.LaneName) -> tuple[int, str, str]:
         compared.append(lane)
         return original(lane)
 
-    monkeypatch.setattr(claimer, "_most_urgent_first", counting)
+    monkeypatch.setattr(module, "_most_urgent_first", counting)
     lanes = ClaimCursors(["default"])
     for number in range(500):
         lanes.hinted(JobHint(f"q{number}", 5, NOW))

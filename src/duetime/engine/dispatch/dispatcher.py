@@ -15,8 +15,8 @@ from uuid import UUID
 
 from duetime.clock import Clock
 from duetime.engine.fetch.broker import RETRY_INTERVAL, BrokerLink
-from duetime.engine.fetch.claimer import ANY_QUEUE, ClaimCursors, LaneName, name_of
 from duetime.engine.fetch.consumer import packed
+from duetime.engine.fetch.cursors import ANY_QUEUE, ClaimCursors, LaneName, name_of
 from duetime.errors import QueueUnavailable
 from duetime.model.events import BrokerDepth, TicketsPushed
 from duetime.model.hint import JobHint

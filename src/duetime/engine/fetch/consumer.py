@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from duetime.clock import Clock
 from duetime.engine.fetch.broker import RETRY_INTERVAL, BrokerLink
-from duetime.engine.fetch.claimer import AFTER_SWEEP, ALL_JOBS, BATCH, LOOK_INTERVAL, ClaimCursors, Fetch
+from duetime.engine.fetch.claimer import AFTER_SWEEP, BATCH, LOOK_INTERVAL, Fetch
+from duetime.engine.fetch.cursors import ALL_JOBS, ClaimCursors
 from duetime.errors import QueueUnavailable
 from duetime.model.events import MessagesDropped, TicketsReceived
 from duetime.model.instant import SECOND, Micros

@@ -9,17 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from duetime.clock import Clock
-from duetime.engine.fetch.claimer import (
-    ALL_JOBS,
-    ANY_QUEUE,
-    BATCH,
-    LEAD,
-    ClaimCursors,
-    Fetch,
-    LaneName,
-    name_of,
-)
+from duetime.engine.fetch.claimer import BATCH, LEAD, Fetch
 from duetime.engine.fetch.consumer import Consumer
+from duetime.engine.fetch.cursors import ALL_JOBS, ANY_QUEUE, ClaimCursors, LaneName, name_of
 from duetime.engine.run.outbox import Outbox
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros

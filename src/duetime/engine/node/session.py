@@ -12,8 +12,9 @@ from duetime.engine.alert.notices import ALERT, ALERT_QUEUE
 from duetime.engine.alert.sweep import AlertSweep
 from duetime.engine.dispatch.dispatcher import Dispatcher
 from duetime.engine.fetch.broker import BrokerLink
-from duetime.engine.fetch.claimer import Backpressure, ClaimCursors, Claimer, Fetch
+from duetime.engine.fetch.claimer import Backpressure, Claimer, Fetch
 from duetime.engine.fetch.consumer import Consumer
+from duetime.engine.fetch.cursors import ClaimCursors
 from duetime.engine.fetch.sweeper import Sweeper
 from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.loop import Loop, LoopBody
