@@ -101,8 +101,8 @@ def _show_examples(address: str, running: bool, settings: Settings) -> None:
         "",
     )
     say()
+    flag = f" --port {settings.port}" if settings.given("port") else ""
     if not running:
-        flag = f" --port {settings.port}" if settings.given("port") else ""
         say(f"  start   duetime serve{flag}        the samples call {address}, and no service runs there yet")
     say(f"  look    {address}/ui/  or  duetime job list --limit 20")
-    say("  remove  duetime demo --remove")
+    say(f"  remove  duetime demo --remove{flag}")
