@@ -160,6 +160,35 @@ async def test_control_and_enter_schedules_the_post(composer: Composer) -> None:
     assert (post["state"], post["zone"]) == ("scheduled", "Europe/Berlin")
 
 
+async def test_button_says_what_is_missing_and_moves_to_it(
+    page: Page, site: MomentumSite, accounts: list[Any]
+) -> None:
+    composer = Composer(page, site)
+    await composer.open("/new")
+    group = page.get_by_role("group", name="Accounts")
+    for verb in ("Save draft", "Publish now", "Schedule"):
+        await composer.text.focus()
+        await composer.button(verb).click()
+        await expect(group).to_be_focused()
+        await expect(group).to_have_accessible_description("Choose an account.")
+        await expect(composer.text).to_have_accessible_description("Write a text, or add a file or a link.")
+    date = page.get_by_label("Date", exact=True)
+    await expect(date).to_have_accessible_description("Choose a date and a time.")
+    await composer.text.fill("For one account, once it is chosen")
+    await composer.plan(in_two_days())
+    for field in (composer.text, date):
+        await expect(field).not_to_have_attribute("aria-invalid", "true")
+    await composer.text.press("Control+Enter")
+    await expect(group).to_be_focused()
+    assert site.request("GET", "/posts?q=once+it+is+chosen")["items"] == []
+    await expect(composer.text).to_have_value("For one account, once it is chosen")
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Space")
+    await expect(page.get_by_text("Choose an account")).to_have_count(0)
+    await composer.button("Schedule").click()
+    await composer.sees_message("Post scheduled")
+
+
 async def test_each_chosen_account_gets_its_own_post(composer: Composer) -> None:
     await composer.choose("Northwind Coffee")
     await composer.text.fill("For both accounts")

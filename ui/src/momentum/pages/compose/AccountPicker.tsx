@@ -1,4 +1,5 @@
 import { Input, MultiSelect, UnstyledButton } from '@mantine/core';
+import { useId } from 'react';
 import type { Account } from '../../api/types';
 import { AccountLine } from '../../parts/AccountMark';
 import classes from './AccountPicker.module.css';
@@ -15,6 +16,7 @@ interface AccountPickerProps {
 const MAX_CHIPS = 8;
 
 export function AccountPicker({ accounts, chosen, onChange, single, error }: AccountPickerProps) {
+  const field = useId();
   const description = single ? undefined : 'Each account gets its own post.';
   if (accounts.length > MAX_CHIPS) {
     return (
@@ -35,12 +37,20 @@ export function AccountPicker({ accounts, chosen, onChange, single, error }: Acc
   };
   return (
     <Input.Wrapper
+      id={field}
       label={single ? 'Account' : 'Accounts'}
       labelElement="div"
       description={accounts.length > 1 ? description : undefined}
       error={error}
     >
-      <div className={classes.chips} role="group" aria-label={single ? 'Account' : 'Accounts'}>
+      <div
+        className={classes.chips}
+        role="group"
+        aria-label={single ? 'Account' : 'Accounts'}
+        data-error-group={error ? true : undefined}
+        aria-describedby={error ? `${field}-error` : undefined}
+        tabIndex={-1}
+      >
         {accounts.map((account) => (
           <UnstyledButton
             key={account.id}

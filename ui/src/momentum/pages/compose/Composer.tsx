@@ -1,6 +1,7 @@
 import { Button, Select, TagsInput, Text } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
-import { useCallback, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { focusFirstError } from '../../../forms/focusFirstError';
 import { FormProblem } from '../../../forms/FormProblem';
 import { useDraft } from '../../../forms/useDraft';
 import { ProblemError } from '../../../api/problem';
@@ -9,7 +10,6 @@ import { usePlatforms } from '../../api/queries';
 import type { Account, Media, Post } from '../../api/types';
 import { visibilityLabel } from '../../parts/visibility';
 import { WhenInput } from '../../when/WhenInput';
-import { resolveWhen } from '../../when/when';
 import { placeInText } from '../../text/mentions';
 import { AccountPicker } from './AccountPicker';
 import { BestTimes } from './BestTimes';
@@ -19,6 +19,7 @@ import { ComposerPreview } from './ComposerPreview';
 import { ComposerTools } from './ComposerTools';
 import { LinkField } from './LinkField';
 import { MediaField } from './MediaField';
+import { missingFor } from './missing';
 import { strictest } from './strictest';
 import { TextField } from './TextField';
 import { errorsOf, useCheck } from './useCheck';
@@ -33,8 +34,6 @@ interface ComposerProps {
   make: () => ComposerDraft;
 }
 
-const NO_TIME = 'Choose a date and a time';
-
 export function Composer({ accounts, post, make }: ComposerProps) {
   const name = post ? `momentum:${post.id}:${post.version}` : 'momentum:new';
   const { draft, change, discard, touched } = useDraft(name, make, localStorage);
@@ -42,7 +41,8 @@ export function Composer({ accounts, post, make }: ComposerProps) {
   const chosen = chosenAccounts(draft, accounts);
   const rules = strictest(chosen, platforms);
   const [confirming, setConfirming] = useState(false);
-  const [timeMissing, setTimeMissing] = useState(false);
+  /** What was pressed although something was missing. Each time a new object: it moves the focus again. */
+  const [pressed, setPressed] = useState<{ purpose: Purpose } | null>(null);
   const area = useRef<HTMLTextAreaElement>(null);
 
   const onUploaded = useCallback(
@@ -59,13 +59,18 @@ export function Composer({ accounts, post, make }: ComposerProps) {
   );
   const { submit, error, busy } = useSubmit({ draft, accounts: chosen, platforms, post, onStored: discard });
   const refused = error instanceof ProblemError ? error.errors : [];
-  const errorOf = errorsOf([...refused, ...(checked?.problems ?? [])]);
+  const uploading = uploads.some((upload) => upload.error === null);
+  const missing = pressed ? missingFor(pressed.purpose, draft, chosen, uploading) : [];
+  const errorOf = errorsOf([...missing, ...refused, ...(checked?.problems ?? [])]);
 
+  useEffect(() => {
+    if (pressed) focusFirstError(area.current);
+  }, [pressed]);
   const tryTo = (purpose: Purpose) => {
-    if (purpose === 'schedule' && resolveWhen(draft.when) === null) {
-      setTimeMissing(true);
-      document.querySelector<HTMLInputElement>('main input[type="date"]')?.focus();
-    } else if (purpose === 'publish' && !confirming) setConfirming(true);
+    if (busy !== null) return;
+    if (missingFor(purpose, draft, chosen, uploading).length > 0) return setPressed({ purpose });
+    setPressed(null);
+    if (purpose === 'publish' && !confirming) setConfirming(true);
     else void submit(purpose);
   };
   useHotkeys([['mod+Enter', () => tryTo('schedule')]], []);
@@ -76,8 +81,6 @@ export function Composer({ accounts, post, make }: ComposerProps) {
     change({ text: draft.text.slice(0, at) + text + draft.text.slice(end) });
     area.current?.focus();
   };
-  const uploading = uploads.some((upload) => upload.error === null);
-  const ready = chosen.length > 0 && !isEmpty(draft) && !uploading && busy === null;
   return (
     <div className={classes.layout}>
       <form className={classes.form} onSubmit={(event) => event.preventDefault()} aria-label="Post">
@@ -150,29 +153,31 @@ export function Composer({ accounts, post, make }: ComposerProps) {
         <div>
           <WhenInput
             value={draft.when}
-            onChange={(when) => {
-              setTimeMissing(false);
-              change({ when: { ...draft.when, later: false, ...when } });
-            }}
-            error={(timeMissing ? NO_TIME : undefined) ?? errorOf('scheduled_at') ?? errorOf('local_time')}
+            onChange={(when) => change({ when: { ...draft.when, later: false, ...when } })}
+            error={errorOf('scheduled_at') ?? errorOf('local_time')}
           />
           <BestTimes
             accountId={first?.id}
             zone={draft.when.zone}
-            onPick={(date, time) => {
-              setTimeMissing(false);
-              change({ when: { ...draft.when, date, time, later: false } });
-            }}
+            onPick={(date, time) => change({ when: { ...draft.when, date, time, later: false } })}
           />
         </div>
         <div className={classes.actions}>
-          <Button variant="subtle" color="gray" onClick={discard} disabled={!touched}>
+          <Button
+            variant="subtle"
+            color="gray"
+            onClick={() => {
+              setPressed(null);
+              discard();
+            }}
+            disabled={!touched}
+          >
             {post ? 'Undo changes' : 'Clear'}
           </Button>
           <Button
             variant="default"
             onClick={() => tryTo('draft')}
-            disabled={!ready}
+            disabled={busy !== null}
             loading={busy === 'draft'}
           >
             Save draft
@@ -180,14 +185,14 @@ export function Composer({ accounts, post, make }: ComposerProps) {
           <Button
             variant="default"
             onClick={() => tryTo('publish')}
-            disabled={!ready}
+            disabled={busy !== null}
             loading={busy === 'publish'}
           >
             Publish now
           </Button>
           <Button
             onClick={() => tryTo('schedule')}
-            disabled={!ready}
+            disabled={busy !== null}
             loading={busy === 'schedule'}
             title="Ctrl+Enter"
           >

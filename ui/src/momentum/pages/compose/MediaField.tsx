@@ -1,5 +1,5 @@
 import { ActionIcon, Button, Group, Input, Progress } from '@mantine/core';
-import { useState } from 'react';
+import { useId, useState } from 'react';
 import { Icon } from '../../../parts/Icon';
 import { mediaUrl } from '../../api/call';
 import { Glyph } from '../../parts/Glyph';
@@ -21,6 +21,7 @@ const describes = (file: DraftFile) => (file.media.kind === 'image' ? 'Alt text'
 
 /** The files of a post: order, description, removal, and uploads that run. */
 export function MediaField({ files, uploads, onChange, onStop, error }: MediaFieldProps) {
+  const id = useId();
   const [editing, setEditing] = useState<number | null>(null);
   const [dragged, setDragged] = useState<number | null>(null);
   const [over, setOver] = useState<number | null>(null);
@@ -32,8 +33,14 @@ export function MediaField({ files, uploads, onChange, onStop, error }: MediaFie
   };
   const edited = editing === null ? undefined : files[editing];
   return (
-    <Input.Wrapper label="Files" labelElement="div" error={error}>
-      <ul className={classes.list} aria-label="Files">
+    <Input.Wrapper id={id} label="Files" labelElement="div" error={error}>
+      <ul
+        className={classes.list}
+        aria-label="Files"
+        data-error-group={error ? true : undefined}
+        aria-describedby={error ? `${id}-error` : undefined}
+        tabIndex={-1}
+      >
         {files.map((file, index) => (
           // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- buttons do the same by keyboard
           <li

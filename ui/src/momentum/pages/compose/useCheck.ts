@@ -23,7 +23,7 @@ export function useCheck(post: NewPost | null) {
   return { checked: post === null ? undefined : data, current };
 }
 
-interface FieldProblem {
+export interface FieldProblem {
   field: string;
   message: string;
 }
