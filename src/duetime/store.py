@@ -118,10 +118,10 @@ class JobStore(Protocol):
 
     async def add_jobs(self, drafts: Sequence[JobDraft], is_retry: bool = False) -> list[UUID]:
         """Store all or none, durably; emits hints. Returns one id per draft: its own, or that of the live job
-        which already holds its (tenant, unique_key). A draft whose id belongs to a live job is left alone.
-        `is_retry` repeats a call whose reply was lost: then a draft whose job has finished is left alone,
-        too. Due jobs beyond the first few of a limit key are stored as waiting
-        (`permits.waiting_when_stored`)."""
+        which already holds its (tenant, unique_key). A draft whose id belongs to a live job, of any tenant,
+        is taken for a repetition of it and left alone, whatever else differs. `is_retry` repeats a call whose
+        reply was lost: then a draft whose job has finished is left alone, too. Due jobs beyond the first few
+        of a limit key are stored as waiting (`permits.waiting_when_stored`)."""
         ...
 
     async def add_unique(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:

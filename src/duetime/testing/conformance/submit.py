@@ -9,7 +9,7 @@ import pytest
 from duetime.model.instant import LATEST, SECOND
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.limit import Queue
-from duetime.store import Store
+from duetime.store import Lane, Store
 from duetime.testing.conformance.drafts import (
     DAY,
     HOUR,
@@ -151,6 +151,39 @@ class SubmitConformance:
         assert await store.add_jobs([draft], is_retry=True) == [draft.id]
         assert await claim(store, request(node)) == []
         assert (await stored(store, draft.id)).state is State.SUCCEEDED
+
+    @pytest.mark.parametrize("state", [State.PENDING, State.RUNNING, State.SUCCEEDED])
+    async def test_another_job_with_a_known_id_is_taken_for_a_repetition(
+        self, store: Store, state: State
+    ) -> None:
+        """The id decides, whatever else differs: the stored job stays as it is, the other job is not stored,
+        and its tenant does not see the stored one. The rest of the batch is stored."""
+        node, now = await joined(store), await store.time()
+        draft = job(now, payload=b"first")
+        if state is State.PENDING:
+            await add(store, draft)
+        elif state is State.RUNNING:
+            await started(store, node, draft)
+        else:
+            await finished(store, node, draft, now)
+        before = await stored(store, draft.id)
+        other = draft._replace(
+            tenant="other",
+            queue="other queue",
+            priority=9,
+            due_at=now - HOUR,
+            target="other task",
+            payload=b"second",
+            unique_key="other key",
+        )
+        next_one = job(now + HOUR, tenant="other", queue="other queue")
+        repeated = state is State.SUCCEEDED
+        assert await store.add_jobs([other, next_one], is_retry=repeated) == [other.id, next_one.id]
+        assert await stored(store, draft.id) == before
+        assert await store.get_job("other", other.id) is None
+        assert [row.id for row in await store.list_jobs(JobFilter("other"), 10)] == [next_one.id]
+        lane = Lane(other.queue, other.priority, 0, other.tenant)
+        assert await claim(store, request(node, lane, targets=(other.target,))) == []
 
     async def test_one_stored_job_does_not_keep_a_large_batch_out(self, store: Store) -> None:
         drafts = jobs(500, await store.time())
