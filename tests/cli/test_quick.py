@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from typer import testing
 from typer.main import get_command
 
-import duetime.cli
 from duetime.cli.program import COMMANDS, load_command
 from tests.cli.conftest import Duetime
 
-PACKAGE = Path(duetime.cli.__file__).parents[1]
-# Without the package's own `__init__`, so that only the imports of the command line are seen.
-HELP = f"""
-import sys, types
-package = types.ModuleType("duetime")
-package.__path__ = [{str(PACKAGE)!r}]
-sys.modules["duetime"] = package
-sys.argv = ["duetime", "--help"]
+HELP = """
+import sys
 from duetime.cli import main
 try:
     main()
@@ -29,16 +21,26 @@ except SystemExit as left:
     assert left.code == 0
 print("imported:", *sorted(sys.modules))
 """
+APP = {"sqlite3", "duetime.app", "duetime.remote", "duetime.store", "duetime.public"}
+
+
+def imported_by(*arguments: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", HELP, *arguments], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.rpartition("imported:")[2].split())
 
 
 def test_help_imports_nothing_heavy() -> None:
-    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
-    imported = set(done.stdout.rpartition("imported:")[2].split())
+    imported = imported_by("--help")
     assert "duetime.cli.program" in imported
     assert not [name for name in imported if name.startswith("duetime.cli.commands.")]
-    assert imported.isdisjoint(
-        {"rich", "rich.console", "asyncio", "sqlite3", "msgspec", "zoneinfo", "duetime.app", "duetime.store"}
-    )
+    assert imported.isdisjoint({"rich", "rich.console", "asyncio", "msgspec", "zoneinfo", *APP})
+
+
+@pytest.mark.parametrize("words", [("job", "list"), ("schedule", "show"), ("queue", "pause"), ("why",)])
+def test_help_of_a_command_imports_neither_app_nor_client(words: tuple[str, ...]) -> None:
+    assert imported_by(*words, "--help").isdisjoint(APP)
 
 
 def test_package_can_be_run_as_a_module() -> None:

@@ -23,6 +23,7 @@ from typing import Annotated, Any
 import duetime as dt
 
 app = dt.App("memory://")
+client: type[dt.Client] = dt.Cleint  # error: attr-defined
 
 
 def pool() -> str:

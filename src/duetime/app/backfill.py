@@ -14,13 +14,13 @@ from uuid import UUID, uuid5
 
 from duetime.app.context import AppContext
 from duetime.app.listing import find_schedule, position
-from duetime.app.previews import fires_after
 from duetime.app.search import search
 from duetime.engine.submit.commands import scheduled_job
 from duetime.engine.submit.validate import check_count
 from duetime.errors import Conflict, InvalidInput
 from duetime.model import instant
 from duetime.model.codec import decode, encode
+from duetime.model.forecast import fires_after
 from duetime.model.ids import fire_id
 from duetime.model.instant import Micros
 from duetime.model.job import JobFilter, State
@@ -94,7 +94,7 @@ class Backfill:
 
 
 def _fires(when: When, after: Micros, end: Micros, count: int) -> list[Micros]:
-    return list(islice(fires_after(when, after, None, end), count))
+    return list(islice(fires_after(when, after, end), count))
 
 
 def _range(start: datetime, end: datetime | None, now: Micros) -> tuple[Micros, Micros]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from duetime.model.describe.text import coming
 from duetime.model.describe.when import describe
 from duetime.model.duration import Duration
 from duetime.model.edit_plan import (
+    HORIZON,
     MAX_FIRES,
     FireChanges,
     ScheduleEdit,
@@ -31,14 +31,13 @@ from duetime.model.edit_plan import (
     edited,
     upcoming_fires,
 )
-from duetime.model.forecast import Preview, previewed, surprises
+from duetime.model.forecast import Preview, preview, surprises
 from duetime.model.instant import Micros
 from duetime.model.job import FINAL, Job, JobFilter, State
 from duetime.model.schedule import FieldChange, Schedule, difference, first_fire, schedule_status
 from duetime.model.when import When
 from duetime.store import Store
 
-HORIZON = "7d"
 MAX_PREVIEWED = 1_000
 PAGE = 1_000
 LIVE = frozenset(State) - FINAL
@@ -92,7 +91,7 @@ class Previews:
             None if one is None else instant.read(one, field)
             for one, field in ((start_at, "start_at"), (end_at, "end_at"))
         )
-        return await search(_preview, when, _checked(count), since, start, end)
+        return await search(preview, when, _checked(count), since, start, end)
 
     async def schedule(self, reference: str, *, count: int = 10, after: datetime | None = None) -> Preview:
         """The next fires of a stored schedule, within its start, end and max_runs, as if it were not
@@ -103,7 +102,7 @@ class Previews:
         left = (
             _checked(count) if draft.max_runs is None else min(_checked(count), max(0, draft.max_runs - runs))
         )
-        return await search(_preview, draft.when, left, since, draft.start_at, draft.end_at)
+        return await search(preview, draft.when, left, since, draft.start_at, draft.end_at)
 
     async def edit(
         self, reference: str, changes: Mapping[str, Any], *, horizon: Duration = HORIZON
@@ -126,18 +125,6 @@ class Previews:
 
     async def _since(self, after: datetime | None) -> Micros:
         return await self.context.now() if after is None else instant.read(after, "after")
-
-
-def fires_after(when: When, after: Micros, start: Micros | None, end: Micros | None) -> Iterator[Micros]:
-    moment = when.next_us(after if start is None else max(after, start - 1))
-    while moment is not None and (end is None or moment <= end):
-        yield moment
-        moment = when.next_us(moment)
-
-
-def _preview(when: When, count: int, after: Micros, start: Micros | None, end: Micros | None) -> Preview:
-    fires = list(islice(fires_after(when, after, start, end), count))
-    return previewed(when, fires, after if start is None else max(after, start - 1), end)
 
 
 def _checked(count: int) -> int:

@@ -14,19 +14,19 @@ from uuid import UUID
 
 import typer
 
-from duetime.app import App
 from duetime.cli.files import read_text
-from duetime.cli.loading import load_app
 from duetime.cli.program import settings_of
-from duetime.cli.store_backend import StoreBackend
 from duetime.config import FOLDER, TABLE, Settings
 from duetime.errors import ConfigError, InvalidInput, JobNotFound
 from duetime.model.ids import read_id_part
-from duetime.model.views import ScheduleView
-from duetime.stores.sqlite.location import path_of
 
+# Imported where they are used: help needs none of them, a command one of app and client, and each takes
+# longer to import than a short command runs.
 if TYPE_CHECKING:
-    from duetime.remote import AsyncClient  # takes as long to import as a short command runs
+    from duetime.app import App
+    from duetime.cli.store_backend import StoreBackend
+    from duetime.model.views import ScheduleView
+    from duetime.remote import AsyncClient
 
 Backend: TypeAlias = "StoreBackend | AsyncClient"
 Place = TypeVar("Place")
@@ -69,6 +69,8 @@ async def find_job(backend: Backend, text: str) -> UUID:
 
 
 async def time_of(backend: Backend) -> datetime:
+    from duetime.cli.store_backend import StoreBackend
+
     return await backend.now() if isinstance(backend, StoreBackend) else (await backend.me()).now
 
 
@@ -81,6 +83,8 @@ async def open_backend(settings: Settings, creates: bool = False) -> AsyncIterat
         async with AsyncClient(settings.server, key_of(settings), retries=RETRIES) as client:
             yield client
     else:
+        from duetime.cli.store_backend import StoreBackend
+
         async with open_app(settings, creates) as app:
             yield StoreBackend(app, settings)
 
@@ -108,6 +112,9 @@ def find_app(settings: Settings) -> App:
     """The user's app if one is named, else one without tasks; on the store that was named."""
     if settings.sources.get("server") == "--server":
         raise ConfigError("server: this command works on the store itself: use --store instead of --server")
+    from duetime.app import App
+    from duetime.cli.loading import load_app
+
     if settings.app is None:
         return App(settings.store, leases=settings.leases)
     app = load_app(settings.app)
@@ -158,6 +165,8 @@ def require_file(settings: Settings) -> None:
     own = settings.app is not None and not settings.given("store")
     if own or urlsplit(settings.store).scheme.lower() != "sqlite":
         return
+    from duetime.stores.sqlite.location import path_of
+
     path = path_of(settings.store)
     if not path.exists():
         raise ConfigError(

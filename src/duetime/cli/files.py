@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from logging import getLogger
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from duetime.config import FILE, VARIABLES_FILE, Settings
 from duetime.errors import ConfigError
 from duetime.model.ids import random_bytes
 from duetime.model.keyring import MIN_KEY_BYTES, KeyRing
-from duetime.store import Store
+
+if TYPE_CHECKING:
+    from duetime.store import Store
 
 OTHER_USERS = 0o077
 MAX_FILES = 20_000

@@ -13,7 +13,6 @@ from uuid import UUID
 from duetime.app import App
 from duetime.app.bulk import Bulk
 from duetime.app.listing import JobQuery
-from duetime.app.previews import HORIZON
 from duetime.app.schedules import NewSchedule, edit_of
 from duetime.cli.files import key_ring
 from duetime.config import Settings
@@ -25,7 +24,7 @@ from duetime.invokers.http.lazy import seal_for
 from duetime.model.command import COMMAND, CommandTarget
 from duetime.model.destination import check_destination
 from duetime.model.duration import Duration
-from duetime.model.edit_plan import ScheduleEdit
+from duetime.model.edit_plan import HORIZON, ScheduleEdit
 from duetime.model.instant import to_datetime, to_micros
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.limit import QueueFilter

@@ -17,6 +17,7 @@ from duetime.model.forecast import local_clock
 from duetime.model.instant import Micros
 from duetime.model.schedule import Schedule, ScheduleDraft, first_fire, plan_fires
 
+HORIZON = "7d"  # of a plan, if its reader says nothing else
 MAX_FIRES = 12_000  # a little more than a week of one fire a minute
 MAX_CATCH_UP_STEPS = 100  # for due fires that no planner has turned into jobs
 

@@ -193,6 +193,21 @@ class Preview:
     warnings: tuple[str, ...]
 
 
+def preview(
+    when: When, count: int, after: Micros, start: Micros | None = None, end: Micros | None = None
+) -> Preview:
+    """The first fires of a schedule with this start and end."""
+    after = after if start is None else max(after, start - 1)
+    return previewed(when, list(islice(fires_after(when, after, end), count)), after, end)
+
+
+def fires_after(when: When, after: Micros, end: Micros | None = None) -> Iterator[Micros]:
+    moment = when.next_us(after)
+    while moment is not None and (end is None or moment <= end):
+        yield moment
+        moment = when.next_us(moment)
+
+
 def previewed(when: When, fires: Sequence[Micros], after: Micros, end: Micros | None = None) -> Preview:
     """`fires` are all fires after `after`, up to the last of them. There is no fire after `end`."""
     notes = text.notes(when, fires, after)

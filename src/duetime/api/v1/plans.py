@@ -15,9 +15,9 @@ from duetime.api.paging import ClosedQuery, PageQuery
 from duetime.api.requests import edit_of, expected_version, new_schedule, read_instant, read_optional_instant
 from duetime.api.routing import IF_MATCH, StrictRoute, answer, problems, with_body
 from duetime.api.v1.schedules import ETAG, Reference, schedule_answer
-from duetime.app.previews import HORIZON, MAX_PREVIEWED
+from duetime.app.previews import MAX_PREVIEWED
 from duetime.app.search import search
-from duetime.model.edit_plan import ScheduleEdit
+from duetime.model.edit_plan import HORIZON, ScheduleEdit
 from duetime.model.views import (
     Backfilled,
     Page,

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from duetime.app.previews import HORIZON
 from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import command, standalone
 from duetime.cli.documents.changes import Planning, Step, StepAction, apply_step
@@ -18,6 +17,7 @@ from duetime.cli.format import difference_text, hint, moment_text, plural, say, 
 from duetime.cli.inputs import JsonFlag, YesFlag
 from duetime.cli.program import REFUSED, report, value_option
 from duetime.errors import Conflict, DuetimeError, InvalidDocument
+from duetime.model.edit_plan import HORIZON
 from duetime.model.views import PlanView
 
 commands = standalone()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
-from duetime.app.previews import fires_after
 from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import command, group
 from duetime.cli.commands import schedule_edit
@@ -65,11 +62,10 @@ from duetime.cli.program import value_option
 from duetime.cli.selection import SCHEDULE_FILTERS, Action, Selection, selection_flags
 from duetime.engine.submit.validate import check_max_runs, check_overlap
 from duetime.errors import ScheduleExists
-from duetime.model.forecast import previewed
+from duetime.model.forecast import preview as preview_of
 from duetime.model.instant import to_micros
 from duetime.model.schedule import Missed
 from duetime.model.views import FireView, PreviewView, ScheduleView
-from duetime.model.when import When
 
 commands = group("Add, list, edit, pause and preview schedules.")
 
@@ -213,17 +209,13 @@ def preview(
         raise typer.BadParameter("give the name of a schedule, or one of --cron, --every, --rrule")
     start = read_instant(after, "after")
     if name is None:
-        found = _preview_of(read_when(cron, every, None, rrule, tz), count, start)
+        when = read_when(cron, every, None, rrule, tz)
+        found = PreviewView.of(preview_of(when, count, to_micros(start or now_here())))
     else:
         found = with_backend(
             context, lambda backend: backend.preview_schedule(name, count=count, after=start)
         )
     show(found, as_json, _show_preview)
-
-
-def _preview_of(when: When, count: int, after: datetime | None) -> PreviewView:
-    start = to_micros(after or now_here())
-    return PreviewView.of(previewed(when, list(islice(fires_after(when, start, None, None), count)), start))
 
 
 def _show_preview(found: PreviewView) -> None:
