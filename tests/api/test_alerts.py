@@ -47,6 +47,35 @@ async def test_channel_keeps_its_secret_and_never_shows_it(client: Any) -> None:
     assert (await client.delete("/channels/chat")).json()["code"] == "channel_not_found"
 
 
+async def test_null_removes_an_optional_secret_and_no_other_field(client: Any) -> None:
+    hook: dict[str, Any] = {"type": "webhook", "url": URL}
+    manager: dict[str, Any] = {"type": "alertmanager", "url": URL}
+    mail: dict[str, Any] = {"type": "email", "host": "mail.example.org", "sender": "a@example.org"}
+    mail |= {"to": ["b@example.org"], "port": 2525.0}
+    login = {"username": "ada", "password": "s3cret"}
+    for name, target, secret, text in (
+        ("hook", hook, "signing_secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+        ("am", manager, "authorization", "Bearer s3cret"),
+    ):
+        for given, expected in (({secret: text}, [secret]), ({}, [secret]), ({secret: None}, []), ({}, [])):
+            done = await client.put(f"/channels/{name}", json={"target": {**target, **given}})
+            assert (done.status_code, done.json()["secrets"]) == (200, expected), done.text
+    await client.put("/channels/team", json={"target": mail | login})
+    await client.put("/channels/chat", json={"target": {"type": "slack", "url": URL}})
+    for name, target, field, reason in (
+        ("chat", {"type": "slack", "url": None}, "url", "cannot be removed: a channel of type slack needs"),
+        ("hook", hook | {"url": None}, "url", "is null: leave it out, or give a value"),
+        ("team", mail | {"username": "ada", "password": None}, "password", "belongs to the username"),
+    ):
+        refused = await client.put(f"/channels/{name}", json={"target": target})
+        assert (refused.status_code, refused.json()["field"]) == (422, field), refused.text
+        assert reason in refused.json()["detail"]
+    stored = {one["name"]: one["secrets"] for one in (await client.get("/channels")).json()["items"]}
+    assert stored == {"hook": [], "am": [], "team": ["password"], "chat": ["url"]}
+    without = await client.put("/channels/team", json={"target": mail | {"password": None}})
+    assert (without.json()["secrets"], without.json()["settings"]["port"]) == ([], 2525), without.text
+
+
 async def test_channel_is_checked_by_field(client: Any) -> None:
     quiet = {"start": "22:00", "end": "07:00"}
     mail = {"type": "email", "host": "mail.example.org", "sender": "a@example.org", "to": ["b@example.org"]}

@@ -22,6 +22,27 @@ def test_channel_is_set_shown_without_its_secret_and_removed(duetime: Duetime, t
     assert (again.status, "[channel_not_found]" in again.err) == (1, True)
 
 
+def test_optional_field_is_removed_and_a_needed_one_is_not(duetime: Duetime) -> None:
+    hook, secret = "url=https://hooks.example.org/duetime", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    duetime("alert", "channel", "hook", "--type", "webhook", hook, f"signing_secret={secret}")
+    assert duetime("alert", "channel", "hook", "--off", "--json").json["secrets"] == ["signing_secret"]
+    without = duetime("alert", "channel", "hook", "--unset", "signing_secret", "--json")
+    assert (without.json["secrets"], without.json["settings"]) == ([], {"url": hook[4:]}), without.err
+    mail = ("host=mail.example.org", "sender=a@example.org", "to=b@example.org", "username=ada", "password=x")
+    duetime("alert", "channel", "team", "--type", "email", *mail)
+    for words, expected in (
+        (("hook", "--unset", "url"), "url: cannot be removed: a channel of type webhook needs it"),
+        (("hook", "--unset", "colour"), "no field 'colour': known are url, signing_secret"),
+        (("hook", "--unset", "signing_secret", f"signing_secret={secret}"), "has a value and is removed"),
+        (("team", "--unset", "password"), "password: belongs to the username: remove both"),
+    ):
+        refused = duetime("alert", "channel", *words)
+        assert refused.status in (1, 2)
+        assert expected in refused.err
+    left = duetime("alert", "channel", "team", "--unset", "username", "--unset", "password", "--json").json
+    assert ("username" in left["settings"], left["secrets"]) == (False, [])
+
+
 def test_wrong_fields_name_the_field_and_the_remedy(duetime: Duetime) -> None:
     duetime("migrate")
     for words, expected in (

@@ -440,3 +440,13 @@ async def test_queue_limit_is_set_and_removed(service: Caller) -> None:
     assert (lifted.max_running, lifted.rate) == (None, None)
     with pytest.raises(dt.InvalidInput, match="often"):
         await service.limit_queue("mail", rate="often")
+
+
+async def test_secret_of_a_channel_is_kept_when_left_out_and_removed_by_none(service: Caller) -> None:
+    target = {"type": "webhook", "url": "https://hooks.example.org/duetime"}
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    await service.set_alert_channel("hook", **target, signing_secret=secret)
+    assert (await service.set_alert_channel("hook", **target)).secrets == ["signing_secret"]
+    assert (await service.set_alert_channel("hook", **target, signing_secret=None)).secrets == []
+    with pytest.raises(dt.InvalidInput, match="url: is null"):
+        await service.set_alert_channel("hook", type="webhook", url=None)

@@ -224,6 +224,34 @@ async def test_test_notice_says_how_it_was_received_and_an_edit_keeps_the_secret
     await expect(alerts.page).to_have_url(re.compile("/jobs/"))
 
 
+@pytest.mark.parametrize("kind", ["webhook", "alertmanager"])
+async def test_optional_secret_is_removed_and_a_needed_one_cannot_be(alerts: Alerts, kind: str) -> None:
+    site, secret = alerts.site, {"webhook": "Signing secret", "alertmanager": "Authorization header"}[kind]
+    target = {"type": kind, "url": HOOK}
+    field = {"webhook": "signing_secret", "alertmanager": "authorization"}[kind]
+    site.request("PUT", "/alerts/channels/ops", {"target": target | {field: SIGNING_SECRET}})
+    site.request("PUT", "/alerts/channels/chat", {"target": {"type": "slack", "url": HOOK}})
+    await alerts.page.reload()
+    await alerts.button("Edit channel ops").click()
+    remove = alerts.dialog.get_by_label(f"Remove the stored {secret.lower()}")
+    await remove.check()
+    await expect(alerts.field(secret)).to_have_attribute("placeholder", "it will be removed")
+    await expect(alerts.field(secret)).not_to_be_editable()
+    await remove.uncheck()
+    await alerts.save("Save channel")
+    assert one_named(site, "channels", "ops")["secrets"] == [field]
+    await alerts.button("Edit channel ops").click()
+    await remove.check()
+    await alerts.save("Save channel")
+    assert one_named(site, "channels", "ops")["secrets"] == []
+    for channel in ("ops", "chat"):  # nothing is stored; the channel needs it
+        await alerts.button(f"Edit channel {channel}").click()
+        await expect(alerts.dialog).to_be_visible()
+        await expect(alerts.dialog.get_by_label("Remove the stored")).to_have_count(0)
+        await alerts.page.keyboard.press("Escape")
+        await expect(alerts.dialog).to_have_count(0)
+
+
 async def test_channel_is_switched_off_and_another_edit_is_not_lost(alerts: Alerts) -> None:
     site = alerts.site
     site.request("PUT", "/alerts/channels/ops", {"target": {"type": "webhook", "url": HOOK}})

@@ -92,7 +92,8 @@ class AppAlerts:
         self, name: str, *, version: int | None = None, **settings: Any
     ) -> AlertChannelView:
         """Create or replace a channel: `type` and the fields of that type, `quiet` and `enabled`. A secret
-        that is left out keeps its value. With `version` only if it is still at that version (0: new)."""
+        that is left out keeps its value, None removes it. With `version` only if it is still at that version
+        (0: new)."""
         checked = check_name(name, "name")
         record = await self._record(sweep.CHANNEL, checked)
         before = None if record is None else _channel(record)

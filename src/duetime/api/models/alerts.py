@@ -6,8 +6,19 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
-from duetime.api.models.targets import WHOLE, Input, Instant, Name, Note, PositiveDuration, never, text_schema
+from duetime.api.models.targets import (
+    WHOLE,
+    Input,
+    Instant,
+    Name,
+    Note,
+    PositiveDuration,
+    never,
+    text_schema,
+    whole,
+)
 from duetime.model.alert.channel import FIELDS, MAX_RECIPIENTS, MAX_TEXT, ChannelType, Tls
+from duetime.model.alert.channel import Field as ChannelField
 from duetime.model.alert.quiet import DAYS
 from duetime.model.alert.rule import FLEET, MAX_CHANNELS, MAX_COUNT, Condition, Severity
 
@@ -43,7 +54,12 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
 
 # A user name needs a password, and a password an encrypted connection
 _LOGIN = never(
-    {"required": ["password"], "not": {"required": ["username"]}},
+    {
+        "required": ["password"],
+        "properties": {"password": {"type": "string"}},
+        "not": {"required": ["username"]},
+    },
+    {"required": ["username", "password"], "properties": {"password": {"type": "null"}}},
     {"required": ["username", "tls"], "properties": {"tls": {"const": Tls.NONE.value}}},
 )
 
@@ -56,9 +72,17 @@ def _channel(kind: ChannelType) -> dict[str, Any]:
         "title": f"{kind.value.title()}Channel",
         "additionalProperties": False,
         "required": ["type", *(name for name, rule in fields.items() if rule.required and not rule.secret)],
-        "properties": {"type": {"const": kind.value}, **{name: schemas[name] for name in fields}},
+        "properties": {
+            "type": {"const": kind.value},
+            **{name: _removable(schemas[name], rule) for name, rule in fields.items()},
+        },
     }
     return made | (_LOGIN if kind is ChannelType.EMAIL else {})
+
+
+def _removable(schema: dict[str, Any], rule: ChannelField) -> dict[str, Any]:
+    """Null removes a secret that its channel does not need."""
+    return {**schema, "type": ["string", "null"]} if rule.secret and not rule.required else schema
 
 
 _EXAMPLE: dict[str, Any] = {"type": "webhook", "url": "https://hooks.example.org/duetime"}
@@ -69,7 +93,7 @@ _NOT_IN_TARGET = ("self", "name", "version", "quiet", "enabled")  # of the chann
 def _of_its_type(target: dict[str, Any]) -> dict[str, Any]:
     if misplaced := [field for field in target if field in _NOT_IN_TARGET]:
         raise ValueError(f"{misplaced[0]} is not a field of a target: remove it")
-    return target
+    return {field: whole(value) for field, value in target.items()}  # as a port, 587.0 is 587
 
 
 Receiver = Annotated[
@@ -78,7 +102,7 @@ Receiver = Annotated[
     WithJsonSchema(
         {
             "oneOf": [_channel(kind) for kind in ChannelType],
-            "description": "A secret that is left out keeps its value.",
+            "description": "A secret that is left out keeps its value. Null removes an optional one.",
             "examples": [_EXAMPLE],
         }
     ),

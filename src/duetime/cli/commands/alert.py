@@ -179,6 +179,7 @@ def _channel_row(one: AlertChannelView) -> tuple[str, ...]:
     "duetime alert channel pager --type pagerduty routing_key=@pagerduty.key",
     "duetime alert channel team --type email host=mail.example.org sender=dt@example.org to=ops@example.org",
     "duetime alert channel ops --quiet 22:00-07:00 --tz Europe/Berlin",
+    "duetime alert channel hook --unset signing_secret",
 )
 def set_channel(
     context: typer.Context,
@@ -191,6 +192,10 @@ def set_channel(
         str | None,
         value_option("--type", "NAME", "webhook, slack, pagerduty, alertmanager, email or apprise."),
     ] = None,
+    unset: Annotated[
+        list[str] | None,
+        value_option("--unset", "FIELD", "Remove an optional field: signing_secret, ...; may be repeated."),
+    ] = None,
     quiet: Annotated[
         list[str] | None,
         value_option("--quiet", "FROM-TO", "A time in which it is told nothing: 22:00-07:00."),
@@ -202,6 +207,8 @@ def set_channel(
     """Create or change a channel. Fields that are left out stay as they are. From the first channel on, the
     built-in rules apply."""
     given = dict(_field(text, name) for text in fields or [])
+    if both := [field for field in unset or [] if field in given]:
+        raise InvalidInput(both[0], "has a value and is removed: leave one of the two out")
 
     async def work(backend: Backend) -> AlertChannelView:
         known = {one.name: one for one in await backend.alert_channels()}.get(name)
@@ -210,11 +217,27 @@ def set_channel(
             raise InvalidInput("type", f"a new channel needs --type: {', '.join(ChannelType)}; {_form(name)}")
         old = known.settings if known is not None and known.type == kind else {}
         times = [_quiet(text, tz) for text in quiet] if quiet else [] if known is None else known.quiet
-        settings = {**old, **given}
+        settings = _without(unset or [], {**old, **given}, kind)
         return await backend.set_alert_channel(name, type=kind, quiet=times, enabled=not off, **settings)
 
     made = with_backend(context, work, creates=True)
     show(made, as_json, lambda one: say(f"channel {one.name} ({one.type}): duetime alert test {one.name}"))
+
+
+def _without(unset: list[str], settings: dict[str, Any], kind: str) -> dict[str, Any]:
+    """An absent secret would be kept: null removes it. An absent setting is removed."""
+    if not unset or kind not in tuple(ChannelType):
+        return settings  # an unknown type is refused by the service
+    fields = FIELDS[ChannelType(kind)]
+    for name in unset:
+        if name not in fields:
+            raise InvalidInput(
+                "unset", f"a channel of type {kind} has no field {name[:40]!r}: known are {', '.join(fields)}"
+            )
+        if fields[name].required:
+            raise InvalidInput(name, f"cannot be removed: a channel of type {kind} needs it")
+    kept = {name: value for name, value in settings.items() if name not in unset}
+    return kept | {name: None for name in unset if fields[name].secret}
 
 
 def _form(channel: str) -> str:

@@ -132,17 +132,24 @@ class Channel:
 
     @staticmethod
     def received(name: str, value: Mapping[str, Any], before: Channel | None, seal: Sealer) -> Channel:
-        """From a request. A secret that is left out keeps its value; `seal` encrypts a new one."""
+        """From a request. A secret that is left out keeps its value, null removes it; `seal` encrypts a new
+        one."""
         kind = _type(value.get("type") or (None if before is None else before.type))
         fields = FIELDS[kind]
         others = ("type", "quiet", "enabled")
         if unknown := [one for one in value if one not in fields and one not in others]:
             known = ", ".join([*fields, "quiet", "enabled"])
             raise InvalidInput(unknown[0], f"a channel of type {kind} has no such field: known are {known}")
-        if empty := [one for one in fields if one in value and value[one] is None]:
-            raise InvalidInput(empty[0], "is null: leave it out, or give a value")
-        given = {one: value[one] for one in fields if one in value}
-        old = before.secrets if before is not None and before.type is kind else {}
+        removed = {one for one in fields if one in value and value[one] is None}
+        for one in removed:
+            if not fields[one].secret:
+                raise InvalidInput(one, "is null: leave it out, or give a value")
+            if fields[one].required:
+                reason = f"cannot be removed: a channel of type {kind} needs it"
+                raise InvalidInput(one, f"{reason}. Leave it out to keep it, or give a new one")
+        given = {one: value[one] for one in fields if one in value and one not in removed}
+        stored = before.secrets if before is not None and before.type is kind else {}
+        old = {one: sealed for one, sealed in stored.items() if one not in removed}
         settings = {
             one: rule.check(given.get(one, rule.default), one)
             for one, rule in fields.items()
@@ -157,7 +164,7 @@ class Channel:
             if rule.required and rule.secret and one not in secrets:
                 raise Conflict(f"{one} is missing: a new channel of type {kind} needs it", one)
         if kind is ChannelType.EMAIL:
-            secrets = _login(settings, secrets, "password" in given)
+            secrets = _login(settings, secrets, "password" in given, "password" in removed)
         quiet, enabled = value.get("quiet") or [], value.get("enabled", True)
         if not isinstance(quiet, list | tuple) or len(quiet) > 20:
             raise InvalidInput("quiet", "must be a list of up to 20 times")
@@ -192,12 +199,16 @@ class Channel:
         return replace(self, version=version)
 
 
-def _login(settings: Mapping[str, Any], secrets: dict[str, str], is_new: bool) -> dict[str, str]:
+def _login(
+    settings: Mapping[str, Any], secrets: dict[str, str], is_new: bool, is_removed: bool
+) -> dict[str, str]:
     """The password belongs to the user name."""
     if "username" not in settings:
         if is_new:
             raise InvalidInput("password", "needs a username: give both or none")
         return {}
+    if is_removed:
+        raise InvalidInput("password", "belongs to the username: remove both, or give a new password")
     if "password" not in secrets:
         raise Conflict("password is missing: a new user name needs it", "password")
     if settings["tls"] == Tls.NONE:

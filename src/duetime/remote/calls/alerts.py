@@ -53,8 +53,8 @@ def set_alert_channel(
     name: str, *, quiet: list[dict[str, Any]] | None = None, enabled: bool = True, **target: Any
 ) -> Call[AlertChannelView]:
     """Create or replace a channel: `type` and the fields of that type. A secret that is left out keeps its
-    value."""
-    body = {"target": given(**target), "quiet": quiet or [], "enabled": enabled}
+    value, None removes it."""
+    body = {"target": target, "quiet": quiet or [], "enabled": enabled}
     path = f"/alerts/channels/{path_part(check_name(name, 'name'))}"
     return read(AlertChannelView, (yield request("PUT", path, body)))
 

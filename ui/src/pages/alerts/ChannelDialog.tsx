@@ -16,6 +16,8 @@ interface ChannelDialogProps {
   onClose: () => void;
 }
 
+const without = (names: readonly string[], removed: string) => names.filter((name) => name !== removed);
+
 export function ChannelDialog({ channel, names, onClose }: ChannelDialogProps) {
   const [draft, setDraft] = useState<ChannelDraft>(() => (channel ? draftOfChannel(channel) : EMPTY_CHANNEL));
   const change = (next: Partial<ChannelDraft>) => setDraft((known) => ({ ...known, ...next }));
@@ -69,6 +71,13 @@ export function ChannelDialog({ channel, names, onClose }: ChannelDialogProps) {
           isStored={channel?.secrets.includes(field.name) ?? false}
           value={draft.values[field.name] ?? ''}
           onChange={(text) => change({ values: { ...draft.values, [field.name]: text } })}
+          isRemoved={draft.removed.includes(field.name)}
+          onRemove={(isRemoved) =>
+            change({
+              values: { ...draft.values, [field.name]: '' },
+              removed: isRemoved ? [...draft.removed, field.name] : without(draft.removed, field.name),
+            })
+          }
           error={errorAt(field.name)}
         />
       ))}

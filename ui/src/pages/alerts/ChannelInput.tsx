@@ -1,4 +1,4 @@
-import { NativeSelect, PasswordInput, TextInput } from '@mantine/core';
+import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core';
 import type { ChannelField } from './channelKinds';
 
 interface ChannelInputProps {
@@ -7,11 +7,15 @@ interface ChannelInputProps {
   isStored: boolean;
   value: string;
   onChange: (text: string) => void;
+  /** Whether the user removes the stored secret. */
+  isRemoved: boolean;
+  onRemove: (isRemoved: boolean) => void;
   error: string | undefined;
 }
 
 /** One setting of a channel. */
-export function ChannelInput({ field, isStored, value, onChange, error }: ChannelInputProps) {
+export function ChannelInput(props: ChannelInputProps) {
+  const { field, isStored, value, onChange, isRemoved, onRemove, error } = props;
   const common = {
     label: field.label,
     value,
@@ -27,13 +31,26 @@ export function ChannelInput({ field, isStored, value, onChange, error }: Channe
     autoComplete: 'off',
   };
   if (!field.isSecret) return <TextInput {...text} />;
+  const kept = isRemoved ? 'it will be removed' : 'leave empty to keep it';
   return (
-    <PasswordInput
-      {...text}
-      autoComplete="new-password"
-      aria-invalid={error !== undefined}
-      description={field.help ?? 'Stored encrypted and never shown'}
-      placeholder={isStored ? 'leave empty to keep it' : text.placeholder}
-    />
+    <div>
+      <PasswordInput
+        {...text}
+        autoComplete="new-password"
+        aria-invalid={error !== undefined}
+        description={field.help ?? 'Stored encrypted and never shown'}
+        placeholder={isStored ? kept : text.placeholder}
+        readOnly={isRemoved}
+      />
+      {isStored && !field.isRequired && !field.removedWith && (
+        <Checkbox
+          mt="xs"
+          size="xs"
+          label={`Remove the stored ${field.label.toLowerCase()}`}
+          checked={isRemoved}
+          onChange={(event) => onRemove(event.currentTarget.checked)}
+        />
+      )}
+    </div>
   );
 }

@@ -14,6 +14,8 @@ export interface ChannelDraft {
   name: string;
   type: ChannelType;
   values: Readonly<Record<string, string>>;
+  /** Stored secrets that the user removes. */
+  removed: readonly string[];
   quiet: readonly QuietTime[];
   enabled: boolean;
 }
@@ -22,6 +24,7 @@ export const EMPTY_CHANNEL: ChannelDraft = {
   name: '',
   type: 'webhook',
   values: {},
+  removed: [],
   quiet: [],
   enabled: true,
 };
@@ -39,13 +42,15 @@ export function draftOfChannel({ name, type, settings, quiet, enabled }: AlertCh
     name,
     type,
     values: Object.fromEntries(values),
+    removed: [],
     quiet: quiet as unknown as readonly QuietTime[],
     enabled,
   };
 }
 
-export function bodyOfChannel({ type, values, quiet, enabled }: ChannelDraft): ChannelBody {
+export function bodyOfChannel({ type, values, removed, quiet, enabled }: ChannelDraft): ChannelBody {
   const given = CHANNEL_KINDS[type].fields.flatMap((field) => {
+    if (removed.includes(field.name)) return [[field.name, null] as const];
     const text = values[field.name]?.trim();
     return text ? [[field.name, valueOf(field, text)] as const] : [];
   });

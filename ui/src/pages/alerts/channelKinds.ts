@@ -9,6 +9,8 @@ export interface ChannelField {
   isRequired?: true;
   /** Stored encrypted and never shown. */
   isSecret?: true;
+  /** The field that it is removed with: it has no control of its own for that. */
+  removedWith?: string;
   /** Other than a text: a number, or texts separated by commas. */
   value?: 'number' | 'list';
   choices?: ReadonlyArray<{ value: string; label: string }>;
@@ -104,7 +106,7 @@ const KINDS = {
         value: 'list',
       },
       { name: 'username', label: 'User name', help: 'Empty: no login' },
-      { name: 'password', label: 'Password', isSecret: true },
+      { name: 'password', label: 'Password', isSecret: true, removedWith: 'username' },
     ],
   },
   apprise: {
