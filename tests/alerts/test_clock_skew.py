@@ -1,4 +1,5 @@
-"""A node in a process of its own, whose wall clock differs from the store's; another node tells it."""
+"""A node in a process of its own, whose wall clock differs from the store's. It leads nothing and delivers
+nothing; another node tells it."""
 
 from __future__ import annotations
 
@@ -23,9 +24,10 @@ TIMEOUT = 180  # seconds, for the whole test
 
 @contextmanager
 def skewed_node(url: str, offset: Path) -> Iterator[subprocess.Popen[bytes]]:
-    words = ("serve", "--store", url, "--port", "0", "--alert-interval", "1s", "--lease", "2s")
+    options = ("--roles", "worker", "--queues", "other", "--alert-interval", "1s", "--lease", "2s")
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.alerts.skewed_node", str(offset), *words], stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "tests.alerts.skewed_node", str(offset), "serve", "--store", url, *options],
+        stdout=subprocess.DEVNULL,
     )
     try:
         yield process

@@ -6,14 +6,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import duetime as dt
 from duetime import testing
-from duetime.engine.alert.sweep import MUTE, RULE
+from duetime.clock import Clock
+from duetime.engine.alert.sweep import MUTE, RULE, AlertSweep
 from duetime.model.instant import MINUTE, SECOND
+from duetime.model.lease import NodeDraft, NodeId
 from tests.alerts.watching import Watch
 
 HOOK: dict[str, Any] = {"type": "webhook", "url": "https://hooks.example.org/duetime"}
@@ -280,6 +282,34 @@ async def test_node_that_does_not_lead_stands_in_and_tells_that_no_node_leads(
     assert await watch.told() == [("firing", "no_leader", ["fleet"])]
     await watch.run(1)
     assert (await watch.told())[1:] == [("resolved", "no_leader", ["fleet"])]
+
+
+class FastClock:
+    """A minute ahead of the store's. In virtual time all clocks are right."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def now(self) -> int:
+        return self._clock.now()
+
+    def skew(self) -> int:
+        return MINUTE
+
+
+async def test_clock_skew_is_known_until_its_node_looks_again(app: dt.App, watch: Watch) -> None:
+    """However rarely nodes look: one that does not lead looks half as often as the leader."""
+    node = await app.store.join(NodeDraft("fast", ("worker",), "1"), 24 * 60 * MINUTE)
+    far = AlertSweep(app.store, cast(Clock, FastClock(app.clock)), lambda: False, node, "fast", 10 * MINUTE)
+    leader = AlertSweep(app.store, app.clock, lambda: True, NodeId(1), "leader", 10 * MINUTE)
+    for _ in range(3):
+        assert await far.run_once() == 20 * MINUTE
+        for _ in range(2):
+            assert await leader.run_once() == 10 * MINUTE
+            await watch.time.advance("10m")
+    assert [one for one in await watch.told() if one[1] == "clock_skew"] == [
+        ("firing", "clock_skew", ["fast"])
+    ]
 
 
 async def test_gap_without_any_node_is_told_afterwards(app: dt.App, watch: Watch) -> None:

@@ -36,7 +36,8 @@ STAND_IN_AFTER = 3  # the other node does it
 GAP = 4  # nothing could be checked in this time
 LOOK_BACK = 86_400 * SECOND  # at the first sweep
 MIN_SKEW = SECOND // 2
-SKEW_TTL = 5 * MINUTE
+MIN_SKEW_TTL = 5 * MINUTE
+SKEW_TTL = 3 * STAND_IN_INTERVAL  # in sweeps of the leader: a node that does not lead reports more often
 
 
 class Watched(NamedTuple):
@@ -135,9 +136,8 @@ class AlertSweep:
         skew = self._clock.skew()
         if abs(skew) > MIN_SKEW:
             value = encode({"name": self._node_name, "skew": skew})
-            await self._store.put_record(
-                SKEW, ALL_TENANTS, str(self._node), value, expires_at=self._clock.now() + SKEW_TTL
-            )
+            expires_at = self._clock.now() + max(MIN_SKEW_TTL, SKEW_TTL * self._interval)
+            await self._store.put_record(SKEW, ALL_TENANTS, str(self._node), value, expires_at=expires_at)
             self._is_skewed = True
         elif self._is_skewed:
             await self._store.put_record(SKEW, ALL_TENANTS, str(self._node), None)
