@@ -23,6 +23,9 @@ def wall_micros() -> Micros:
     return time.time_ns() // 1_000
 
 
+wall_nanos = time.time_ns  # of spans
+
+
 def monotonic_micros() -> Micros:
     """Monotonic, and includes suspend (CLOCK_BOOTTIME), because leases expire during suspend."""
     return time.monotonic_ns() // 1_000 if BOOT_CLOCK is None else time.clock_gettime_ns(BOOT_CLOCK) // 1_000

@@ -28,11 +28,11 @@ class Exports:
     def export(self, own: Sequence[Record], others: Sequence[ReadableSpan]) -> None:
         self.is_waiting.set()
         assert self.go_on.wait(TIMEOUT)
-        self.batches.append([*(number for _, (number,) in own), *(span.name for span in others)])
+        self.batches.append([*(number for _, number in own), *(span.name for span in others)])
 
 
 def record(number: int) -> Record:
-    return bytes, (number,)
+    return bytes, number
 
 
 def test_full_batch_is_exported_without_delay() -> None:
@@ -73,7 +73,7 @@ def test_oldest_spans_are_dropped_and_counted(caplog: Any) -> None:
 def test_error_of_an_export_does_not_end_the_thread(caplog: Any) -> None:
     exports = Exports()
     queue = SpanQueue(exports.export, ExportLimits(10, 5, NEVER))
-    queue.add((bytes, ()))  # `export` cannot unpack it
+    queue.add((bytes,))  # `export` cannot unpack it
     with caplog.at_level(logging.ERROR):
         assert queue.force_flush()
     queue.add(record(1))

@@ -261,10 +261,12 @@ class Worker:
                 slot.job = None
                 self._finish(job, settlement)
                 # A job that was told to stop may have a pending cancellation.
-                if slot.stop is not None or me.cancelling() or _differs(copy_context(), base):
+                left = copy_context()
+                if slot.stop is not None or me.cancelling() or _differs(left, base):
                     self._retire(slot)
                     self.arm()
                     return
+                base = left  # equal contexts are compared quickly only if nothing was set since
             if not self._ready:
                 self.capacity.rate.end(self._clock.monotonic())
             free: asyncio.Future[None] = self._loop.create_future()

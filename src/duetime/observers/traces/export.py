@@ -40,7 +40,7 @@ class Exporter:
 
     def export(self, own: Sequence[Record], others: Sequence[ReadableSpan]) -> None:
         """In one request: requests of OTLP can be joined."""
-        data = self._envelope.around([encode(*span) for encode, span in own]) if own else b""
+        data = self._envelope.around([span[0](span) for span in own]) if own else b""
         if others:
             data += encode_spans(others).SerializePartialToString()
         self._sender.send(data)

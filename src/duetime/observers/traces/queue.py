@@ -23,7 +23,7 @@ LOG_INTERVAL = 20 * SECOND  # of warnings about dropped spans
 # What instrumentation of HTTP clients looks for: without it every export would be a trace, too.
 NOT_TRACED = "suppress_instrumentation"
 
-Record = tuple[Callable[..., bytes], tuple[Any, ...]]  # a span of Duetime: a function that encodes it
+Record = tuple[Any, ...]  # a span of Duetime: the function that encodes such a record, and what it needs
 Ended = Record | ReadableSpan
 Export = Callable[[Sequence[Record], Sequence[ReadableSpan]], None]
 log = logging.getLogger("duetime.traces")

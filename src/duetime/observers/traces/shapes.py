@@ -8,7 +8,7 @@ from typing import Any
 
 from opentelemetry.trace import SpanKind
 
-from duetime.observers.traces.otlp import shape_bytes
+from duetime.observers.traces.otlp import EncodeChild, child_encoder, shape_bytes
 
 MAX_SHAPES = 1_000  # that are kept, of each kind
 
@@ -32,6 +32,11 @@ def attempt_shape(queue: str, target: str, tenant: str, attempt: int) -> SpanSha
         "duetime.attempt": attempt,
     }
     return SpanShape(f"process {queue}", SpanKind.CONSUMER, attributes)
+
+
+@lru_cache(MAX_SHAPES)
+def first_attempt_encoder(queue: str, target: str, tenant: str) -> EncodeChild:
+    return child_encoder(attempt_shape(queue, target, tenant, 1).encoded)
 
 
 @lru_cache(MAX_SHAPES)

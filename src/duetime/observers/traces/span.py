@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from operator import itemgetter
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol
 from uuid import UUID
@@ -16,8 +15,7 @@ from opentelemetry import trace as api
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.util import types
 
-from duetime.clock import wall_micros
-from duetime.model.instant import Micros
+from duetime.clock import wall_nanos
 from duetime.model.job import Claimed
 from duetime.model.masking import without_secrets
 from duetime.model.settle import Snooze
@@ -30,13 +28,10 @@ from duetime.model.trace import (
 )
 from duetime.observers.traces.otlp import MESSAGE_ID_NAME, span_bytes
 from duetime.observers.traces.queue import Record
-from duetime.observers.traces.shapes import SpanShape, attempt_shape
+from duetime.observers.traces.shapes import SpanShape, attempt_shape, first_attempt_encoder
 from duetime.tracing import current
 
 MAX_REASON = 500
-# Of a job, for the span of its attempt. Without the payload, which may be large.
-KEPT_FIELDS = ("id", "attempt", "policies", "queue", "target", "tenant", "schedule")
-_kept_fields = itemgetter(*(Claimed._fields.index(name) for name in KEPT_FIELDS))
 Parent = SpanId | SpanContext | None  # an id is that of a span in another process
 NO_PARENT = contexts.Context()
 [CURRENT_SPAN] = api.set_span_in_context(api.INVALID_SPAN, NO_PARENT)  # the name in a context
@@ -66,7 +61,7 @@ class OwnSpan(api.Span):
     message: UUID | None = None  # the job of a submission or an attempt
     attributes: Mapping[str, Any] = MappingProxyType({})  # that are not in the shape
     error: str | None = None
-    ended_at = 0
+    ended_at = 0  # nanoseconds, as OpenTelemetry has them; so is `began_at`
     _context: SpanContext | None = None
     _full: api.Span | None = None
     _parent: SpanContext | None = None  # if it is not one of the ids
@@ -80,7 +75,7 @@ class OwnSpan(api.Span):
         message: UUID | None = None,
         parent: SpanContext | None = None,
     ) -> None:
-        self.began_at = wall_micros()
+        self.began_at = wall_nanos()
         self.shape = shape
         self.ids = ids
         self.is_sampled = is_sampled
@@ -147,15 +142,16 @@ class OwnSpan(api.Span):
     def end(self, end_time: int | None = None) -> None:
         if self.ended_at:
             return
-        self.ended_at = wall_micros() if end_time is None else end_time // 1_000
+        self.ended_at = wall_nanos() if end_time is None else end_time
         if self._full is not None:
-            self._full.end(self.ended_at * 1_000)
+            self._full.end(self.ended_at)
         elif self.is_sampled:
             self._tracer.ended(self.record())
 
     def record(self) -> Record:
         """What is encoded later, once it has ended. It keeps neither the span nor its job."""
-        return _own_bytes, (
+        return (
+            _own_bytes,
             self.ids,
             self.shape.encoded,
             self.began_at,
@@ -219,8 +215,10 @@ class OwnSpan(api.Span):
 class AttemptSpan(OwnSpan):
     """All about it follows from the job, and is computed if it is needed."""
 
+    _is_computed = False
+
     def __init__(self, tracer: Spans, job: Claimed, is_sampled: bool = True) -> None:
-        self.began_at = wall_micros()
+        self.began_at = wall_nanos()
         self._tracer = tracer
         self._job = job
         if not is_sampled:
@@ -231,6 +229,7 @@ class AttemptSpan(OwnSpan):
         if name not in ("ids", "shape"):
             raise AttributeError(name)
         job = self._job
+        self._is_computed = True
         self.message = job.id
         self.ids = attempt_trace(job.id, job.attempt, job.policies)
         self.shape = attempt_shape(job.queue, job.target, job.tenant, job.attempt)
@@ -239,10 +238,23 @@ class AttemptSpan(OwnSpan):
         return self.__dict__[name]
 
     def record(self) -> Record:
-        if "ids" in self.__dict__:
+        if self._is_computed:
             return super().record()
-        job = _kept_fields(self._job)
-        return _attempt_bytes, (job, self.began_at, self.ended_at, self.attributes, self.error)
+        job = self._job  # not kept: its payload may be large
+        return (
+            _attempt_bytes,
+            job.id,
+            job.attempt,
+            job.policies,
+            job.queue,
+            job.target,
+            job.tenant,
+            job.schedule,
+            self.began_at,
+            self.ended_at,
+            self.attributes,
+            self.error,
+        )
 
 
 class Active:
@@ -275,11 +287,29 @@ def span_context(span: SpanId, is_remote: bool = True) -> SpanContext:
     return SpanContext(span.trace, span.span, is_remote, flags)
 
 
-def _own_bytes(
+def _own_bytes(span: Record) -> bytes:
+    return _bytes(*span[1:])
+
+
+def _attempt_bytes(span: Record) -> bytes:
+    _, job, attempt, policies, queue, target, tenant, schedule, began_at, ended_at, attributes, error = span
+    if attempt == 1 and schedule is None and error is None and not attributes:  # most spans
+        above = parent_bytes(policies)
+        if above is not None:
+            encode = first_attempt_encoder(queue, target, tenant)
+            return encode(above[0], attempt_span_id(job, 1), job, above[1], began_at, ended_at)
+    if schedule is not None:
+        attributes = {"duetime.schedule": schedule, **attributes}
+    ids = attempt_trace(job, attempt, policies)
+    shape = attempt_shape(queue, target, tenant, attempt).encoded
+    return _bytes(ids, shape, began_at, ended_at, job, attributes, ids.parent, error)
+
+
+def _bytes(
     ids: AttemptTrace,
     shape: bytes,
-    began_at: Micros,
-    ended_at: Micros,
+    began_at: int,
+    ended_at: int,
     message: UUID | None,
     attributes: Mapping[str, Any],
     parent: Parent,
@@ -304,23 +334,3 @@ def _own_bytes(
         ids.link,
         error,
     )
-
-
-def _attempt_bytes(
-    job: tuple[Any, ...],
-    began_at: Micros,
-    ended_at: Micros,
-    attributes: Mapping[str, Any],
-    error: str | None,
-) -> bytes:
-    """`job` has its `KEPT_FIELDS`."""
-    job_id, attempt, policies, queue, target, tenant, schedule = job
-    shape = attempt_shape(queue, target, tenant, attempt).encoded
-    if schedule is not None:
-        attributes = {"duetime.schedule": schedule, **attributes}
-    if attempt > 1 or (above := parent_bytes(policies)) is None:
-        ids = attempt_trace(job_id, attempt, policies)
-        return _own_bytes(ids, shape, began_at, ended_at, job_id, attributes, ids.parent, error)
-    trace, parent = above  # most spans
-    span = attempt_span_id(job_id, 1)
-    return span_bytes(trace, span, shape, began_at, ended_at, job_id, attributes, parent, True, None, error)

@@ -176,7 +176,7 @@ class OpenTelemetryTracer:
                 span.shape.kind,
                 span.all_attributes,
                 () if span.ids.link is None else (Link(span_context(span.ids.link)),),
-                span.began_at * 1_000,
+                span.began_at,
                 record_exception=False,
             )
         finally:
