@@ -137,11 +137,10 @@ class JobStore(Protocol):
         """`announce`: if the job is live, emit a DoneHint when it becomes final."""
         ...
 
-    async def list_jobs(
-        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
-    ) -> list[Job]:
-        """Newest fire_time first, live and past together; `before` is (fire_time, id) of the last row already
-        seen. A label is compared row by row: where few match, narrow the filter by other fields, too."""
+    async def list_jobs(self, wanted: JobFilter, limit: int, before: UUID | None = None) -> list[Job]:
+        """Newest fire_time first, live and past together; `before` is the id of the last row already seen:
+        ids are in the order of fire times. A label is compared row by row: where few match, narrow the filter
+        by other fields, too."""
         ...
 
     async def count_jobs(self, wanted: JobFilter, limit: int) -> int:

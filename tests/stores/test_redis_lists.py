@@ -102,7 +102,7 @@ async def pages(store: RedisStore, wanted: JobFilter, size: int) -> list[Job]:
     before = None
     while page := await store.list_jobs(wanted, size, before):
         found += page
-        before = (page[-1].fire_time, page[-1].id)
+        before = page[-1].id
     return found
 
 

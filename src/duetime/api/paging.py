@@ -16,7 +16,6 @@ from duetime.api.problems import ApiProblem
 from duetime.engine.submit.validate import check_id
 from duetime.model.codec import decode, encode
 from duetime.model.ids import random_bytes
-from duetime.model.instant import Micros
 from duetime.store import Store
 
 SIGNATURE_BYTES = 16
@@ -103,14 +102,18 @@ class Listing:
         return None if self.position is None else self.position[0]
 
     @property
-    def before_job(self) -> tuple[Micros, UUID] | None:
-        """Fire time and id of the last job of the page before."""
-        return None if self.position is None else (self.position[0], check_id(self.position[1]))
+    def before_job(self) -> UUID | None:
+        """The last job of the page before."""
+        return None if self.position is None else check_id(self.position[0])
 
     def cursor(self, position: Sequence[Any] | None) -> str | None:
         return None if position is None else self._cursors.write(*self._bound, position)
 
+    def cursor_after(self, key: Any) -> str | None:
+        """None: there is no next page."""
+        return None if key is None else self.cursor([key])
+
     def split(self, found: Sequence[Item], key: Callable[[Item], Any]) -> tuple[list[Item], str | None]:
         """The page and the next cursor, from up to `limit + 1` items."""
         items = list(found[: self.limit])
-        return items, self.cursor([key(items[-1])]) if len(found) > self.limit else None
+        return items, self.cursor_after(key(items[-1])) if len(found) > self.limit else None

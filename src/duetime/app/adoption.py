@@ -177,7 +177,7 @@ class Adoption:
                 while page := await self._store.list_jobs(wanted, PAGE, before):
                     for job in page:
                         yield job
-                    before = (page[-1].fire_time, page[-1].id)
+                    before = page[-1].id
 
     async def _tenants(self) -> list[str]:
         found: set[str] = set()

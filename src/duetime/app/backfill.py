@@ -13,7 +13,7 @@ from itertools import islice
 from uuid import UUID, uuid5
 
 from duetime.app.context import AppContext
-from duetime.app.listing import find_schedule, position
+from duetime.app.listing import find_schedule
 from duetime.app.search import search
 from duetime.engine.submit.commands import scheduled_job
 from duetime.engine.submit.validate import check_count
@@ -131,13 +131,13 @@ async def _present(store: Store, schedule: Schedule, moments: Sequence[Micros]) 
     draft = schedule.draft
     wanted = JobFilter(draft.tenant, schedule=draft.name, fire_after=moments[0], fire_before=moments[-1] + 1)
     present: set[Micros] = set()
-    before: tuple[Micros, UUID] | None = None
+    before: UUID | None = None
     while found := await store.list_jobs(wanted, PAGE, before):
         own = [job for job in found if job.schedule_id == schedule.id]
         present.update(
             job.fire_time for job in own if job.state not in NOT_RUN or job.id == _id(schedule, job.fire_time)
         )
-        before = position(found[-1])
+        before = found[-1].id
     return present
 
 

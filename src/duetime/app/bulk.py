@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from duetime.app.context import AppContext
-from duetime.app.listing import JobQuery, filter_of, find_schedule, position
+from duetime.app.listing import JobQuery, filter_of, find_schedule
 from duetime.engine.submit.validate import check_choice, check_id, check_note
 from duetime.errors import DuetimeError, InvalidInput, JobFinished, StoreError
 from duetime.model.instant import SECOND, Micros
@@ -85,7 +85,7 @@ class Done(NamedTuple):
         return Bulk(self.seen, self.done, tuple(self.failed), next)
 
 
-JobBulk = Bulk[tuple[Micros, UUID]]
+JobBulk = Bulk[UUID]
 ScheduleBulk = Bulk[str]
 
 
@@ -98,7 +98,7 @@ class BulkActions:
         action: JobAction | str,
         wanted: JobQuery | Sequence[UUID | str],
         *,
-        after: tuple[Micros, UUID] | int | None = None,
+        after: UUID | int | None = None,
         dry_run: bool = False,
         reason: str = "cancelled in bulk",
     ) -> JobBulk:
@@ -118,9 +118,9 @@ class BulkActions:
         if dry_run:
             matched = await store.count_jobs(selected, MAX_COUNTED)
             return Bulk(matched, at_least=matched >= MAX_COUNTED)
-        jobs = await store.list_jobs(selected, MAX_ITEMS + 1, after if isinstance(after, tuple) else None)
+        jobs = await store.list_jobs(selected, MAX_ITEMS + 1, after if isinstance(after, UUID) else None)
         did = await self._carry_out(jobs[:MAX_ITEMS], lambda job: act(job.id), lambda job: str(job.id))
-        return did.bulk(position(jobs[did.seen - 1]) if did.seen < len(jobs) else None)
+        return did.bulk(jobs[did.seen - 1].id if did.seen < len(jobs) else None)
 
     async def schedules(
         self,

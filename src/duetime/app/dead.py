@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from duetime.app.context import AppContext
-from duetime.app.listing import JobQuery, filter_of, position
+from duetime.app.listing import JobQuery, filter_of
 from duetime.model.instant import SECOND, to_datetime
 from duetime.model.job import Job
 from duetime.model.search import error_group
@@ -31,7 +31,7 @@ class DeadLetters:
             for job in page:
                 key = (error_group(job.error or ""), job.target)
                 groups[key] = _with(groups.get(key), key, job)
-            read, before = read + len(page), position(page[-1])
+            read, before = read + len(page), page[-1].id
             if len(page) < PAGE:
                 break
             if read >= MAX_READ or self.context.clock.monotonic() > deadline:

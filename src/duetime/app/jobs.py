@@ -20,7 +20,6 @@ from duetime.errors import InvalidInput, JobNotFound
 from duetime.handle import AttemptView, JobApi, JobHandle
 from duetime.invoker import Policies
 from duetime.model.duration import Duration
-from duetime.model.instant import Micros
 from duetime.model.job import CancelReply, Job, JobDraft, JobFilter, State
 from duetime.model.output import read_output
 from duetime.model.views import OutputView
@@ -96,7 +95,7 @@ class AppJobs:
             for job in await self._context.reads.list_jobs(wanted, check_count(limit, "limit"))
         ]
 
-    async def page(self, query: JobQuery, limit: int, before: tuple[Micros, UUID] | None = None) -> JobPage:
+    async def page(self, query: JobQuery, limit: int, before: UUID | None = None) -> JobPage:
         """Newest fire time first; `before` is the `next` of the previous page. A page may be short without
         being the last."""
         return await page_of(

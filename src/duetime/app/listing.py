@@ -45,12 +45,10 @@ class JobQuery:
 
 class JobPage(NamedTuple):
     jobs: list[Job]
-    next: tuple[Micros, UUID] | None  # where the next page begins; None: this is the last
+    next: UUID | None  # where the next page begins; None: this is the last
 
 
-async def page_of(
-    store: Store, tenant: str, query: JobQuery, limit: int, before: tuple[Micros, UUID] | None
-) -> JobPage:
+async def page_of(store: Store, tenant: str, query: JobQuery, limit: int, before: UUID | None) -> JobPage:
     nodes = await _nodes(store, query.worker)
     if nodes == []:
         return JobPage([], None)
@@ -58,7 +56,7 @@ async def page_of(
     if query.id is not None:
         return JobPage(await _with_id(store, wanted, query.id, limit), None)
     found = await store.list_jobs(wanted, limit + 1, before)
-    return JobPage(found[:limit], position(found[limit - 1]) if len(found) > limit else None)
+    return JobPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
 
 async def _with_id(store: Store, wanted: JobFilter, part: str, limit: int) -> list[Job]:
@@ -87,7 +85,7 @@ async def _scan(store: Store, wanted: JobFilter, limit: int, fits: Callable[[str
         found += [job for job in page if fits(job.id.hex)]
         if len(found) >= limit or len(page) < SCAN_PAGE:
             break
-        before = position(page[-1])
+        before = page[-1].id
     return found[:limit]
 
 
@@ -107,11 +105,6 @@ def filter_of(tenant: str, query: JobQuery, node: int | None = None) -> JobFilte
         error_group=query.error_group,
         payload=query.payload,
     )
-
-
-def position(job: Job) -> tuple[Micros, UUID]:
-    """Where a listing continues after this job."""
-    return job.fire_time, job.id
 
 
 async def _nodes(store: Store, worker: str | None) -> list[int] | None:

@@ -137,10 +137,10 @@ async def _ahead(store: Store, known: Schedule, now: Micros) -> tuple[UpcomingJo
     """The jobs of the schedule with a future fire time, and whether all of them were read."""
     wanted = JobFilter(known.draft.tenant, LIVE, schedule=known.draft.name, fire_after=now + 1)
     rows: list[Job] = []
-    before: tuple[Micros, UUID] | None = None
+    before: UUID | None = None
     while len(rows) < MAX_FIRES and (page := await store.list_jobs(wanted, PAGE, before)):
         rows += [job for job in page if job.schedule_id == known.id]
-        before = page[-1].fire_time, page[-1].id
+        before = page[-1].id
     planned = tuple(
         sorted(job.fire_time for job in rows if job.attempt == 0 and job.state is not State.RUNNING)
     )

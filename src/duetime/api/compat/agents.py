@@ -34,6 +34,7 @@ from duetime.config import Settings
 from duetime.engine.plan.leases import read_leases
 from duetime.engine.submit.validate import MAX_NAME_LENGTH, check_name
 from duetime.errors import DuetimeError, ScheduleExists, VersionConflict
+from duetime.model.ids import first_id
 from duetime.model.instant import to_datetime
 from duetime.model.retry import Retry
 from duetime.model.schedule import Schedule, ScheduleFilter
@@ -141,8 +142,8 @@ async def executions(
     view = context.view
     schedule = await view.schedules.find(schedule_id)
     # Jobs that are planned ahead are not executions before their fire time.
-    now = await view.now() + 1, UUID(int=0)
-    page = await view.jobs.page(JobQuery(schedule=schedule.draft.name), query.limit, now)
+    coming = first_id(await view.now() + 1)
+    page = await view.jobs.page(JobQuery(schedule=schedule.draft.name), query.limit, coming)
     return answer(
         [mapping.execution(job, str(schedule.id)) for job in page.jobs if job.schedule_id == schedule.id]
     )

@@ -345,7 +345,7 @@ def _frequency(draft: ScheduleDraft) -> str:
 
 ROWS = 200  # read at a time
 MAX_ROWS = 5_000  # read for one page: jobs of schedules are between the one-time jobs and are skipped
-Position = list[Any]  # ["periodic", name] or ["once", fire_time, id] of the last row read
+Position = list[Any]  # ["periodic", name] or ["once", id] of the last row read
 
 
 class PlainJobPage(NamedTuple):
@@ -381,9 +381,9 @@ async def _rows(
             )
         position = None
     if status is None or status in STATES:
-        before = None if position is None else (position[1], check_id(position[2]))
+        before = None if position is None else check_id(position[1])
         async for job in _jobs(view, status, user, before):
-            yield job if job.schedule_id is None else None, ["once", job.fire_time, str(job.id)]
+            yield job if job.schedule_id is None else None, ["once", str(job.id)]
 
 
 async def _schedules(view: Services, user: str | None, after: str | None) -> AsyncIterator[Schedule]:
@@ -394,7 +394,7 @@ async def _schedules(view: Services, user: str | None, after: str | None) -> Asy
 
 
 async def _jobs(
-    view: Services, status: str | None, user: str | None, before: tuple[int, UUID] | None
+    view: Services, status: str | None, user: str | None, before: UUID | None
 ) -> AsyncIterator[Job]:
     query = JobQuery(None if status is None else STATES[status], owner=user)
     while True:

@@ -30,6 +30,7 @@ from duetime.app.listing import JobQuery
 from duetime.app.services import Services
 from duetime.errors import InvalidInput, JobNotFound
 from duetime.model.api_key import Scope
+from duetime.model.ids import first_id
 from duetime.model.job import CancelReply, Job, State
 from duetime.model.schedule import Change, Schedule
 
@@ -130,7 +131,7 @@ async def executions(query: Annotated[ExecutionsQuery, Query()], context: Reader
     )
     names = await _workers(context.view)
     found = [mapping.execution(one, names) for one in page.jobs]
-    return answer({"executions": found, "next_cursor": listing.cursor(page.next)})
+    return answer({"executions": found, "next_cursor": listing.cursor_after(page.next)})
 
 
 async def _submit(context: RequestContext, view: Services, body: PlainJobIn) -> dict[str, Any]:
@@ -180,8 +181,8 @@ async def _listed(view: Services, page: PlainJobPage) -> list[dict[str, Any]]:
 
 async def _last(view: Services, schedule: Schedule) -> Job | None:
     """The latest job of the schedule whose fire time has come."""
-    now = await view.now() + 1, UUID(int=0)
-    page = await view.jobs.page(JobQuery(schedule=schedule.draft.name), 1, now)
+    coming = first_id(await view.now() + 1)
+    page = await view.jobs.page(JobQuery(schedule=schedule.draft.name), 1, coming)
     return next((job for job in page.jobs if job.schedule_id == schedule.id), None)
 
 

@@ -33,7 +33,7 @@ router = APIRouter(route_class=StrictRoute)
 )
 async def bulk_jobs(body: Annotated[JobBulkIn, Body()], context: Manager) -> Response:
     by_ids, after = _start(context, body)
-    place = after if after is None or isinstance(after, int) else (after[0], check_id(after[1]))
+    place = after if after is None or isinstance(after, int) else check_id(after)
 
     async def work(view: Services) -> Response:
         selected = body.ids if by_ids else await job_query(view, body.filter)

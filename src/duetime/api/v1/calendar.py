@@ -15,6 +15,7 @@ from duetime.api.models.targets import Instant
 from duetime.api.paging import ClosedQuery, PageQuery, ZoneName
 from duetime.api.requests import read_optional_instant
 from duetime.api.routing import StrictRoute, answer, problems
+from duetime.engine.submit.validate import check_id
 from duetime.model.instant import to_datetime, to_micros
 from duetime.model.views import CalendarBucket, CalendarView, ComingFire, Page
 from duetime.model.views.fields import copied
@@ -77,8 +78,8 @@ async def calendar(query: Annotated[CalendarQuery, Query()], context: Reader) ->
 )
 async def fires(query: Annotated[FiresQuery, Query()], context: Reader) -> Response:
     listing = await context.listing("calendar", query)
-    place = listing.before_job
-    after = None if place is None else (to_datetime(place[0]), place[1])
+    place = listing.position
+    after = None if place is None else (to_datetime(place[0]), check_id(place[1]))
     page = await context.view.calendar.fires(*query.instants(), limit=query.limit, after=after)
     cursor = listing.cursor(None if page.next is None else [to_micros(page.next[0]), page.next[1]])
     return answer(Page([copied(ComingFire, fire) for fire in page.fires], cursor))

@@ -270,7 +270,7 @@ async def created_job(context: RequestContext, job_id: UUID) -> Response:
 
 async def job_page(context: RequestContext, listing: Listing, query: JobQuery) -> Response:
     page = await context.view.jobs.page(query, listing.limit, listing.before_job)
-    return answer(Page([JobSummary.of(job) for job in page.jobs], listing.cursor(page.next)))
+    return answer(Page([JobSummary.of(job) for job in page.jobs], listing.cursor_after(page.next)))
 
 
 async def job_query(view: Services, query: JobListQuery | JobFilterIn) -> JobQuery:

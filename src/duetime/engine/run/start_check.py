@@ -43,5 +43,5 @@ class StartCheck:
         if job.overlap != Overlap.QUEUE:
             return 0
         earlier = JobFilter(job.tenant, states=ENDED, schedule=job.schedule)
-        found = await self._store.list_jobs(earlier, 1, (job.fire_time, job.id))
+        found = await self._store.list_jobs(earlier, 1, job.id)
         return 0 if not found else found[0].finished_at or 0

@@ -47,11 +47,6 @@ class Row:
         return self.state is State.PENDING and self.attempt == 0
 
 
-def position_of(row: Row) -> tuple[Micros, UUID]:
-    """In lists of jobs."""
-    return row.draft.fire_time, row.draft.id
-
-
 def job_of(row: Row) -> Job:
     return Job(
         *row.draft,

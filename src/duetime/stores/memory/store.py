@@ -55,7 +55,7 @@ from duetime.stores.memory.jobs import MemoryJobs
 from duetime.stores.memory.nodes import MemoryNodes
 from duetime.stores.memory.notifier import ALL_LANES, MemoryNotifier, cursor_hints
 from duetime.stores.memory.records import MemoryRecords
-from duetime.stores.memory.row import Row, claimed_of, job_of, position_of
+from duetime.stores.memory.row import Row, claimed_of, job_of
 from duetime.stores.memory.schedules import MemorySchedules
 from duetime.stores.memory.settle import MemorySettle
 from duetime.stores.memory.unique import admit
@@ -128,12 +128,10 @@ class MemoryStore:
                 row.announce = row.announce or announce
             return None if row is None else job_of(row)
 
-    async def list_jobs(
-        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
-    ) -> list[Job]:
+    async def list_jobs(self, wanted: JobFilter, limit: int, before: UUID | None = None) -> list[Job]:
         with self._lock:
-            found = (row for row in self._select(wanted) if before is None or position_of(row) < before)
-            return [job_of(row) for row in nlargest(limit, found, key=position_of)]
+            found = (row for row in self._select(wanted) if before is None or row.draft.id < before)
+            return [job_of(row) for row in nlargest(limit, found, key=lambda row: row.draft.id)]
 
     async def count_jobs(self, wanted: JobFilter, limit: int) -> int:
         with self._lock:

@@ -166,9 +166,7 @@ class PostgresJobs:
         row = await self._get.submit((tenant, job_id))
         return None if row is None else job_of(row)
 
-    async def page(
-        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
-    ) -> list[Job]:
+    async def page(self, wanted: JobFilter, limit: int, before: UUID | None = None) -> list[Job]:
         query = listing.query(wanted, limit, before)
         if query is None:
             return []

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from duetime.model.codec import encode
 from duetime.model.ids import first_id
-from duetime.model.instant import Micros
 from duetime.model.job import FINAL, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
 from duetime.model.search import field_values
@@ -34,12 +33,12 @@ class ListQuery:
         return f"${len(self.arguments)}"
 
 
-def query(wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None) -> ListQuery | None:
+def query(wanted: JobFilter, limit: int, before: UUID | None) -> ListQuery | None:
     """None when the filter selects nothing."""
     made = ListQuery()
     conditions = _conditions(made, wanted)
     if before is not None:
-        conditions.append(f"id < {made.bind(before[1])}")
+        conditions.append(f"id < {made.bind(before)}")
     sources = _sources(wanted, conditions)
     if not sources:
         return None

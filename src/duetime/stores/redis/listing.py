@@ -5,10 +5,11 @@ filter are compared here, job by job."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from uuid import UUID
 
 from duetime.model.ids import first_id
-from duetime.model.instant import SECOND, Micros
+from duetime.model.instant import SECOND
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.search import selects
 from duetime.stores.redis import lists
@@ -33,9 +34,7 @@ class RedisListing:
     def __init__(self, connection: RedisConnection) -> None:
         self._connection = connection
 
-    async def page(
-        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
-    ) -> list[Job]:
+    async def page(self, wanted: JobFilter, limit: int, before: UUID | None = None) -> list[Job]:
         if wanted.states == _RUNNING:
             return (await self._running(wanted, before))[:limit]
         found: list[Job] = []
@@ -57,13 +56,11 @@ class RedisListing:
             number = await self._count_jobs(wanted, limit)
         return min(number, limit)
 
-    async def _running(self, wanted: JobFilter, before: tuple[Micros, UUID] | None) -> list[Job]:
+    async def _running(self, wanted: JobFilter, before: UUID | None) -> list[Job]:
         """They are few: as many as the workers have room for."""
         jobs = [job_of(row) for row in await self._connection.run("read_jobs")]
-        found = [
-            job for job in jobs if selects(wanted, job, job) and (before is None or _position(job) < before)
-        ]
-        return sorted(found, key=_position, reverse=True)
+        found = [job for job in jobs if selects(wanted, job, job) and (before is None or job.id < before)]
+        return sorted(found, key=attrgetter("id"), reverse=True)
 
     async def _count_lanes(self, wanted: JobFilter) -> int | None:
         """Of the pending or the running jobs of a tenant or of one of its queues; None for other filters."""
@@ -87,7 +84,7 @@ class RedisListing:
     async def _count_jobs(self, wanted: JobFilter, limit: int) -> int:
         number, before = 0, None
         while number < limit and (page := await self.page(wanted, min(limit, MAX_ROWS), before)):
-            number, before = number + len(page), _position(page[-1])
+            number, before = number + len(page), page[-1].id
         return number
 
 
@@ -99,12 +96,12 @@ class ListScan:
         connection: RedisConnection,
         wanted: JobFilter,
         limit: int,
-        before: tuple[Micros, UUID] | None,
+        before: UUID | None,
     ) -> None:
         self._connection = connection
         self._names = [lists.list_name(kind, wanted.tenant, wanted.schedule) for kind in _kinds(wanted)]
         self._low = b"" if wanted.fire_after is None else first_id(wanted.fire_after).bytes
-        ends = [] if before is None else [before[1].bytes]
+        ends = [] if before is None else [before.bytes]
         ends += [] if wanted.fire_before is None else [first_id(wanted.fire_before).bytes]
         self._end = min(ends, default=lists.END)
         self._number = min(MAX_CHUNKS, MIN_CHUNKS + limit // 12)
@@ -149,7 +146,3 @@ def _is_listed(wanted: JobFilter) -> bool:
     )
     live = _LIVE if wanted.states is None else wanted.states & _LIVE
     return wanted == by_list and live in (frozenset(), _LIVE)
-
-
-def _position(job: Job) -> tuple[Micros, UUID]:
-    return job.fire_time, job.id

@@ -25,11 +25,9 @@ _OTHER = ("due_after", "due_before", "fire_after", "fire_before", "label", "erro
 _PAIRS = ("label", "payload")
 
 
-async def jobs(
-    session: SqlSession, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None
-) -> list[Job]:
+async def jobs(session: SqlSession, wanted: JobFilter, limit: int, before: UUID | None) -> list[Job]:
     """The newest of each table; the newest of all of them are the result."""
-    start = None if before is None else before[1].bytes
+    start = None if before is None else before.bytes
     rows = [row for table in _tables(wanted) for row in await _newest(session, table, wanted, limit, start)]
     rows.sort(key=itemgetter(_ID), reverse=True)
     return [job_of(row) for row in rows[:limit]]

@@ -89,9 +89,7 @@ class SqlStore:
     async def add_unique(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
         return await self._write(SUBMIT, unique.admit, draft, rule)
 
-    async def list_jobs(
-        self, wanted: JobFilter, limit: int, before: tuple[Micros, UUID] | None = None
-    ) -> list[Job]:
+    async def list_jobs(self, wanted: JobFilter, limit: int, before: UUID | None = None) -> list[Job]:
         return await self._read(READ, listing.jobs, wanted, limit, before)
 
     async def count_jobs(self, wanted: JobFilter, limit: int) -> int:

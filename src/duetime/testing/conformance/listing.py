@@ -87,7 +87,7 @@ class ListingConformance:
         while listed := await store.list_jobs(JobFilter(TENANT), page, before):
             assert len(listed) <= page
             seen += [(found.fire_time, found.id) for found in listed]
-            before = seen[-1]
+            before = seen[-1][1]
         assert seen == sorted(((draft.fire_time, draft.id) for draft in drafts), reverse=True)
 
     async def test_by_state(self, store: Store) -> None:
