@@ -24,7 +24,6 @@ from duetime.model.job import Claimed
 from duetime.model.trace import MAX_CHILD_DELAY, AttemptTrace, SpanId, with_origin
 from duetime.observers.traces.export import Envelope
 from duetime.observers.traces.otlp import request_bytes
-from duetime.observers.traces.queue import Record
 from duetime.observers.traces.shapes import SpanShape
 from duetime.observers.traces.span import AttemptSpan, OwnSpan, span_context
 from duetime.version import VERSION
@@ -43,7 +42,7 @@ instants = st.integers(1, 2**63)  # nanoseconds
 
 
 class NoTracer:
-    def ended(self, span: Record, /) -> None: ...
+    def ended(self, span: bytes, /) -> None: ...
 
     def full(self, span: OwnSpan) -> api.Span:
         raise AssertionError
@@ -52,12 +51,6 @@ class NoTracer:
         self, name: str, kind: SpanKind, attributes: Mapping[str, Any]
     ) -> AbstractContextManager[OwnSpan]:
         raise AssertionError
-
-
-def encoded(span: OwnSpan) -> bytes:
-    record = span.record()
-    made: bytes = record[0](record)
-    return made
 
 
 @st.composite
@@ -118,15 +111,14 @@ def equal_span(span: OwnSpan, resource: Resource) -> ReadableSpan:
 
 @given(st.lists(spans(), min_size=1, max_size=3), st.sampled_from(RESOURCES))
 def test_own_encoding_is_that_of_the_sdk(given_spans: list[OwnSpan], resource: Resource) -> None:
-    data = ENVELOPES[resource].around([encoded(span) for span in given_spans])
+    data = ENVELOPES[resource].around([span.encoded() for span in given_spans])
     made = ExportTraceServiceRequest.FromString(data)
     assert made == encode_spans([equal_span(span, resource) for span in given_spans])
 
 
 @given(attempt_spans(), st.sampled_from(RESOURCES))
 def test_attempt_is_encoded_from_its_job_as_by_the_sdk(span: AttemptSpan, resource: Resource) -> None:
-    data = ENVELOPES[resource].around([encoded(span)])
-    assert "ids" not in vars(span)  # nothing of it was computed before
+    data = ENVELOPES[resource].around([span.encoded()])
     assert ExportTraceServiceRequest.FromString(data) == encode_spans([equal_span(span, resource)])
 
 
@@ -136,7 +128,7 @@ def test_any_text_and_number_can_be_encoded(text: str, number: int) -> None:
     span = OwnSpan(NoTracer(), SpanShape("a", SpanKind.CLIENT, {}), AttemptTrace(SpanId(1, 1), None, None))
     span.add({"text": text, "number": number, "other": (1, 2)})
     span.fail("E", text)
-    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [encoded(span)]))
+    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [span.encoded()]))
     [row] = made.resource_spans[0].scope_spans[0].spans
     assert [one.key for one in row.attributes] == ["text", "number", "other", "error.type"]
     assert row.attributes[0].value.string_value == text.encode("utf-8", "replace").decode()
@@ -148,6 +140,6 @@ def test_any_text_and_number_can_be_encoded(text: str, number: int) -> None:
 def test_message_id_is_the_text_of_the_job_id(text: str) -> None:
     ids = AttemptTrace(SpanId(1, 1), None, None)
     span = OwnSpan(NoTracer(), SpanShape("a", SpanKind.CLIENT, {}), ids, message=UUID(text))
-    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [encoded(span)]))
+    made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [span.encoded()]))
     [row] = made.resource_spans[0].scope_spans[0].spans
     assert [(one.key, one.value.string_value) for one in row.attributes] == [("messaging.message.id", text)]

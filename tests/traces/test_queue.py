@@ -9,7 +9,7 @@ from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
-from duetime.observers.traces.queue import Record, SpanQueue
+from duetime.observers.traces.queue import SpanQueue
 from duetime.observers.traces.variables import ExportLimits
 
 TIMEOUT = 60.0  # seconds
@@ -25,21 +25,21 @@ class Exports:
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def export(self, own: Sequence[Record], others: Sequence[ReadableSpan]) -> None:
+    def export(self, own: Sequence[bytes], others: Sequence[ReadableSpan]) -> None:
         self.is_waiting.set()
         assert self.go_on.wait(TIMEOUT)
-        self.batches.append([*(number for _, number in own), *(span.name for span in others)])
+        self.batches.append([*map(int, own), *(other.name for other in others)])
 
 
-def record(number: int) -> Record:
-    return bytes, number
+def span(number: int) -> bytes:
+    return str(number).encode()
 
 
 def test_full_batch_is_exported_without_delay() -> None:
     exports = Exports()
     queue = SpanQueue(exports.export, ExportLimits(100, 5, NEVER))
     for number in range(6):
-        queue.add(record(number))
+        queue.add(span(number))
     assert exports.is_waiting.wait(TIMEOUT)
     assert queue.force_flush()
     assert exports.batches == [[0, 1, 2, 3, 4], [5]]
@@ -48,7 +48,7 @@ def test_full_batch_is_exported_without_delay() -> None:
 def test_few_spans_are_exported_after_the_delay() -> None:
     exports = Exports()
     queue = SpanQueue(exports.export, ExportLimits(100, 50, 0.05))
-    queue.add(record(1))
+    queue.add(span(1))
     assert exports.is_waiting.wait(TIMEOUT)
     queue.shutdown()
     assert exports.batches == [[1]]
@@ -58,11 +58,11 @@ def test_oldest_spans_are_dropped_and_counted(caplog: Any) -> None:
     exports = Exports()
     exports.go_on.clear()
     queue = SpanQueue(exports.export, ExportLimits(10, 5, NEVER))
-    queue.add(record(0))
+    queue.add(span(0))
     queue.flush(lambda: None)
     assert exports.is_waiting.wait(TIMEOUT)  # with the first one
     for number in range(1, 31):
-        queue.add(record(number))
+        queue.add(span(number))
     with caplog.at_level(logging.WARNING):
         exports.go_on.set()
         assert queue.force_flush()
@@ -73,10 +73,10 @@ def test_oldest_spans_are_dropped_and_counted(caplog: Any) -> None:
 def test_error_of_an_export_does_not_end_the_thread(caplog: Any) -> None:
     exports = Exports()
     queue = SpanQueue(exports.export, ExportLimits(10, 5, NEVER))
-    queue.add((bytes,))  # `export` cannot unpack it
+    queue.add(b"x")  # `export` cannot read it
     with caplog.at_level(logging.ERROR):
         assert queue.force_flush()
-    queue.add(record(1))
+    queue.add(span(1))
     assert queue.force_flush()
     assert exports.batches == [[1]]
     assert "1 spans are lost" in caplog.text
@@ -96,7 +96,7 @@ def test_flush_that_takes_too_long_is_told() -> None:
     exports = Exports()
     exports.go_on.clear()
     queue = SpanQueue(exports.export, ExportLimits(10, 5, NEVER))
-    queue.add(record(1))
+    queue.add(span(1))
     assert not queue.force_flush(10)
     exports.go_on.set()
     assert queue.force_flush()

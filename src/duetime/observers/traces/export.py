@@ -11,7 +11,6 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from duetime.observers.traces.otlp import request_bytes
-from duetime.observers.traces.queue import Record
 from duetime.observers.traces.sender import Sender
 from duetime.version import VERSION
 
@@ -38,9 +37,9 @@ class Exporter:
         self._envelope = Envelope(resource)
         self._sender = sender
 
-    def export(self, own: Sequence[Record], others: Sequence[ReadableSpan]) -> None:
+    def export(self, own: Sequence[bytes], others: Sequence[ReadableSpan]) -> None:
         """In one request: requests of OTLP can be joined."""
-        data = self._envelope.around([span[0](span) for span in own]) if own else b""
+        data = self._envelope.around(own) if own else b""
         if others:
             data += encode_spans(others).SerializePartialToString()
         self._sender.send(data)

@@ -27,7 +27,6 @@ from duetime.model.trace import (
     parent_bytes,
 )
 from duetime.observers.traces.otlp import MESSAGE_ID_NAME, span_bytes
-from duetime.observers.traces.queue import Record
 from duetime.observers.traces.shapes import SpanShape, attempt_shape, first_attempt_encoder
 from duetime.tracing import current
 
@@ -40,7 +39,7 @@ NO_PARENT = contexts.Context()
 class Spans(Protocol):
     """What a span needs of its tracer."""
 
-    def ended(self, span: Record, /) -> None: ...
+    def ended(self, span: bytes, /) -> None: ...
 
     def full(self, span: OwnSpan) -> api.Span:
         """The same span, made by the SDK."""
@@ -146,19 +145,28 @@ class OwnSpan(api.Span):
         if self._full is not None:
             self._full.end(self.ended_at)
         elif self.is_sampled:
-            self._tracer.ended(self.record())
+            self._tracer.ended(self.encoded())
 
-    def record(self) -> Record:
-        """What is encoded later, once it has ended. It keeps neither the span nor its job."""
-        return (
-            _own_bytes,
-            self.ids,
+    def encoded(self) -> bytes:
+        """Once it has ended. Bytes are kept until they are exported: what they are made of, kept among the
+        short-lived values of jobs, would make all jobs slower."""
+        above, is_remote = None, False
+        parent = self.parent
+        if isinstance(parent, SpanId):
+            above, is_remote = parent.span, True
+        elif parent is not None:
+            above, is_remote = parent.span_id, parent.is_remote
+        return span_bytes(
+            self.ids.id.trace.to_bytes(16, "big"),
+            self.ids.id.span,
             self.shape.encoded,
             self.began_at,
             self.ended_at,
             self.message,
             self.attributes,
-            self.parent,
+            None if above is None else above.to_bytes(8, "big"),
+            is_remote,
+            self.ids.link,
             self.error,
         )
 
@@ -215,8 +223,6 @@ class OwnSpan(api.Span):
 class AttemptSpan(OwnSpan):
     """All about it follows from the job, and is computed if it is needed."""
 
-    _is_computed = False
-
     def __init__(self, tracer: Spans, job: Claimed, is_sampled: bool = True) -> None:
         self.began_at = wall_nanos()
         self._tracer = tracer
@@ -229,7 +235,6 @@ class AttemptSpan(OwnSpan):
         if name not in ("ids", "shape"):
             raise AttributeError(name)
         job = self._job
-        self._is_computed = True
         self.message = job.id
         self.ids = attempt_trace(job.id, job.attempt, job.policies)
         self.shape = attempt_shape(job.queue, job.target, job.tenant, job.attempt)
@@ -237,24 +242,17 @@ class AttemptSpan(OwnSpan):
             self.attributes = {"duetime.schedule": job.schedule, **self.attributes}
         return self.__dict__[name]
 
-    def record(self) -> Record:
-        if self._is_computed:
-            return super().record()
-        job = self._job  # not kept: its payload may be large
-        return (
-            _attempt_bytes,
-            job.id,
-            job.attempt,
-            job.policies,
-            job.queue,
-            job.target,
-            job.tenant,
-            job.schedule,
-            self.began_at,
-            self.ended_at,
-            self.attributes,
-            self.error,
-        )
+    def rename(self, name: str) -> None:
+        self.update_name(name)
+
+    def encoded(self) -> bytes:
+        job = self._job
+        is_plain = job.attempt == 1 and job.schedule is None and self.error is None and not self.attributes
+        above = parent_bytes(job.policies) if is_plain else None
+        if above is None:
+            return super().encoded()
+        encode = first_attempt_encoder(job.queue, job.target, job.tenant)  # most spans
+        return encode(above[0], attempt_span_id(job.id, 1), job.id, above[1], self.began_at, self.ended_at)
 
 
 class Active:
@@ -285,52 +283,3 @@ class Active:
 def span_context(span: SpanId, is_remote: bool = True) -> SpanContext:
     flags = TraceFlags(TraceFlags.SAMPLED if span.sampled else TraceFlags.DEFAULT)
     return SpanContext(span.trace, span.span, is_remote, flags)
-
-
-def _own_bytes(span: Record) -> bytes:
-    return _bytes(*span[1:])
-
-
-def _attempt_bytes(span: Record) -> bytes:
-    _, job, attempt, policies, queue, target, tenant, schedule, began_at, ended_at, attributes, error = span
-    if attempt == 1 and schedule is None and error is None and not attributes:  # most spans
-        above = parent_bytes(policies)
-        if above is not None:
-            encode = first_attempt_encoder(queue, target, tenant)
-            return encode(above[0], attempt_span_id(job, 1), job, above[1], began_at, ended_at)
-    if schedule is not None:
-        attributes = {"duetime.schedule": schedule, **attributes}
-    ids = attempt_trace(job, attempt, policies)
-    shape = attempt_shape(queue, target, tenant, attempt).encoded
-    return _bytes(ids, shape, began_at, ended_at, job, attributes, ids.parent, error)
-
-
-def _bytes(
-    ids: AttemptTrace,
-    shape: bytes,
-    began_at: int,
-    ended_at: int,
-    message: UUID | None,
-    attributes: Mapping[str, Any],
-    parent: Parent,
-    error: str | None,
-) -> bytes:
-    trace, span, _ = ids.id
-    above, is_remote = None, False
-    if isinstance(parent, SpanId):
-        above, is_remote = parent.span, True
-    elif parent is not None:
-        above, is_remote = parent.span_id, parent.is_remote
-    return span_bytes(
-        trace.to_bytes(16, "big"),
-        span,
-        shape,
-        began_at,
-        ended_at,
-        message,
-        attributes,
-        None if above is None else above.to_bytes(8, "big"),
-        is_remote,
-        ids.link,
-        error,
-    )
