@@ -42,7 +42,7 @@ check: setup ## quick: checks, unit tests, the engine on memory and SQLite
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target quick-tests lint types layers
 
 quick-tests: setup
-	$(PYTEST) -q -m "not postgres and not slow" $(PARALLEL) $(PYTEST_FLAGS) tests/app tests/layers tests/stores tests/unit
+	$(PYTEST) -q -m "not server and not slow" $(PARALLEL) $(PYTEST_FLAGS) tests/app tests/layers tests/stores tests/unit
 
 soak: setup ## kill a planner, a worker and the broker under load: make soak ARGS="--broker nats"
 	$(BIN)/python -m tests.faults.broker_kills $(ARGS)

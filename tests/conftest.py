@@ -1,8 +1,8 @@
 """Fixtures and markers for every test.
 
-A test that asks for a PostgreSQL fixture is marked `postgres` by itself, and `make check` leaves it out. A
-test that fetches the fixture by name (`request.getfixturevalue`) must carry the mark, e.g.
-`pytest.param("postgres", marks=pytest.mark.postgres)`."""
+A test that asks for the fixture of a database server is marked `server` by itself, and `make check` leaves it
+out. A test that fetches the fixture by name (`request.getfixturevalue`) must carry the mark, e.g.
+`pytest.param("postgres", marks=pytest.mark.server)`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tests.servers.mariadb import MariaDbServer
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import PostgresServer
 
+SERVERS = {"postgres_server", "mariadb_server", "redis_server"}
 _numbers = itertools.count(1)
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
@@ -37,8 +38,8 @@ settings.load_profile("duetime")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         names = getattr(item, "fixturenames", ())
-        if "postgres_server" in names or "mariadb_server" in names:
-            item.add_marker(pytest.mark.postgres)
+        if SERVERS.intersection(names):
+            item.add_marker(pytest.mark.server)
 
 
 def pytest_collection() -> None:

@@ -16,7 +16,7 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.receiver import Receiver
 from tests.servers.service import Service
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 LIMIT = 60.0  # seconds after the grace
 RECOVERED = ["alert.resolved"]
 OPTIONS = ("--alert-interval", "1s", "--lease", "3s", "--watchdog-interval", "1s")

@@ -283,7 +283,7 @@ async def test_each_key_has_its_own_rate(limited: KeyedApi, monkeypatch: pytest.
     assert len((await limited.get("/jobs", authorization=await limited.key())).json()["items"]) == 3
 
 
-@pytest.mark.postgres
+@pytest.mark.server
 async def test_other_process_rejects_a_revoked_key_on_postgresql(time: Time, postgres_url: str) -> None:
     """Two services on one database."""
     await dt.App(postgres_url).migrate()

@@ -20,7 +20,7 @@ from tests.api.conftest import Api, refused
 from tests.api.event_listeners import WAIT_TIMEOUT, ServedApp, service, until, worker
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 async def test_listeners_receive_events_of_other_processes(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

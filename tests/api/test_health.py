@@ -75,7 +75,7 @@ async def test_a_process_without_a_node_is_ready_when_its_store_is(api: Api) -> 
     assert (await api.client.get("/readyz")).json()["status"] == "ready"
 
 
-@pytest.mark.postgres
+@pytest.mark.server
 async def test_a_stopped_server_makes_it_unready_and_a_started_one_ready_again() -> None:
     with PostgresServer() as server:
         async with service_with_node(server.create_database("ready"), lease="1h") as client:
@@ -94,7 +94,7 @@ def tell(number: signal.Signals, *pids: int) -> None:
             os.kill(pid, number)
 
 
-@pytest.mark.postgres
+@pytest.mark.server
 async def test_hanging_database_is_reported() -> None:
     """Its connections look open, and nothing comes back."""
     with PostgresServer() as server:
@@ -131,7 +131,7 @@ async def test_process_without_its_broker_is_ready_and_says_so() -> None:
         await remark_is(None)
 
 
-@pytest.mark.postgres
+@pytest.mark.server
 async def test_newer_schema_is_reported(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "SCHEMA_CHECK_INTERVAL", 0)
     async with service_with_node(postgres_url) as client:
@@ -223,7 +223,7 @@ async def test_clock_skew_is_reported_until_it_is_corrected() -> None:
             assert (await client.get("/healthz")).json()["status"] == "ok"
 
 
-@pytest.mark.postgres
+@pytest.mark.server
 async def test_clock_skew_to_the_database_is_reported(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,12 @@ MakeApp = Callable[..., dt.App]
 
 
 SERVERS = {"redis": "redis_url", "postgres": "migrated_url", "mariadb": "mariadb_url"}
-STORES = ["memory", "sqlite", "redis", pytest.param("postgres", marks=pytest.mark.postgres)]
+STORES = [
+    "memory",
+    "sqlite",
+    pytest.param("redis", marks=pytest.mark.server),
+    pytest.param("postgres", marks=pytest.mark.server),
+]
 # MariaDB has the verbs of SQLite (stores/sql) and passes the conformance suite. These modules show that nodes
 # work on it.
 WITH_MARIADB = {
@@ -37,7 +42,7 @@ WITH_MARIADB = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "app_url" in metafunc.fixturenames and not hasattr(metafunc.module, "app_url"):  # it has its own
-        mariadb = pytest.param("mariadb", marks=pytest.mark.postgres)
+        mariadb = pytest.param("mariadb", marks=pytest.mark.server)
         more = [mariadb] if metafunc.module.__name__.rpartition(".")[2] in WITH_MARIADB else []
         metafunc.parametrize("app_url", [*STORES, *more], indirect=True)
 

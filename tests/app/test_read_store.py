@@ -28,6 +28,8 @@ from tests.api.conftest import RING, client_of
 from tests.app.waiting import eventually
 from tests.servers.postgres import PostgresServer, ReplicaServer
 
+pytestmark = pytest.mark.slow  # servers of their own
+
 HOUR = 3_600 * SECOND
 _numbers = itertools.count(1)
 

@@ -60,7 +60,7 @@ class Counting:
         return counted
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     url: str = (
         f"sqlite:///{tmp_path}/duetime.db"

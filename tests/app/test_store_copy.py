@@ -55,9 +55,7 @@ PAIRS = [
     ("mariadb", "redis"),
 ]
 WITH_SERVER = {"postgres", "mariadb"}
-MARKED = [
-    pytest.param(*pair, marks=[pytest.mark.postgres] if WITH_SERVER & {*pair} else []) for pair in PAIRS
-]
+MARKED = [pytest.param(*pair, marks=[pytest.mark.server] if WITH_SERVER & {*pair} else []) for pair in PAIRS]
 _numbers = count(1)
 
 
@@ -298,7 +296,7 @@ class Fleet:
             ran["slow"] += 1
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 async def test_live_copy_runs_every_job_once(make: Make, kind: str) -> None:
     """Jobs run before, during and after the move; the nodes stop when the copy says so."""
     source, target, ran = await make("sqlite"), await make(kind), Counter[str]()

@@ -22,7 +22,7 @@ AT_ONCE = dt.Retry(max_attempts=2, first_delay="0s")
 TABLE = "CREATE TABLE IF NOT EXISTS ledger (entry text NOT NULL)"
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def app_url(request: pytest.FixtureRequest, tmp_path: Path, sqlite_template: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{shutil.copyfile(sqlite_template, tmp_path / 'duetime.db')}"
@@ -165,7 +165,7 @@ async def test_a_job_that_was_taken_away_cannot_commit(ledger: dt.App) -> None:
     assert await entries_of(ledger) == ["attempt 2"]
 
 
-@pytest.mark.parametrize("app_url", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
+@pytest.mark.parametrize("app_url", [pytest.param("postgres", marks=pytest.mark.server)], indirect=True)
 async def test_a_follow_up_is_submitted_with_the_success_or_not_at_all(ledger: dt.App) -> None:
     """The next job rides in the same transaction, on the driver's own connection."""
 

@@ -136,7 +136,7 @@ def test_serve_with_wrong_settings_is_one_line_of_error(
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.postgres
+@pytest.mark.server
 def test_postgres_without_schema_names_the_migrate_command(duetime: Duetime, postgres_url: str) -> None:
     done = duetime("--store", postgres_url, "job", "list")
     assert (done.status, "duetime migrate" in done.err, "--migrate" in done.err) == (1, True, True), done.err

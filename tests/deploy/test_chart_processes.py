@@ -24,7 +24,7 @@ from tests.servers.debian import unpacked
 from tests.servers.postgres import PostgresServer
 from tests.servers.process import free_port
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 TASKS = """
 import asyncio
 import duetime as dt

@@ -200,7 +200,7 @@ class Requests:
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
+@pytest.mark.server
 def test_scale_loses_no_request_while_nodes_are_replaced(tmp_path: Path) -> None:
     with PostgresServer() as server, Stack("scale", tmp_path) as stack:
         _postgres(stack, server)
@@ -234,7 +234,7 @@ def _reachable(address: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
+@pytest.mark.server
 def test_fleet_runs_jobs_and_gives_them_back(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "tasks.py").write_text(TASKS)

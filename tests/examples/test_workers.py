@@ -29,7 +29,7 @@ EXAMPLES = [
 ]
 LEASE = "4s"
 PATIENCE = 60.0
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from tests.faults.fleet import SHORT_LEASE, TIMEOUT, Fleet
 from tests.servers.brokers import NatsServer, RedisServer
 from tests.servers.postgres import PostgresServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 JOBS = 200
 
 

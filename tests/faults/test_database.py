@@ -15,7 +15,7 @@ from tests.faults.fleet import LEASE, SHORT_LEASE, Fleet
 from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import Proxy
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 
 
 async def test_acknowledged_jobs_survive_database_crashes(

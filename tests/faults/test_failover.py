@@ -9,7 +9,7 @@ import pytest
 from tests.faults.failover import failover_run
 from tests.servers.patroni import PatroniCluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 
 
 async def test_acknowledged_jobs_survive_switchover_and_kill_of_the_primary(tmp_path: Path) -> None:

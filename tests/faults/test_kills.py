@@ -103,7 +103,7 @@ async def test_fires_planned_ahead_follow_the_missed_policy_after_an_outage(
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.postgres if name in ("postgres", "mariadb") else ())
+        pytest.param(name, marks=pytest.mark.server if name in ("postgres", "mariadb") else ())
         for name in random_kills.STORES
     ],
 )

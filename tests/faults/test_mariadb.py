@@ -19,7 +19,7 @@ from duetime.testing.conformance.drafts import claim, job, request
 from tests.faults.fleet import Fleet
 from tests.servers.mariadb import GaleraCluster, MariaDbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 
 # Galera counts transactions that lost against one on another server, when they committed and before.
 CONFLICTS = ("wsrep_local_cert_failures", "wsrep_local_bf_aborts")

@@ -10,7 +10,7 @@ import pytest
 from tests.faults.planners import planner_run
 from tests.servers.postgres import PostgresServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 
 
 async def test_segments_and_leader_survive_killed_stopped_and_leaving_planners(

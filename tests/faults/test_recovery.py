@@ -106,7 +106,7 @@ async def test_failure_counts_once_if_the_worker_is_killed_around_the_write(
     assert job.attempt == attempts + (moment == "before")
 
 
-@pytest.mark.postgres
+@pytest.mark.server
 @pytest.mark.parametrize("store_url", ["postgres"], indirect=True)
 @pytest.mark.parametrize("attempts", [2, 1], ids=["retry", "dead letter"])
 async def test_failure_counts_once_if_the_worker_is_killed_during_the_write(
@@ -131,7 +131,7 @@ async def test_lost_job_runs_once_more_if_the_reaper_is_killed_too(fleet: Fleet,
     await _check_recovered(fleet, job)
 
 
-@pytest.mark.postgres
+@pytest.mark.server
 @pytest.mark.parametrize("store_url", ["postgres"], indirect=True)
 async def test_lost_job_runs_once_more_if_the_reaper_is_killed_during_the_write(fleet: Fleet) -> None:
     job = await _submit_lost(fleet)

@@ -14,7 +14,7 @@ from tests.servers.agent import Agent, Call, doubled
 from tests.servers.postgres import PostgresServer
 from tests.servers.service import Service
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 SCHEDULES = 200
 SECONDS = 12
 CLOCK_ERROR = 0.002  # seconds; target and database read the same clock, but not at the same instant

@@ -90,7 +90,7 @@ def make_project(folder: Path, database: dict[str, Any]) -> Project:
     return Project(folder, {**kept, "SHOP_DATABASE": json.dumps(database)})
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     if request.param == "sqlite":
         return make_project(tmp_path, sqlite_database(tmp_path))

@@ -41,7 +41,7 @@ def momentum_postgres(postgres_server: PostgresServer) -> PostgresServer:
     return postgres_server
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def database_url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty database with all tables: of SQLite, then of PostgreSQL."""
     url: str = request.getfixturevalue(f"{request.param}_database_url")

@@ -10,7 +10,7 @@ from tests.momentum.fleet import OPTIONS, QUEUES, fleet_run, queue_server
 from tests.momentum.platforms.fixtures import running_sandbox
 from tests.momentum.processes import FleetSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 
 
 @pytest.mark.parametrize("queue", QUEUES)

@@ -61,7 +61,7 @@ def test_dashboards_are_current() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
+@pytest.mark.server
 async def test_every_panel_shows_something_and_every_alert_fires_and_recovers(tmp_path: Path) -> None:
     fired: set[str] = set()
 

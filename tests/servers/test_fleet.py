@@ -20,7 +20,7 @@ import duetime as dt
 from tests.servers import debian
 from tests.servers.fleet import main
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.server]
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120.0  # seconds
 ROLES = {"worker": ["worker"], "planner": ["planner", "dispatcher"]}

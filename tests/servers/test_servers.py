@@ -40,7 +40,7 @@ def execute(url: str, *statements: str) -> None:
             connection.execute(statement.encode())
 
 
-@pytest.mark.postgres
+@pytest.mark.server
 class TestPostgres:
     def test_server_has_the_given_settings_and_durability(
         self, durable: PostgresServer, postgres_server: PostgresServer

@@ -24,6 +24,8 @@ from tests.servers.process import free_port
 from tests.servers.proxy import Proxy
 from tests.stores.conftest import NAME
 
+pytestmark = pytest.mark.slow  # servers of their own
+
 
 def url(*ports: int, options: str = "sslmode=disable") -> str:
     return f"postgresql://postgres@{','.join(f'127.0.0.1:{port}' for port in ports)}/{NAME}?{options}"

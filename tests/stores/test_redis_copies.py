@@ -18,6 +18,8 @@ from duetime.stores.redis import RedisStore
 from tests.servers.brokers import RedisServer
 from tests.servers.process import give
 
+pytestmark = pytest.mark.slow  # servers of their own
+
 OPTIONS = "?prefix=copies&max_silence=3s"
 LEASE = "500ms"
 TIMEOUT = 60

@@ -15,7 +15,7 @@ __all__ = ["sandbox", "sandbox_process"]
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def service_database(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, sqlite_template: Path
 ) -> Iterator[tuple[str, str, Path]]:
