@@ -148,8 +148,7 @@ class OwnSpan(api.Span):
             self._tracer.ended(self.encoded())
 
     def encoded(self) -> bytes:
-        """Once it has ended. Bytes are kept until they are exported: what they are made of, kept among the
-        short-lived values of jobs, would make all jobs slower."""
+        """Once it has ended: until it is exported only these bytes are kept, not the job with its payload."""
         above, is_remote = None, False
         parent = self.parent
         if isinstance(parent, SpanId):
@@ -243,7 +242,7 @@ class AttemptSpan(OwnSpan):
         return self.__dict__[name]
 
     def rename(self, name: str) -> None:
-        self.update_name(name)
+        self.update_name(name)  # by the SDK: the quick encoding below takes the name from the job
 
     def encoded(self) -> bytes:
         job = self._job
