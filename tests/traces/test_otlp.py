@@ -3,15 +3,12 @@ for an equal span."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from typing import Any
 from uuid import UUID
 
 import pytest
+from asyncpg.pgproto import pgproto
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry import trace as api
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.resources import Resource
@@ -27,6 +24,7 @@ from duetime.observers.traces.otlp import request_bytes
 from duetime.observers.traces.shapes import SpanShape
 from duetime.observers.traces.span import AttemptSpan, OwnSpan, span_context
 from duetime.version import VERSION
+from tests.traces.kept import KeptSpans
 
 SCOPE = InstrumentationScope("duetime", VERSION)
 RESOURCES = (
@@ -39,18 +37,7 @@ values = texts | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(al
 attributes = st.dictionaries(texts.filter(bool), values, max_size=5)
 span_ids = st.builds(SpanId, st.integers(1, 2**128 - 1), st.integers(1, 2**64 - 1))
 instants = st.integers(1, 2**63)  # nanoseconds
-
-
-class NoTracer:
-    def ended(self, span: bytes, /) -> None: ...
-
-    def full(self, span: OwnSpan) -> api.Span:
-        raise AssertionError
-
-    def child(
-        self, name: str, kind: SpanKind, attributes: Mapping[str, Any]
-    ) -> AbstractContextManager[OwnSpan]:
-        raise AssertionError
+job_ids = st.uuids() | st.uuids().map(lambda id: pgproto.UUID(id.bytes))  # of both kinds that stores give
 
 
 @st.composite
@@ -62,7 +49,7 @@ def spans(draw: st.DrawFn) -> OwnSpan:
         parent = draw(span_ids)
         local = SpanContext(parent.trace, parent.span, draw(st.booleans()), TraceFlags(TraceFlags.SAMPLED))
     span = OwnSpan(
-        NoTracer(), shape, AttemptTrace(own, remote, link), True, draw(st.none() | st.uuids()), local
+        KeptSpans(), shape, AttemptTrace(own, remote, link), True, draw(st.none() | st.uuids()), local
     )
     taken = span.all_attributes
     span.add({name: value for name, value in draw(attributes).items() if name not in taken})
@@ -72,21 +59,22 @@ def spans(draw: st.DrawFn) -> OwnSpan:
 
 
 @st.composite
-def attempt_spans(draw: st.DrawFn) -> AttemptSpan:
-    """Of which no one has asked for anything."""
+def attempt_spans(draw: st.DrawFn, tracer: KeptSpans) -> AttemptSpan:
+    """An ended one, of which no one has asked for anything."""
     policies, origin = draw(st.sampled_from((None, encode({"timeout": "5m"})))), draw(st.none() | span_ids)
     if origin is not None:
         policies = with_origin(policies, origin, draw(st.sampled_from((0, MAX_CHILD_DELAY + 1))))
     attempt, schedule = draw(st.integers(1, 3)), draw(st.none() | texts.filter(bool))
-    job_id, queue, target, tenant = draw(st.uuids()), draw(texts), draw(texts), draw(texts)
+    job_id, queue, target, tenant = draw(job_ids), draw(texts), draw(texts), draw(texts)
     job = Claimed(
         job_id, attempt, target, b"{}", 0, queue, 5, 0, 0, 0, False,
         None, schedule, None, policies, None, None, tenant,
     )  # fmt: skip
-    span = AttemptSpan(NoTracer(), job)
+    span = AttemptSpan(tracer, job)
     if draw(st.booleans()):
         span.fail("Broken", draw(texts))
-    span.began_at, span.ended_at = draw(instants), draw(instants)
+    span.began_at = draw(instants)
+    span.end(draw(instants))
     return span
 
 
@@ -116,16 +104,18 @@ def test_own_encoding_is_that_of_the_sdk(given_spans: list[OwnSpan], resource: R
     assert made == encode_spans([equal_span(span, resource) for span in given_spans])
 
 
-@given(attempt_spans(), st.sampled_from(RESOURCES))
-def test_attempt_is_encoded_from_its_job_as_by_the_sdk(span: AttemptSpan, resource: Resource) -> None:
-    data = ENVELOPES[resource].around([span.encoded()])
-    assert ExportTraceServiceRequest.FromString(data) == encode_spans([equal_span(span, resource)])
+@given(st.data(), st.sampled_from(RESOURCES))
+def test_attempt_is_encoded_from_its_job_as_by_the_sdk(data: st.DataObject, resource: Resource) -> None:
+    tracer = KeptSpans()
+    span = data.draw(attempt_spans(tracer))
+    made = ENVELOPES[resource].around(tracer.spans)
+    assert ExportTraceServiceRequest.FromString(made) == encode_spans([equal_span(span, resource)])
 
 
 @given(st.text(st.characters(), max_size=20), st.integers())
 def test_any_text_and_number_can_be_encoded(text: str, number: int) -> None:
     """Half of a surrogate pair, or a number of more than 64 bits: the span must not be lost for it."""
-    span = OwnSpan(NoTracer(), SpanShape("a", SpanKind.CLIENT, {}), AttemptTrace(SpanId(1, 1), None, None))
+    span = OwnSpan(KeptSpans(), SpanShape("a", SpanKind.CLIENT, {}), AttemptTrace(SpanId(1, 1), None, None))
     span.add({"text": text, "number": number, "other": (1, 2)})
     span.fail("E", text)
     made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [span.encoded()]))
@@ -139,7 +129,7 @@ def test_any_text_and_number_can_be_encoded(text: str, number: int) -> None:
 )
 def test_message_id_is_the_text_of_the_job_id(text: str) -> None:
     ids = AttemptTrace(SpanId(1, 1), None, None)
-    span = OwnSpan(NoTracer(), SpanShape("a", SpanKind.CLIENT, {}), ids, message=UUID(text))
+    span = OwnSpan(KeptSpans(), SpanShape("a", SpanKind.CLIENT, {}), ids, message=UUID(text))
     made = ExportTraceServiceRequest.FromString(request_bytes(b"", b"", "", [span.encoded()]))
     [row] = made.resource_spans[0].scope_spans[0].spans
     assert [(one.key, one.value.string_value) for one in row.attributes] == [("messaging.message.id", text)]

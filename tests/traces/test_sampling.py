@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from asyncpg.pgproto import pgproto
 
 import duetime as dt
-from duetime.model.trace import LOWER, lower_half
+from duetime.invoker import Policies
+from duetime.model.job import Claimed
+from duetime.model.trace import LOWER, RANDOM_BITS, lower_half
+from duetime.observers.traces.attempts import TracedHandler
+from duetime.observers.traces.sampling import Sampling
 from tests.servers.otlp import OtlpReceiver, ReceivedSpan
+from tests.traces.kept import KeptSpans
 
 JOBS = 400
 SHARE = 0.1
@@ -60,6 +68,33 @@ async def test_share_of_the_jobs_is_traced_with_all_their_attempts() -> None:
         first = [one for one in of_kind(receiver, "consumer") if one.attributes["duetime.attempt"] == 1]
         assert {(one.trace, one.parent) for one in first} == of_submission
     assert JOBS // 25 < len(expected) < JOBS // 5  # a tenth
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("kind", [UUID, pgproto.UUID])
+async def test_attempts_are_chosen_as_their_submissions_are(kind: type[UUID], share: float) -> None:
+    """Worker and submitter have ids of different classes, and ways of their own to look at them."""
+    sampling = Sampling(share, None)
+    kept = KeptSpans()
+    handler = TracedHandler("task", Task(), kept, sampling)
+    bound = sampling.bound + 3 >> 2
+    numbers = [bound - 1, bound, bound + 1, *(random.getrandbits(62) for _ in range(1_000))]
+    ids = [UUID(int=0x0193_5C2E_7B3A_7000 << 64 | 2 << 62 | min(max(0, n), RANDOM_BITS)) for n in numbers]
+    for id in ids:
+        await attempt(handler, kind(str(id)))
+    assert len(kept.spans) == len([id for id in ids if lower_half(id) < sampling.bound])
+
+
+async def attempt(handler: TracedHandler, id: UUID) -> None:
+    job = Claimed(id, 1, "task", b"{}", 0, "q", 5, 0, 0, 0, False, None, None, None, None, None, None, "t")
+    await handler.invoke(dt.Context(job, cast(Any, None)), b"{}")
+
+
+class Task:
+    policies = Policies()
+    limit: dt.Limit | None = None
+
+    async def invoke(self, context: dt.Context, payload: bytes) -> None: ...
 
 
 async def test_jobs_of_a_batch_are_chosen_one_by_one() -> None:

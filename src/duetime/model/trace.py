@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from binascii import unhexlify
-from struct import Struct
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -26,7 +25,8 @@ RANDOM_BITS = LOWER >> 2  # of the id of a job: random, or a hash
 # divided by the golden ratio, the second 2**64 divided by the square root of 2.
 GOLDEN, STEP = 0x9E37_79B9_7F4A_7C15, 0xB504_F333_F9DE_6485
 ODD = "13579bdf"
-ONLY_CHILD = Struct("13x32sx16s5x")  # {"trace":"00-TRACE-SPAN-01"}, policies that say nothing else
+# {"trace":"00-TRACE-SPAN-01"}: policies that say nothing else
+CHILD_BEGINS, TRACE_PLACE, SPAN_PLACE, CHILD_LENGTH = b'{"trace":"00-', slice(13, 45), slice(46, 62), 67
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 
 
@@ -88,7 +88,7 @@ def origin_of(policies: bytes | None) -> Origin | None:
 
 def says_only_parent(policies: bytes) -> bool:
     """Whether they are as `with_origin` writes them for a child of the caller's span. False says nothing."""
-    return len(policies) == ONLY_CHILD.size and policies.startswith(b'{"trace":"00-')
+    return len(policies) == CHILD_LENGTH and policies.startswith(CHILD_BEGINS)
 
 
 def parent_bytes(policies: bytes | None) -> tuple[bytes, bytes] | None:
@@ -96,9 +96,8 @@ def parent_bytes(policies: bytes | None) -> tuple[bytes, bytes] | None:
     only that, as `with_origin` writes them. None says nothing. Quick: every exported attempt asks."""
     if policies is None or not says_only_parent(policies):
         return None
-    trace, span = ONLY_CHILD.unpack(policies)
     try:
-        return unhexlify(trace), unhexlify(span)
+        return unhexlify(policies[TRACE_PLACE]), unhexlify(policies[SPAN_PLACE])
     except ValueError:
         return None
 
@@ -145,5 +144,6 @@ def lower_half(job_id: UUID, origin: Origin | None = None) -> int:
 
 
 def attempt_span_id(job_id: UUID, attempt: int) -> int:
-    """Different for all attempts of all jobs, as far as the 62 random bits of their ids are."""
-    return (job_id.int * STEP + attempt * GOLDEN & LOWER) or 1
+    """Different for all attempts of all jobs, as far as the 62 random bits of their ids are. The first
+    attempt has the lower half of the id."""
+    return (job_id.int + (attempt - 1) * GOLDEN & LOWER) or 1

@@ -6,6 +6,7 @@ with what OpenTelemetry's own encoder makes of it."""
 
 from __future__ import annotations
 
+from binascii import hexlify
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from struct import Struct
@@ -100,7 +101,7 @@ def span_bytes(
     `is_remote` says that the parent is in another process, `error` why the span failed."""
     parts = [TRACE_ID, trace, SPAN_ID, span.to_bytes(8, "big"), shape]
     if message is not None:
-        parts += MESSAGE_ID, _uuid_text(message)
+        parts += MESSAGE_ID, _id_bytes(message)[1]
     if attributes:
         parts += [attribute(name, value) for name, value in attributes.items()]
     if parent is not None:
@@ -114,33 +115,38 @@ def span_bytes(
     return field(SPAN, b"".join(parts))
 
 
-# Of the first attempt of a job: trace, span, job, parent, begin, end.
-EncodeChild = Callable[[bytes, int, UUID, bytes, int, int], bytes]
+# Of the first attempt of a job: trace, job, parent, begin, end.
+EncodeChild = Callable[[bytes, UUID, bytes, int, int], bytes]
 
 
 def child_encoder(shape: bytes) -> EncodeChild:
     """Makes most spans of attempts: those with a job and a parent in another process, without other
-    attributes, link and error. All their lengths are known, so that one call does what `span_bytes` does."""
+    attributes, link and error; their ids are the lower halves of those of their jobs. All lengths are known,
+    so that one call does what `span_bytes` does."""
     named = shape + MESSAGE_ID
     last = b"\x85\x01" + (IS_KNOWN | IS_REMOTE).to_bytes(4, "little") + NO_ERROR
-    rest = f"16s 2s 8s {len(named)}s 8ss4ss4ss4ss12s 2s 8s cQcQ {len(last)}s"
+    rest = f"16s 2s 8s {len(named)}s 36s 2s 8s cQcQ {len(last)}s"
     first = SPAN + _varint(len(TRACE_ID) + Struct("<" + rest).size) + TRACE_ID
     pack = Struct(f"<{len(first)}s {rest}").pack
 
-    def encode(trace: bytes, span: int, job: UUID, parent: bytes, begin: int, end: int) -> bytes:
-        a, b, c, d, e = UUID_PARTS.unpack(b"%032x" % job.int)
+    def encode(trace: bytes, job: UUID, parent: bytes, begin: int, end: int) -> bytes:
+        span, message = _id_bytes(job)
         # fmt: off
         return pack(
-            first, trace, SPAN_ID, span.to_bytes(8, "big"), named, a, b"-", b, b"-", c, b"-", d, b"-", e,
-            PARENT_ID, parent, b"\x39", begin, b"\x41", end, last,
+            first, trace, SPAN_ID, span, named, message, PARENT_ID, parent,
+            b"\x39", begin, b"\x41", end, last,
         )
         # fmt: on
 
     return encode
 
 
-def _uuid_text(id: UUID) -> bytes:
-    return b"-".join(UUID_PARTS.unpack(b"%032x" % id.int))
+def _id_bytes(id: UUID) -> tuple[bytes, bytes]:
+    """Its lower half, and its text."""
+    if type(id) is not UUID:  # of asyncpg: its `int` is slow
+        return id.bytes[8:], str(id).encode()
+    data = id.int.to_bytes(16, "big")
+    return data[8:], b"-".join(UUID_PARTS.unpack(hexlify(data)))
 
 
 def request_bytes(resource: bytes, scope: bytes, schema_url: str, spans: Iterable[bytes]) -> bytes:

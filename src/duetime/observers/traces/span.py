@@ -22,7 +22,6 @@ from duetime.model.settle import Snooze
 from duetime.model.trace import (
     AttemptTrace,
     SpanId,
-    attempt_span_id,
     attempt_trace,
     parent_bytes,
 )
@@ -219,39 +218,63 @@ class OwnSpan(api.Span):
         self.full().record_exception(exception, attributes, timestamp, escaped)
 
 
+class Computed:
+    """An attribute that is computed when it is needed. Not by `__getattr__`, with which all attributes are
+    slow."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, span: AttemptSpan, owner: type) -> Any:
+        span.compute()
+        return span.__dict__[self._name]
+
+
 class AttemptSpan(OwnSpan):
     """All about it follows from the job, and is computed if it is needed."""
+
+    ids: Any = Computed()
+    shape: Any = Computed()
 
     def __init__(self, tracer: Spans, job: Claimed, is_sampled: bool = True) -> None:
         self.began_at = wall_nanos()
         self._tracer = tracer
         self._job = job
+        self._is_plain = is_sampled  # until more is known of it than its job
         if not is_sampled:
             self.is_sampled = False
 
-    def __getattr__(self, name: str) -> Any:
-        """The shape and the ids, which are not computed yet, and with them the rest."""
-        if name not in ("ids", "shape"):
-            raise AttributeError(name)
+    def compute(self) -> None:
+        """The shape and the ids, and with them the rest."""
         job = self._job
         self.message = job.id
         self.ids = attempt_trace(job.id, job.attempt, job.policies)
         self.shape = attempt_shape(job.queue, job.target, job.tenant, job.attempt)
         if job.schedule is not None:
             self.attributes = {"duetime.schedule": job.schedule, **self.attributes}
-        return self.__dict__[name]
 
     def rename(self, name: str) -> None:
-        self.update_name(name)  # by the SDK: the quick encoding below takes the name from the job
+        self.update_name(name)
 
-    def encoded(self) -> bytes:
+    def add(self, attributes: Mapping[str, Any]) -> None:
+        self._is_plain = False
+        super().add(attributes)
+
+    def full(self) -> api.Span:
+        self._is_plain = False
+        return super().full()
+
+    def end(self, end_time: int | None = None) -> None:
         job = self._job
-        is_plain = job.attempt == 1 and job.schedule is None and self.error is None and not self.attributes
-        above = parent_bytes(job.policies) if is_plain else None
+        quick = self._is_plain and job.attempt == 1 and job.schedule is None
+        above = parent_bytes(job.policies) if quick else None
         if above is None:
-            return super().encoded()
+            super().end(end_time)
+            return
+        self._is_plain = False
+        self.ended_at = ended_at = wall_nanos() if end_time is None else end_time
         encode = first_attempt_encoder(job.queue, job.target, job.tenant)  # most spans
-        return encode(above[0], attempt_span_id(job.id, 1), job.id, above[1], self.began_at, self.ended_at)
+        self._tracer.ended(encode(above[0], job.id, above[1], self.began_at, ended_at))
 
 
 class Active:
