@@ -59,11 +59,22 @@ class Finding(NamedTuple):
 
 
 def findings(file: str, text: list[str]) -> Iterator[Finding]:
+    if not _may_have_findings(file, "\n".join(text)):  # most files: quicker than line by line
+        return
     for number, line in enumerate(text, 1):
         for found in PHRASE.finditer(line.replace("_", " ")):
             yield Finding(file, number, found[0], _advice(found[0]))
-        if Path(file).suffix in CODE:
+        if _is_code(file):
             yield from (Finding(file, number, word, NAMES[word.rstrip("s")]) for word in _old_names(line))
+
+
+def _may_have_findings(file: str, text: str) -> bool:
+    lower = text.replace("_", " ").lower()
+    return PHRASE.search(lower) is not None or (_is_code(file) and any(name in lower for name in NAMES))
+
+
+def _is_code(file: str) -> bool:
+    return Path(file).suffix in CODE
 
 
 def _advice(phrase: str) -> str:

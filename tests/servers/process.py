@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ from typing import Self, TypedDict
 # Below the kernel's range for outgoing connections, so that a stopped server can use its port again.
 PORTS = range(20_000, 32_000)
 TIMEOUT = 120.0  # seconds
+SIGNAL_INTERVAL = 2.0
 _given: set[int] = set()
 
 
@@ -128,11 +130,13 @@ class ServerProcess:
             raise ServerFailed(f"{self._name} did not start; its last log lines:\n{self.log}")
 
     def end(self, number: signal.Signals) -> None:
-        """Send the signal and wait until the server and all its children have ended."""
-        if self.is_running and number is not signal.SIGKILL:
+        """Send the signal and wait until the server and all its children have ended. The signal is repeated:
+        Redis ignores it while it begins an append-only file."""
+        give_up_at = time.monotonic() + TIMEOUT
+        while self.is_running and number is not signal.SIGKILL and time.monotonic() < give_up_at:
             self._process.send_signal(number)
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(TIMEOUT)
+                self._process.wait(SIGNAL_INTERVAL)
         if self.is_running:
             os.killpg(self.pid, signal.SIGKILL)  # its children, too: they could not clean up after it
             self._process.wait(TIMEOUT)

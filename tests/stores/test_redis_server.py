@@ -91,6 +91,7 @@ async def opens(url: str) -> None:
         await store.close()
 
 
+@pytest.mark.server
 class TestDurability:
     @pytest.mark.parametrize(
         ("setting", "value", "fix"),
