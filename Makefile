@@ -16,6 +16,8 @@ SEEDS ?= 0-1999
 # An idle worker takes tests from the busiest. Otherwise one worker gets all slow tests of the web UI.
 PARALLEL = -n $(WORKERS) --dist worksteal
 FAILED = -n 0 --last-failed --last-failed-no-failures=none
+# The suites of servers are not even collected: half of the tests, in every worker.
+QUICK = tests/app tests/layers tests/stores tests/unit $(patsubst %,--ignore=tests/stores/test_%.py,mysql postgres redis)
 ARGS ?=
 
 setup: ## create .venv with the locked requirements (quick when nothing changed)
@@ -42,7 +44,7 @@ check: setup ## quick: checks, unit tests, the engine on memory and SQLite
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target quick-tests lint types layers
 
 quick-tests: setup
-	$(PYTEST) -q -m "not server and not slow" $(PARALLEL) $(PYTEST_FLAGS) tests/app tests/layers tests/stores tests/unit
+	$(PYTEST) -q -m "not server and not slow" $(PARALLEL) $(PYTEST_FLAGS) $(QUICK)
 
 soak: setup ## kill a planner, a worker and the broker under load: make soak ARGS="--broker nats"
 	$(BIN)/python -m tests.faults.broker_kills $(ARGS)
