@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.ui.many_schedules import fill
-from tests.ui.screens import Jobs, Schedules
+from tests.ui.screens import Jobs, Schedules, Screen
 from tests.ui.site import Site
 
 pytestmark = pytest.mark.slow
@@ -44,3 +44,16 @@ async def test_bulk_action_covers_all_matches_over_many_pages(page: Page, tmp_pa
         paused = site.request("GET", "/schedules?paused=true&limit=1000")["items"]
         assert len(paused) == 250
         assert not site.request("GET", "/schedules/other")["paused"]
+
+
+async def test_page_that_crashes_leaves_the_other_pages_usable(page: Page, site: Site) -> None:
+    """Here a page whose saved input has another form, as after a downgrade."""
+    screen = Screen(page, site)
+    await screen.open("/queues")
+    await page.evaluate("sessionStorage.setItem('duetime-draft:schedule', '{\"name\": 5}')")
+    await page.get_by_role("link", name="Schedules").click()
+    await page.get_by_role("link", name="New schedule").click()
+    await expect(page.get_by_text("This page crashed")).to_be_visible()
+    await page.get_by_role("link", name="Queues").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Queues")
+    await page.evaluate("sessionStorage.clear()")

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { Component, type ReactNode } from 'react';
 import { ProblemNote } from '../parts/ProblemNote';
 
-/** Shows an error that a page throws; the other pages stay usable. */
+/** Shows an error that a page throws. With the address as its `key`, the other pages stay usable. */
 export class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state: { error: Error | null } = { error: null };
 

@@ -1,7 +1,7 @@
 import { AppShell, Burger, Group, Loader, Center } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Suspense, type ComponentType } from 'react';
-import { Link, Route, Switch } from 'wouter';
+import { Link, Route, Switch, useLocation } from 'wouter';
 import { Logo } from '../parts/Logo';
 import { CommandPalette } from './CommandPalette';
 import { ErrorBoundary } from './ErrorBoundary';
@@ -35,6 +35,7 @@ export function Frame(props: FrameProps) {
   const [menu, { toggle, close }] = useDisclosure(false);
   const [palette, paletteActions] = useDisclosure(false);
   const [help, helpActions] = useDisclosure(false);
+  const [address] = useLocation();
   useShortcuts({ palette: paletteActions.open, help: helpActions.open, goTo, actions });
   useHotkeys([['Escape', close]]);
   return (
@@ -72,7 +73,7 @@ export function Frame(props: FrameProps) {
         <Navigation onNavigate={close} />
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
-        <ErrorBoundary>
+        <ErrorBoundary key={address}>
           <Suspense
             fallback={
               <Center h={240}>
