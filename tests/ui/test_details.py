@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.async_api import Page, expect
@@ -238,3 +239,11 @@ async def test_limits_of_a_queue_are_set_and_removed(page: Page, site: Site) -> 
     await screen.dialog.get_by_label("Rate").fill("")
     await screen.dialog.get_by_role("button", name="Save limits").click()
     await expect(row).to_contain_text("none")
+
+
+@pytest.mark.parametrize("name", ["50% off", "100%", "a/b 5%"])
+async def test_page_of_a_name_with_a_percent_sign_opens(page: Page, site: Site, name: str) -> None:
+    site.add_schedule(name)
+    screen = Screen(page, site)
+    await screen.open(f"/schedules/{quote(name, safe='')}")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text(name)

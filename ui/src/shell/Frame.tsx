@@ -29,6 +29,9 @@ interface FrameProps {
   actions: KeyActions;
 }
 
+/** wouter has decoded the address by `decodeURI`: a `%` without a code is a character of the name. */
+const decoded = (segment: string): string => decodeURIComponent(segment.replace(/%(?![0-9a-f]{2})/gi, '%25'));
+
 /** The frame around every page: header, navigation, command palette, shortcuts. */
 export function Frame(props: FrameProps) {
   const { product, home, routes, Navigation, Tools, Palette, keys, goTo, actions } = props;
@@ -84,9 +87,7 @@ export function Frame(props: FrameProps) {
             <Switch>
               {routes.map(([path, Page]) => (
                 <Route key={path} path={path}>
-                  {(params) => (
-                    <Page params={{ id: decodeURIComponent((params as { id?: string }).id ?? '') }} />
-                  )}
+                  {(params) => <Page params={{ id: decoded((params as { id?: string }).id ?? '') }} />}
                 </Route>
               ))}
               <Route>
