@@ -2,7 +2,7 @@ import { Button, Group, SegmentedControl } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { showError } from '../../parts/toasts';
 import classes from './EditorBar.module.css';
-import { bodyOf, draftOfBody, type ScheduleDraft } from './scheduleDraft';
+import { bodyOf, formOfJson, type ScheduleDraft } from './scheduleDraft';
 
 interface EditorBarProps {
   draft: ScheduleDraft;
@@ -16,8 +16,9 @@ interface EditorBarProps {
 export function EditorBar({ draft, onChange, touched, onDiscard, children }: EditorBarProps) {
   const toForm = () => {
     const { body, problem } = bodyOf(draft);
-    if (problem !== null) showError(new Error(problem));
-    else onChange({ ...draftOfBody(body), version: draft.version, base: draft.base });
+    const shown = problem === null ? formOfJson(body) : { form: null, problem };
+    if (shown.form === null) showError(new Error(shown.problem ?? ''));
+    else onChange({ ...shown.form, version: draft.version, base: draft.base });
   };
   return (
     <Group className={classes.root} justify="space-between">

@@ -96,7 +96,7 @@ export function draftOfBody(body: NewSchedule): ScheduleDraft {
     ...when,
     ...draftOfTarget(body.target),
     ...draftOfRun(body),
-    name: body.name,
+    name: body.name ?? '',
     payload: showJson(body.payload),
     overlap: body.overlap ?? EMPTY_SCHEDULE.overlap,
     missed: missed.policy ?? EMPTY_SCHEDULE.missed,
@@ -110,6 +110,31 @@ export function draftOfBody(body: NewSchedule): ScheduleDraft {
     version: null,
     base: null,
   };
+}
+
+/** The form for a definition that the user wrote as JSON, or why no form shows all of it. */
+export function formOfJson(body: NewSchedule): { form: ScheduleDraft | null; problem: string | null } {
+  try {
+    const form = draftOfBody(body);
+    const missing = fieldsWithout(body, bodyOf(form).body);
+    if (missing.length === 0) return { form, problem: null };
+    const problem = `The form cannot show ${missing.join(', ')}: remove it, or save the JSON`;
+    return { form: null, problem };
+  } catch {
+    const problem =
+      'The form cannot show this JSON: it needs "name", "when" and "target" as the API has them';
+    return { form: null, problem };
+  }
+}
+
+/** The fields that have a value in `before` and none in `after`. */
+function fieldsWithout(before: unknown, after: unknown, name = ''): string[] {
+  if (before == null) return [];
+  if (typeof before !== 'object' || Array.isArray(before)) return after === undefined ? [name] : [];
+  const others = (after ?? {}) as Record<string, unknown>;
+  return Object.entries(before).flatMap(([field, value]) =>
+    fieldsWithout(value, others[field], name ? `${name}.${field}` : field),
+  );
 }
 
 /**
