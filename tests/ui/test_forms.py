@@ -42,3 +42,27 @@ async def test_json_that_no_form_can_show_stays_json(page: Page, site: Site, tex
     await to_form(page)
     await editor.sees_message(message)
     await expect(page.get_by_role("textbox", name="JSON")).to_have_value(text)
+
+
+async def test_form_keeps_expiry_start_of_counting_and_exact_retries(page: Page, site: Site) -> None:
+    when = {"every": "1h", "anchor": "2026-01-01T00:07:00Z"}
+    retry = {"max_attempts": 3, "jitter": False}
+    schedule = site.add_schedule("kept-as-it-was", when=when, retry=retry, expires="5m")
+    editor = Editor(page, site)
+    await editor.open(f"/schedules/{schedule['id']}?tab=edit")
+    await expect(page.get_by_label("Expires")).to_have_value("5m")
+    await expect(page.get_by_label("Counted from")).to_have_value("2026-01-01T00:07:00Z")
+    await expect(page.get_by_label("Random delays")).not_to_be_checked()
+    await editor.every("2h")
+    await page.get_by_label("First delay").fill("7s")
+    await editor.save()
+    saved = site.request("GET", "/schedules/kept-as-it-was")
+    assert saved["when"] == {**when, "every": "2h"}
+    assert (saved["retry"]["first_delay"], saved["retry"]["jitter"]) == ("7s", False)
+    assert saved["expires"] == "5m"
+    await editor.open(f"/schedules/{schedule['id']}?tab=edit")
+    await page.get_by_label("Expires").fill("")
+    await page.get_by_label("Counted from").fill("")
+    await editor.save()
+    saved = site.request("GET", "/schedules/kept-as-it-was")
+    assert (saved["when"], saved["expires"]) == ({"every": "2h"}, None)

@@ -62,6 +62,12 @@ export function RetryFields({ draft, declared, onChange, errorAt }: RetryFieldsP
               error={errorAt('retry.max_delay')}
             />
           </Group>
+          <Switch
+            label="Random delays"
+            description="From zero up to the delay, so that many failed jobs do not come back together"
+            checked={draft.retryJitter}
+            onChange={(event) => onChange({ retryJitter: event.currentTarget.checked })}
+          />
           <Text size="xs" c="dimmed">
             A job gets {describeRetry(draft)}. If the last attempt fails, it becomes a dead letter.
           </Text>

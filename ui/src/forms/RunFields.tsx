@@ -1,4 +1,4 @@
-import { Autocomplete, Group, NumberInput, Select, TextInput } from '@mantine/core';
+import { Autocomplete, NumberInput, Select, SimpleGrid, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { call } from '../api/call';
 import { DEFAULTS } from '../api/schema';
@@ -40,7 +40,7 @@ export function RunFields({ draft, onChange, errorAt }: RunFieldsProps) {
       title="Run options"
       description={isTask ? 'What you leave empty stays as the task declares it.' : undefined}
     >
-      <Group grow align="flex-start">
+      <SimpleGrid cols={{ base: 2, sm: 4 }}>
         <Autocomplete
           label="Queue"
           description="Workers take jobs from queues"
@@ -69,7 +69,15 @@ export function RunFields({ draft, onChange, errorAt }: RunFieldsProps) {
           onChange={(event) => onChange({ timeout: event.currentTarget.value })}
           error={errorAt('timeout')}
         />
-      </Group>
+        <TextInput
+          label="Expires"
+          description="Skipped if not started so long after it is due"
+          placeholder="never"
+          value={draft.expires}
+          onChange={(event) => onChange({ expires: event.currentTarget.value })}
+          error={errorAt('expires')}
+        />
+      </SimpleGrid>
       <Select
         label="Delivery"
         placeholder={unset(

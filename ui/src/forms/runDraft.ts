@@ -16,6 +16,8 @@ export interface RunDraft {
   firstDelay: string;
   multiplier: number;
   maxDelay: string;
+  retryJitter: boolean;
+  expires: string;
   owner: string;
   labels: Pair[];
 }
@@ -30,6 +32,8 @@ export const EMPTY_RUN: RunDraft = {
   firstDelay: DEFAULTS.RetryIn.first_delay,
   multiplier: DEFAULTS.RetryIn.multiplier,
   maxDelay: DEFAULTS.RetryIn.max_delay,
+  retryJitter: true,
+  expires: '',
   owner: '',
   labels: [],
 };
@@ -42,6 +46,7 @@ export function runOptionsOf(draft: RunDraft): RunOptions {
     ...(draft.delivery && { delivery: draft.delivery }),
     ...(Object.keys(labels).length > 0 && { labels }),
     ...(draft.timeout.trim() && { timeout: draft.timeout.trim() }),
+    ...(draft.expires.trim() && { expires: draft.expires.trim() }),
     ...(draft.owner.trim() && { owner: draft.owner.trim() }),
     ...(draft.customRetry && {
       retry: {
@@ -49,6 +54,7 @@ export function runOptionsOf(draft: RunDraft): RunOptions {
         first_delay: draft.firstDelay.trim(),
         multiplier: draft.multiplier,
         max_delay: draft.maxDelay.trim(),
+        ...(!draft.retryJitter && { jitter: false }),
       },
     }),
   };
@@ -60,6 +66,7 @@ interface RunOptions {
   timeout?: string;
   delivery?: 'at_least_once' | 'at_most_once';
   retry?: RetryIn;
+  expires?: string;
   owner?: string;
   labels?: Record<string, string>;
 }
@@ -76,6 +83,8 @@ export function draftOfRun(options: RunOptions): RunDraft {
     firstDelay: options.retry?.first_delay ?? EMPTY_RUN.firstDelay,
     multiplier: options.retry?.multiplier ?? EMPTY_RUN.multiplier,
     maxDelay: options.retry?.max_delay ?? EMPTY_RUN.maxDelay,
+    retryJitter: options.retry?.jitter ?? EMPTY_RUN.retryJitter,
+    expires: options.expires ?? '',
     owner: options.owner ?? '',
     labels: pairsOf(options.labels ?? {}),
   };

@@ -35,7 +35,7 @@ export function WhenFields({ draft, onChange, error, errorAt }: WhenFieldsProps)
         aria-label="Schedule type"
         w="fit-content"
       />
-      <Expression draft={draft} onChange={onChange} error={error} />
+      <Expression draft={draft} onChange={onChange} error={error} errorAt={errorAt} />
       {draft.whenKind !== 'every' && (
         <Select
           label="Time zone"
@@ -54,7 +54,7 @@ export function WhenFields({ draft, onChange, error, errorAt }: WhenFieldsProps)
   );
 }
 
-function Expression({ draft, onChange, error }: Omit<WhenFieldsProps, 'errorAt'>) {
+function Expression({ draft, onChange, error, errorAt }: WhenFieldsProps) {
   const mono = { input: { fontFamily: 'var(--mantine-font-family-monospace)' } };
   switch (draft.whenKind) {
     case 'cron':
@@ -80,15 +80,26 @@ function Expression({ draft, onChange, error }: Omit<WhenFieldsProps, 'errorAt'>
       );
     case 'every':
       return (
-        <TextInput
-          label="Interval"
-          description="e.g. 30s, 15m, 1h30m; without drift"
-          value={draft.every}
-          onChange={(event) => onChange({ every: event.currentTarget.value })}
-          error={error}
-          maw={240}
-          required
-        />
+        <Group align="flex-start">
+          <TextInput
+            label="Interval"
+            description="e.g. 30s, 15m, 1h30m; without drift"
+            value={draft.every}
+            onChange={(event) => onChange({ every: event.currentTarget.value })}
+            error={error}
+            maw={240}
+            required
+          />
+          <TextInput
+            label="Counted from"
+            description="An instant, e.g. 2030-01-01T09:00:00Z"
+            placeholder="1970-01-01T00:00:00Z"
+            value={draft.anchor}
+            onChange={(event) => onChange({ anchor: event.currentTarget.value })}
+            error={errorAt('when.anchor')}
+            maw={300}
+          />
+        </Group>
       );
     case 'at':
       return (

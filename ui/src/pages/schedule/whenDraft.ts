@@ -12,6 +12,7 @@ export interface WhenDraft {
   whenKind: WhenKind;
   cron: string;
   every: string;
+  anchor: string;
   at: string;
   rrule: string;
   tz: string;
@@ -21,6 +22,7 @@ export const EMPTY_WHEN: WhenDraft = {
   whenKind: 'cron',
   cron: '0 9 * * MON-FRI',
   every: '5m',
+  anchor: '',
   at: '',
   rrule: 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0',
   tz: BROWSER_ZONE,
@@ -31,7 +33,10 @@ export function whenOf(draft: WhenDraft): When {
     case 'cron':
       return { cron: draft.cron.trim(), tz: draft.tz };
     case 'every':
-      return { every: draft.every.trim() };
+      return {
+        every: draft.every.trim(),
+        ...(draft.anchor.trim() && { anchor: draft.anchor.trim() }),
+      };
     case 'at':
       return { at: isoOf(draft.at, draft.tz) ?? draft.at };
     case 'rrule':
@@ -44,7 +49,8 @@ export function draftOfWhen(when: Record<string, string>): WhenDraft {
   const base = { ...EMPTY_WHEN, tz };
   if (when['cron'] !== undefined)
     return { ...base, whenKind: 'cron', cron: when['cron'], tz: when['tz'] ?? 'UTC' };
-  if (when['every'] !== undefined) return { ...base, whenKind: 'every', every: when['every'] };
+  if (when['every'] !== undefined)
+    return { ...base, whenKind: 'every', every: when['every'], anchor: when['anchor'] ?? '' };
   if (when['rrule'] !== undefined)
     return { ...base, whenKind: 'rrule', rrule: when['rrule'], tz: when['tz'] ?? 'UTC' };
   return { ...base, whenKind: 'at', at: localOf(when['at'] ?? null, tz) };
