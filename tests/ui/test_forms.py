@@ -66,3 +66,21 @@ async def test_form_keeps_expiry_start_of_counting_and_exact_retries(page: Page,
     await editor.save()
     saved = site.request("GET", "/schedules/kept-as-it-was")
     assert (saved["when"], saved["expires"]) == ({"every": "2h"}, None)
+
+
+async def test_number_that_is_typed_again_is_that_number(page: Page, site: Site) -> None:
+    editor = Editor(page, site)
+    await editor.open("/jobs/new")
+    await editor.task("greet")
+    await page.get_by_role("switch", name="Custom retry policy").check()
+    for label, digit in (("Max attempts", "3"), ("Multiplier", "4")):
+        field = page.get_by_label(label)
+        await field.press("Control+a")
+        await field.press("Backspace")
+        await field.press_sequentially(digit)
+        await expect(field).to_have_value(digit)
+    await page.get_by_label("Max attempts").fill("")
+    await editor.button("Submit job").click()
+    await editor.sees_message("submitted")
+    retry = site.request("GET", f"/jobs/{page.url.rpartition('/')[2]}")["retry"]
+    assert (retry["max_attempts"], retry["multiplier"]) == (5, 4)  # empty: the default

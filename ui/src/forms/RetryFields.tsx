@@ -10,7 +10,9 @@ interface RetryFieldsProps {
   errorAt: FieldErrors;
 }
 
-function describeRetry({ maxAttempts, firstDelay, multiplier, maxDelay }: RunDraft): string {
+function describeRetry({ firstDelay, maxDelay, ...draft }: RunDraft): string {
+  const maxAttempts = draft.maxAttempts || EMPTY_RUN.maxAttempts;
+  const multiplier = draft.multiplier || EMPTY_RUN.multiplier;
   if (maxAttempts === 1) return 'one attempt, with no retry';
   return `${maxAttempts} attempts, with a delay of ${firstDelay} that is multiplied by ${multiplier} each time, up to ${maxDelay}`;
 }
@@ -34,11 +36,12 @@ export function RetryFields({ draft, declared, onChange, errorAt }: RetryFieldsP
           <Group grow align="flex-start">
             <NumberInput
               label="Max attempts"
+              placeholder={String(EMPTY_RUN.maxAttempts)}
               min={1}
               max={1000}
               allowDecimal={false}
               value={draft.maxAttempts}
-              onChange={(value) => onChange({ maxAttempts: Number(value) || 1 })}
+              onChange={(value) => onChange({ maxAttempts: value === '' ? '' : Number(value) })}
               error={errorAt('retry.max_attempts')}
             />
             <TextInput
@@ -49,10 +52,11 @@ export function RetryFields({ draft, declared, onChange, errorAt }: RetryFieldsP
             />
             <NumberInput
               label="Multiplier"
+              placeholder={String(EMPTY_RUN.multiplier)}
               min={1}
               max={100}
               value={draft.multiplier}
-              onChange={(value) => onChange({ multiplier: Number(value) || 1 })}
+              onChange={(value) => onChange({ multiplier: value === '' ? '' : Number(value) })}
               error={errorAt('retry.multiplier')}
             />
             <TextInput

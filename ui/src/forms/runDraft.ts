@@ -12,9 +12,9 @@ export interface RunDraft {
   delivery: '' | 'at_least_once' | 'at_most_once';
   /** False: the task's own retry policy applies, or the default one. */
   customRetry: boolean;
-  maxAttempts: number;
+  maxAttempts: number | '';
   firstDelay: string;
-  multiplier: number;
+  multiplier: number | '';
   maxDelay: string;
   retryJitter: boolean;
   expires: string;
@@ -50,9 +50,9 @@ export function runOptionsOf(draft: RunDraft): RunOptions {
     ...(draft.owner.trim() && { owner: draft.owner.trim() }),
     ...(draft.customRetry && {
       retry: {
-        max_attempts: draft.maxAttempts,
+        ...(draft.maxAttempts !== '' && { max_attempts: draft.maxAttempts }),
         first_delay: draft.firstDelay.trim(),
-        multiplier: draft.multiplier,
+        ...(draft.multiplier !== '' && { multiplier: draft.multiplier }),
         max_delay: draft.maxDelay.trim(),
         ...(!draft.retryJitter && { jitter: false }),
       },
