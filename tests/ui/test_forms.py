@@ -84,3 +84,13 @@ async def test_number_that_is_typed_again_is_that_number(page: Page, site: Site)
     await editor.sees_message("submitted")
     retry = site.request("GET", f"/jobs/{page.url.rpartition('/')[2]}")["retry"]
     assert (retry["max_attempts"], retry["multiplier"]) == (5, 4)  # empty: the default
+
+
+async def test_header_without_a_name_is_not_left_out(page: Page, site: Site) -> None:
+    editor = Editor(page, site)
+    await editor.open("/jobs/new")
+    await page.get_by_label("URL").fill("https://agent.example.org/run")
+    await editor.button("Add").first.click()
+    await page.get_by_label("Headers: value 1", exact=True).fill("billing")
+    await editor.button("Submit job").click()
+    await expect(page.get_by_text("'' is not a header name").first).to_be_visible()
