@@ -28,7 +28,13 @@ def sample_paths(site: Site) -> list[str]:
     job = site.request(
         "POST", "/jobs", {"target": {"type": "http", "method": "GET", "url": f"{site.address}{LONG_URL}"}}
     )
-    return [f"/schedules/{schedule['id']}", f"/schedules/{schedule['id']}?tab=edit", f"/jobs/{job['id']}"]
+    labelled = site.submit("greet", labels={"a" * 40: "b" * 60, "c" * 60: "d"}, owner="e" * 100)
+    return [
+        f"/schedules/{schedule['id']}",
+        f"/schedules/{schedule['id']}?tab=edit",
+        f"/jobs/{job['id']}",
+        f"/jobs/{labelled}",
+    ]
 
 
 @pytest.mark.parametrize("width", [*PHONES, 1024, 1280])

@@ -6,7 +6,7 @@ export function LabelList({ labels }: { labels: Record<string, string> }) {
   return (
     <span className={classes.root}>
       {pairs.map(([key, value]) => (
-        <span key={key} className={classes.label}>
+        <span key={key} className={classes.label} title={`${key}: ${value}`}>
           {key}: {value}
         </span>
       ))}
