@@ -241,6 +241,22 @@ async def test_limits_of_a_queue_are_set_and_removed(page: Page, site: Site) -> 
     await expect(row).to_contain_text("none")
 
 
+async def test_tab_of_the_browser_names_the_page(page: Page, site: Site) -> None:
+    schedule = site.add_schedule("named-tab")
+    job = site.submit("greet")
+    jobs = Jobs(page, site)
+    await jobs.open("/")
+    await expect(page).to_have_title("Overview · Duetime")
+    await jobs.go(f"/schedules/{schedule['id']}")
+    await expect(page).to_have_title("named-tab · Duetime")
+    await jobs.go("/tasks/greet")
+    await expect(page).to_have_title("greet · Duetime")
+    await jobs.go(f"/jobs/{job}")
+    await expect(page).to_have_title("greet succeeded · Duetime")
+    await jobs.go("/nowhere")
+    await expect(page).to_have_title("Duetime")
+
+
 @pytest.mark.parametrize("name", ["50% off", "100%", "a/b 5%"])
 async def test_page_of_a_name_with_a_percent_sign_opens(page: Page, site: Site, name: str) -> None:
     site.add_schedule(name)

@@ -36,7 +36,7 @@ export function TargetText({ target, wrap }: TargetTextProps) {
       </span>
     );
   }
-  const name = nameOf(target);
+  const name = targetText(target);
   return (
     <span className={classes.root} data-wrap={wrap} title={name}>
       <Icon name={target.type === 'publish' ? 'arrow' : 'code'} size={14} />
@@ -56,8 +56,9 @@ export function TargetLink({ target }: { target: TargetTextProps['target'] }) {
   );
 }
 
-function nameOf(target: TargetTextProps['target']): string {
-  if (target.type === 'shadow') return `shadow of ${nameOf(target['target'] as { type: string })}`;
+/** The target as plain text. */
+export function targetText(target: TargetTextProps['target']): string {
+  if (target.type === 'shadow') return `shadow of ${targetText(target['target'] as { type: string })}`;
   if (target.type === 'http') return `${String(target['method'] ?? '')} ${String(target['url'] ?? '')}`;
   const { argv, destination, key } = target;
   if (Array.isArray(argv)) return argv.join(' ');

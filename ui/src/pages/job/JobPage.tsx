@@ -8,7 +8,7 @@ import { CopyId } from '../../parts/CopyText';
 import { PageHeader } from '../../parts/PageHeader';
 import { ProblemNote } from '../../parts/ProblemNote';
 import { JobStateBadge } from '../../parts/StateBadge';
-import { TargetText } from '../../parts/TargetText';
+import { TargetText, targetText } from '../../parts/TargetText';
 import { WhyNote } from '../../parts/WhyNote';
 import { useViewerZone } from '../../time/viewerZone';
 import { JobFacts } from './facts';
@@ -49,6 +49,7 @@ export default function JobPage({ params }: { params: { id: string } }) {
   return (
     <>
       <PageHeader
+        name={`${targetText(job.target)} ${job.state}`}
         title={
           <Group gap="sm">
             <TargetText target={job.target} />

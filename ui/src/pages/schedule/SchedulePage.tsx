@@ -39,6 +39,7 @@ export default function SchedulePage({ params }: { params: { id: string } }) {
   return (
     <>
       <PageHeader
+        name={schedule.name}
         title={
           <Group gap="sm">
             {schedule.name}

@@ -31,6 +31,7 @@ export default function TaskPage({ params }: { params: { id: string } }) {
   return (
     <>
       <PageHeader
+        name={params.id}
         title={<span className="mono">{params.id}</span>}
         description={
           <Group gap="sm">
