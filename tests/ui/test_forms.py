@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.ui.screens import Editor
 from tests.ui.site import Site
@@ -94,3 +96,47 @@ async def test_header_without_a_name_is_not_left_out(page: Page, site: Site) -> 
     await page.get_by_label("Headers: value 1", exact=True).fill("billing")
     await editor.button("Submit job").click()
     await expect(page.get_by_text("'' is not a header name").first).to_be_visible()
+
+
+async def test_form_that_is_sent_again_after_a_lost_answer_acts_once(page: Page, site: Site) -> None:
+    editor = Editor(page, site)
+    for path, fill, button, route in _forms(editor):
+        await page.route(f"**/api/v1{route}", _lose_the_answer, times=1)
+        await editor.open(path)
+        await fill()
+        await editor.button(button).click()
+        await expect(page.get_by_text("Try again when it is back").first).to_be_visible()
+        await editor.button(button).click()
+        await editor.sees_message("created" if "schedule" in route else "submitted")
+    once = site.request("GET", "/jobs?queue=once")["items"]
+    assert len(once) == 1
+    assert len(site.request("GET", "/jobs?target=careful&payload=amount:4711")["items"]) == 1
+
+
+def _forms(editor: Editor) -> list[tuple[str, Callable[[], Awaitable[Any]], str, str]]:
+    page = editor.page
+
+    async def job() -> None:
+        await editor.task("greet")
+        await page.get_by_role("combobox", name="Queue").fill("once")
+
+    async def schedule() -> None:
+        await editor.name.fill("once-only")
+        await editor.task("greet")
+
+    async def arguments() -> None:
+        await page.get_by_label("Arguments (JSON)").fill('{"amount": 4711}')
+
+    return [
+        ("/jobs/new", job, "Submit job", "/jobs"),
+        ("/schedules/new", schedule, "Create schedule", "/schedules"),
+        ("/tasks/careful", arguments, "Submit job", "/jobs"),
+    ]
+
+
+async def _lose_the_answer(route: Route) -> None:
+    if route.request.method != "POST":
+        await route.fallback()
+        return
+    await route.fetch()
+    await route.abort()

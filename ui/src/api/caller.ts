@@ -60,7 +60,7 @@ async function send(server: Server, method: string, url: string, options: SendOp
     return await fetch(url, { method, headers, body, signal: options.signal ?? null, credentials });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw unreachable();
+    throw unreachable(method);
   }
 }
 

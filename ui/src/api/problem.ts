@@ -21,11 +21,15 @@ export class ProblemError extends Error {
 
 export const UNREACHABLE = 'unreachable';
 
-export function unreachable(): ProblemError {
+/** Only what reads is retried: it is unknown whether a change arrived. */
+export function unreachable(method: string): ProblemError {
   return new ProblemError({
     status: 0,
     code: UNREACHABLE,
-    detail: 'The server cannot be reached. Retrying automatically.',
+    detail:
+      method === 'GET'
+        ? 'The server cannot be reached. Retrying automatically.'
+        : 'The server cannot be reached. Try again when it is back.',
   });
 }
 

@@ -1,8 +1,6 @@
 import { caller, searchOf } from '../../api/caller';
-import { problemOf, ProblemError, UNREACHABLE } from '../../api/problem';
+import { problemOf, ProblemError, unreachable } from '../../api/problem';
 import type { ProblemItem, Routes } from './schema';
-
-export { newIdempotencyKey } from '../../api/caller';
 
 /** The API of the server that serves this page. It works below any path, because the address is relative. */
 export const API = new URL('api/v1', document.baseURI).href;
@@ -47,7 +45,7 @@ export async function importCsv(
     body: text,
     credentials: CREDENTIALS,
   }).catch(() => {
-    throw new ProblemError({ status: 0, code: UNREACHABLE, detail: 'The server cannot be reached.' });
+    throw unreachable('POST');
   });
   if (!response.ok) throw await readProblem(response);
   return (await response.json()) as Routes['POST /posts/import']['response'];

@@ -16,7 +16,7 @@ export function upload(file: File, onProgress: (share: number) => void, signal: 
       if (request.status === 201) resolve(JSON.parse(request.responseText) as Media);
       else void problemIn(request).then(reject);
     });
-    request.addEventListener('error', () => reject(unreachable()));
+    request.addEventListener('error', () => reject(unreachable('POST')));
     signal.addEventListener('abort', () => {
       request.abort();
       reject(new DOMException('The upload was stopped.', 'AbortError'));

@@ -1,8 +1,9 @@
 import { Anchor, Button, Group, SegmentedControl, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { useCallback, useState } from 'react';
+import { useCallback } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
-import { call, newIdempotencyKey } from '../../api/call';
+import { call } from '../../api/call';
+import { useIdempotencyKeys } from '../../api/useIdempotencyKeys';
 import { fieldErrors } from '../../forms/fieldErrors';
 import { FormProblem } from '../../forms/FormProblem';
 import { RunFields } from '../../forms/RunFields';
@@ -27,16 +28,18 @@ export default function NewJobPage() {
   const zone = useViewerZone();
   const [, navigate] = useLocation();
   const canSubmit = useHasScope('submit');
-  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
+  const keyFor = useIdempotencyKeys();
   const payload = readJson(draft.payload);
   const submit = useMutation({
-    mutationFn: () => call('POST /jobs', { body: newJobOf(draft, payload.value, zone), idempotencyKey }),
+    mutationFn: () => {
+      const body = newJobOf(draft, payload.value, zone);
+      return call('POST /jobs', { body, idempotencyKey: keyFor(body) });
+    },
     onSuccess: (job) => {
       discard();
       showSuccess(job.created ? 'Job submitted' : 'A job with this unique key already exists');
       navigate(`/jobs/${job.id}`);
     },
-    onError: () => setIdempotencyKey(newIdempotencyKey()),
   });
   const errorAt = fieldErrors(submit.error);
   return (

@@ -1,8 +1,9 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useCallback, useState } from 'react';
+import { useCallback } from 'react';
 import { useLocation } from 'wouter';
-import { call, newIdempotencyKey } from '../../api/call';
+import { call } from '../../api/call';
+import { useIdempotencyKeys } from '../../api/useIdempotencyKeys';
 import type { Job } from '../../api/types';
 import { useDraft } from '../../forms/useDraft';
 import { JsonInput } from '../../parts/JsonInput';
@@ -17,16 +18,18 @@ export function RetryDialog({ job, onClose }: { job: Job; onClose: () => void })
   const { draft, change, discard } = useDraft(`retry:${job.id}`, make);
   const [, navigate] = useLocation();
   const client = useQueryClient();
-  const [idempotencyKey] = useState(newIdempotencyKey);
+  const keyFor = useIdempotencyKeys();
   const { value, problem } = readJson(draft.payload);
   const changed = draft.payload !== original;
   const retry = useMutation({
-    mutationFn: () =>
-      call('POST /jobs/{job_id}/retry', {
+    mutationFn: () => {
+      const body = changed ? { payload: (value ?? {}) as Record<string, unknown> } : {};
+      return call('POST /jobs/{job_id}/retry', {
         path: { job_id: job.id },
-        body: changed ? { payload: (value ?? {}) as Record<string, unknown> } : {},
-        idempotencyKey,
-      }),
+        body,
+        idempotencyKey: keyFor(body),
+      });
+    },
     onSuccess: (newJob) => {
       discard();
       showSuccess('Retried as a new job');

@@ -1,8 +1,8 @@
 import { Anchor, Button } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { call, newIdempotencyKey } from '../../api/call';
+import { call } from '../../api/call';
+import { useIdempotencyKeys } from '../../api/useIdempotencyKeys';
 import { fieldErrors } from '../../forms/fieldErrors';
 import { FormProblem } from '../../forms/FormProblem';
 import { useDraft } from '../../forms/useDraft';
@@ -18,17 +18,16 @@ export default function NewSchedulePage() {
   const [, navigate] = useLocation();
   const client = useQueryClient();
   const canManage = useHasScope('manage');
-  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
+  const keyFor = useIdempotencyKeys();
   const { body, problem } = bodyOf(draft);
   const create = useMutation({
-    mutationFn: () => call('POST /schedules', { body, idempotencyKey }),
+    mutationFn: () => call('POST /schedules', { body, idempotencyKey: keyFor(body) }),
     onSuccess: (schedule) => {
       discard();
       showSuccess(`${schedule.name} created`);
       void client.invalidateQueries({ queryKey: ['schedules'] });
       navigate(`/schedules/${schedule.id}`);
     },
-    onError: () => setIdempotencyKey(newIdempotencyKey()),
   });
   return (
     <>

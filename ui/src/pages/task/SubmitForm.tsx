@@ -1,9 +1,10 @@
 import { Anchor, Button, Group } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { useCallback, useState } from 'react';
+import { useCallback } from 'react';
 import { Link, useLocation } from 'wouter';
-import { call, newIdempotencyKey } from '../../api/call';
-import type { Task } from '../../api/types';
+import { call } from '../../api/call';
+import { useIdempotencyKeys } from '../../api/useIdempotencyKeys';
+import type { NewJob, Task } from '../../api/types';
 import { fieldErrors } from '../../forms/fieldErrors';
 import { Section } from '../../forms/Section';
 import { useDraft } from '../../forms/useDraft';
@@ -24,20 +25,21 @@ export function SubmitForm({ task }: { task: Task }) {
   const { draft, change, discard } = useDraft(`task:${task.name}`, make);
   const [, navigate] = useLocation();
   const canSubmit = useHasScope('submit');
-  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
+  const keyFor = useIdempotencyKeys();
   const { value, problem } = readJson(draft.payload);
   const submit = useMutation({
-    mutationFn: () =>
-      call('POST /jobs', {
-        body: { target: { type: 'task', name: task.name }, ...(value !== undefined && { payload: value }) },
-        idempotencyKey,
-      }),
+    mutationFn: () => {
+      const body: NewJob = {
+        target: { type: 'task', name: task.name },
+        ...(value !== undefined && { payload: value }),
+      };
+      return call('POST /jobs', { body, idempotencyKey: keyFor(body) });
+    },
     onSuccess: (job) => {
       discard();
       showSuccess('Job submitted');
       navigate(`/jobs/${job.id}`);
     },
-    onError: () => setIdempotencyKey(newIdempotencyKey()),
   });
   const errorAt = fieldErrors(submit.error);
   return (

@@ -1,9 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useCallback, useRef, useState } from 'react';
+import { useCallback, useState } from 'react';
 import { useLocation } from 'wouter';
 import { plural } from '../../../parts/plural';
 import { showError, showSuccess } from '../../../parts/toasts';
-import { call, newIdempotencyKey } from '../../api/call';
+import { useIdempotencyKeys } from '../../../api/useIdempotencyKeys';
+import { call } from '../../api/call';
 import type { Account, Platform, Post } from '../../api/types';
 import { contentOf, timeOf, type ComposerDraft } from './composerDraft';
 
@@ -30,7 +31,7 @@ export function useSubmit({ draft, accounts, platforms, post, onStored }: Submis
   const [, navigate] = useLocation();
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState<Purpose | null>(null);
-  const keys = useRef(new Map<string, string>());
+  const keyFor = useIdempotencyKeys();
 
   const submit = useCallback(
     async (purpose: Purpose) => {
@@ -65,20 +66,13 @@ export function useSubmit({ draft, accounts, platforms, post, onStored }: Submis
               path: { post_id: post.id },
               body: { ...body, version: post.version },
             })
-          : await call('POST /posts', { body, idempotencyKey: keyFor(keys.current, JSON.stringify(body)) });
+          : await call('POST /posts', { body, idempotencyKey: keyFor(body) });
         if (why !== 'publish') return saved;
         const { id, version } = saved;
         return call('POST /posts/{post_id}/publish', { path: { post_id: id }, body: { version } });
       }
     },
-    [accounts, draft, platforms, post, client, navigate, onStored],
+    [accounts, draft, platforms, post, client, navigate, onStored, keyFor],
   );
   return { submit, error, busy };
-}
-
-/** The same content gets the same key. */
-function keyFor(keys: Map<string, string>, body: string): string {
-  const key = keys.get(body) ?? newIdempotencyKey();
-  keys.set(body, key);
-  return key;
 }
