@@ -7,15 +7,21 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Locator, Page, Route, expect
 
-from tests.ui.screens import Editor
+from tests.ui.screens import Editor, Screen
 from tests.ui.site import Site
 
 pytestmark = pytest.mark.slow
 
 TARGET = {"type": "task", "name": "greet"}
 DAILY = {"when": {"every": "1d"}, "target": TARGET}
+
+
+async def sees_error_at(field: Locator, text: str) -> None:
+    await expect(field).to_be_focused()
+    await expect(field).to_have_attribute("aria-invalid", "true")
+    await expect(field.page.get_by_text(text).first).to_be_visible()
 
 
 async def write_json(editor: Editor, text: str) -> None:
@@ -46,6 +52,16 @@ async def test_json_that_no_form_can_show_stays_json(page: Page, site: Site, tex
     await expect(page.get_by_role("textbox", name="JSON")).to_have_value(text)
 
 
+async def test_json_without_a_name_becomes_a_form_that_asks_for_it(page: Page, site: Site) -> None:
+    editor = Editor(page, site)
+    await editor.open("/schedules/new")
+    await write_json(editor, json.dumps(DAILY))
+    await to_form(page)
+    await expect(editor.name).to_have_value("")
+    await editor.button("Create schedule").click()
+    await sees_error_at(editor.name, "Enter a name")
+
+
 async def test_form_keeps_expiry_start_of_counting_and_exact_retries(page: Page, site: Site) -> None:
     when = {"every": "1h", "anchor": "2026-01-01T00:07:00Z"}
     retry = {"max_attempts": 3, "jitter": False}
@@ -68,6 +84,42 @@ async def test_form_keeps_expiry_start_of_counting_and_exact_retries(page: Page,
     await editor.save()
     saved = site.request("GET", "/schedules/kept-as-it-was")
     assert (saved["when"], saved["expires"]) == ({"every": "2h"}, None)
+
+
+async def test_wrong_json_is_said_at_its_field(page: Page, site: Site) -> None:
+    schedule = site.add_schedule("wrong-payload")
+    job = site.submit("failing", payload={"text": "x"})
+    editor = Editor(page, site)
+    for path, label, button in (
+        ("/schedules/new", "Payload (JSON)", "Create schedule"),
+        (f"/schedules/{schedule['id']}?tab=edit", "Payload (JSON)", "Review and save"),
+        ("/jobs/new", "Payload (JSON)", "Submit job"),
+        ("/tasks/greet", "Arguments (JSON)", "Submit job"),
+    ):
+        await editor.open(path)
+        await page.get_by_label(label).fill("{oops")
+        await editor.button(button).click()
+        await sees_error_at(page.get_by_label(label), "Invalid JSON")
+    await editor.open(f"/jobs/{job}")
+    await editor.button("Retry").click()
+    await editor.dialog.get_by_label("Payload (JSON)").fill("{oops")
+    await editor.dialog.get_by_role("button", name="Retry with this payload").click()
+    await sees_error_at(editor.dialog.get_by_label("Payload (JSON)"), "Invalid JSON")
+
+
+async def test_key_without_name_or_scopes_says_what_is_missing(page: Page, site: Site) -> None:
+    screen = Screen(page, site)
+    await screen.open("/keys")
+    await screen.button("New key").click()
+    create = screen.dialog.get_by_role("button", name="Create key")
+    await create.click()
+    name = screen.dialog.get_by_label("Name")
+    await sees_error_at(name, "Enter a name")
+    await name.fill("ci")
+    await screen.dialog.get_by_label("Read:").uncheck()
+    await create.click()
+    await expect(screen.dialog.get_by_text("Choose at least one scope").first).to_be_visible()
+    await expect(screen.dialog.locator("[data-error-group='true']")).to_be_focused()
 
 
 async def test_number_that_is_typed_again_is_that_number(page: Page, site: Site) -> None:

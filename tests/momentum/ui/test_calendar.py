@@ -114,3 +114,17 @@ async def test_file_is_checked_and_then_imported(calendar: Calendar, member: Any
     await calendar.sees_message("1 post imported")
     (post,) = calendar.site.request("GET", "/posts?q=Imported+one")["items"]
     assert post["state"] == "scheduled"
+
+
+async def test_move_without_a_date_asks_for_it(calendar: Calendar, member: Any) -> None:
+    at = in_two_days(11)
+    calendar.site.add_post(member, "Without a date", at)
+    await calendar.open(f"/?view=day&date={local_date(at)}&q=Without+a+date")
+    await calendar.post("Without a date").get_by_role("link").focus()
+    await calendar.page.keyboard.press("m")
+    await calendar.dialog.get_by_label("Date").fill("")
+    await calendar.dialog.get_by_role("button", name="Move").click()
+    date = calendar.dialog.get_by_label("Date")
+    await expect(date).to_be_focused()
+    assert await date.evaluate("field => field.validity.valueMissing")
+    await expect(calendar.dialog).to_be_visible()

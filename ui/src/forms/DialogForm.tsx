@@ -8,7 +8,6 @@ interface DialogFormProps {
   /** What is wrong with the input, from the server. */
   error: unknown;
   isPending: boolean;
-  isIncomplete?: boolean;
   size?: string;
   children: ReactNode;
   onClose: () => void;
@@ -21,7 +20,6 @@ export function DialogForm({
   verb,
   error,
   isPending,
-  isIncomplete = false,
   size = 'md',
   children,
   onClose,
@@ -29,7 +27,7 @@ export function DialogForm({
 }: DialogFormProps) {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (!isIncomplete && !isPending) onSubmit();
+    if (!isPending) onSubmit();
   };
   return (
     <Modal
@@ -48,7 +46,7 @@ export function DialogForm({
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
-            <Button type="submit" loading={isPending} disabled={isIncomplete}>
+            <Button type="submit" loading={isPending}>
               {verb}
             </Button>
           </Group>

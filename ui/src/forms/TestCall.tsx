@@ -24,7 +24,7 @@ export function TestCall({ draft, payload }: { draft: TargetDraft; payload: unkn
         variant="default"
         leftSection={<Icon name="bolt" />}
         loading={test.isPending}
-        disabled={!draft.url.trim() || !canManage}
+        disabled={!canManage}
         onClick={() => test.mutate()}
         w="fit-content"
       >

@@ -45,7 +45,7 @@ export function LoginForm({ onDone }: { onDone: () => void }) {
           checked={keep}
           onChange={(event) => setKeep(event.currentTarget.checked)}
         />
-        <Button type="submit" loading={busy} disabled={!key.trim()}>
+        <Button type="submit" loading={busy}>
           Sign in
         </Button>
       </Stack>

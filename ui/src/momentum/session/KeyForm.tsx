@@ -36,7 +36,7 @@ export function KeyForm({ onDone }: { onDone: () => void }) {
           data-autofocus
           required
         />
-        <Button type="submit" loading={busy} disabled={!key.trim()}>
+        <Button type="submit" loading={busy}>
           Sign in
         </Button>
       </Stack>

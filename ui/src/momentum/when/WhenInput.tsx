@@ -13,10 +13,11 @@ interface WhenInputProps {
   error?: string | undefined;
   /** Moves the focus to the date when a dialog opens. */
   focusFirst?: boolean;
+  required?: boolean;
 }
 
 /** A date, a time and a zone, and which instant they mean. */
-export function WhenInput({ value, onChange, error, focusFirst = false }: WhenInputProps) {
+export function WhenInput({ value, onChange, error, focusFirst = false, required = false }: WhenInputProps) {
   const resolved = resolveWhen(value);
   return (
     <div>
@@ -27,6 +28,8 @@ export function WhenInput({ value, onChange, error, focusFirst = false }: WhenIn
           value={value.date}
           onChange={(event) => onChange({ date: event.currentTarget.value })}
           error={error}
+          required={required}
+          withAsterisk={false}
           data-autofocus={focusFirst || undefined}
         />
         <TextInput
@@ -36,6 +39,8 @@ export function WhenInput({ value, onChange, error, focusFirst = false }: WhenIn
           value={value.time}
           onChange={(event) => onChange({ time: event.currentTarget.value })}
           error={Boolean(error)}
+          required={required}
+          withAsterisk={false}
         />
         <Select
           label="Time zone"

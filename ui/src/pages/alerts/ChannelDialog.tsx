@@ -37,7 +37,7 @@ export function ChannelDialog({ channel, names, onClose }: ChannelDialogProps) {
   });
   const { errorAt } = save;
   return (
-    <SaveForm noun="channel" edited={channel} name={name} save={save} onClose={onClose}>
+    <SaveForm noun="channel" edited={channel} save={save} onClose={onClose}>
       {channel ? (
         <Text size="sm">
           {label}: {help}

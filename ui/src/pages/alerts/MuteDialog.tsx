@@ -54,7 +54,6 @@ export function MuteDialog({ alert, onClose }: MuteDialogProps) {
       verb={alert ? 'Snooze' : startsAt ? 'Plan' : 'Begin'}
       error={create.error}
       isPending={create.isPending}
-      isIncomplete={!lapse.trim()}
       onClose={onClose}
       onSubmit={() => create.mutate()}
     >

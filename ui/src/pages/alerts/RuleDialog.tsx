@@ -43,7 +43,7 @@ export function RuleDialog({ rule, names, channels, onClose }: RuleDialogProps) 
   });
   const { errorAt } = save;
   return (
-    <SaveForm noun="rule" edited={rule} name={name} save={save} onClose={onClose}>
+    <SaveForm noun="rule" edited={rule} save={save} onClose={onClose}>
       {!rule && (
         <TextInput
           label="Name"

@@ -6,14 +6,13 @@ interface SaveFormProps {
   noun: string;
   /** The rule or channel to edit; without it a new one. */
   edited?: { name: string };
-  name: string;
   save: ReturnType<typeof useSave>;
   children: ReactNode;
   onClose: () => void;
 }
 
 /** The form of a rule or channel, in a dialog. */
-export function SaveForm({ noun, edited, name, save, children, onClose }: SaveFormProps) {
+export function SaveForm({ noun, edited, save, children, onClose }: SaveFormProps) {
   return (
     <DialogForm
       title={edited ? `Edit ${noun} ${edited.name}` : `New ${noun}`}
@@ -21,7 +20,6 @@ export function SaveForm({ noun, edited, name, save, children, onClose }: SaveFo
       size="lg"
       error={save.error}
       isPending={save.isPending}
-      isIncomplete={!name}
       onClose={onClose}
       onSubmit={save.submit}
     >

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { ProblemError } from '../../api/problem';
-import { fieldErrors } from '../../forms/fieldErrors';
+import { fieldErrors, fieldProblem } from '../../forms/fieldErrors';
 import { showSuccess } from '../../parts/toasts';
 
 interface SaveOptions {
@@ -18,6 +18,7 @@ export function useSave({ noun, name, isTaken, send, onSaved }: SaveOptions) {
   const refresh = () => client.invalidateQueries({ queryKey: ['alerts'] });
   const save = useMutation({
     mutationFn: async () => {
+      if (!name) throw fieldProblem('name', `Enter a name for the ${noun}`);
       if (isTaken) throw taken(noun, name);
       return await send();
     },

@@ -4,7 +4,7 @@ import { useCallback } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { call } from '../../api/call';
 import { useIdempotencyKeys } from '../../api/useIdempotencyKeys';
-import { fieldErrors } from '../../forms/fieldErrors';
+import { fieldErrors, fieldProblem } from '../../forms/fieldErrors';
 import { FormProblem } from '../../forms/FormProblem';
 import { RunFields } from '../../forms/RunFields';
 import { Section } from '../../forms/Section';
@@ -31,9 +31,10 @@ export default function NewJobPage() {
   const keyFor = useIdempotencyKeys();
   const payload = readJson(draft.payload);
   const submit = useMutation({
-    mutationFn: () => {
+    mutationFn: async () => {
+      if (payload.problem !== null) throw fieldProblem('payload', payload.problem);
       const body = newJobOf(draft, payload.value, zone);
-      return call('POST /jobs', { body, idempotencyKey: keyFor(body) });
+      return await call('POST /jobs', { body, idempotencyKey: keyFor(body) });
     },
     onSuccess: (job) => {
       discard();
@@ -112,11 +113,7 @@ export default function NewJobPage() {
           <Button variant="default" onClick={() => discard()} disabled={!touched}>
             Discard
           </Button>
-          <Button
-            onClick={() => submit.mutate()}
-            loading={submit.isPending}
-            disabled={!canSubmit || payload.problem !== null}
-          >
+          <Button onClick={() => submit.mutate()} loading={submit.isPending} disabled={!canSubmit}>
             Submit job
           </Button>
         </Group>

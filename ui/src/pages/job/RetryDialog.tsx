@@ -5,9 +5,10 @@ import { useLocation } from 'wouter';
 import { call } from '../../api/call';
 import { useIdempotencyKeys } from '../../api/useIdempotencyKeys';
 import type { Job } from '../../api/types';
+import { fieldErrors, fieldProblem } from '../../forms/fieldErrors';
+import { FormProblem } from '../../forms/FormProblem';
 import { useDraft } from '../../forms/useDraft';
 import { JsonInput } from '../../parts/JsonInput';
-import { ProblemNote } from '../../parts/ProblemNote';
 import { readJson, showJson } from '../../parts/json';
 import { showSuccess } from '../../parts/toasts';
 
@@ -22,9 +23,10 @@ export function RetryDialog({ job, onClose }: { job: Job; onClose: () => void })
   const { value, problem } = readJson(draft.payload);
   const changed = draft.payload !== original;
   const retry = useMutation({
-    mutationFn: () => {
+    mutationFn: async () => {
+      if (problem !== null) throw fieldProblem('payload', problem);
       const body = changed ? { payload: (value ?? {}) as Record<string, unknown> } : {};
-      return call('POST /jobs/{job_id}/retry', {
+      return await call('POST /jobs/{job_id}/retry', {
         path: { job_id: job.id },
         body,
         idempotencyKey: keyFor(body),
@@ -48,14 +50,15 @@ export function RetryDialog({ job, onClose }: { job: Job; onClose: () => void })
           label="Payload (JSON)"
           value={draft.payload}
           onChange={(payload) => change({ payload })}
+          error={fieldErrors(retry.error)('payload') ?? null}
           rows={8}
         />
-        {retry.error !== null && <ProblemNote error={retry.error} />}
+        {retry.error !== null && <FormProblem error={retry.error} title="Not retried" />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
-          <Button onClick={() => retry.mutate()} loading={retry.isPending} disabled={problem !== null}>
+          <Button onClick={() => retry.mutate()} loading={retry.isPending}>
             {changed ? 'Retry with this payload' : 'Retry'}
           </Button>
         </Group>

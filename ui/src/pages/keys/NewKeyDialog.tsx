@@ -2,9 +2,9 @@ import { Alert, Button, Checkbox, Group, Modal, Stack, TextInput } from '@mantin
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call, type Body } from '../../api/call';
-import { fieldErrors } from '../../forms/fieldErrors';
+import { fieldErrors, fieldProblem } from '../../forms/fieldErrors';
+import { FormProblem } from '../../forms/FormProblem';
 import { CopyText } from '../../parts/CopyText';
-import { ProblemNote } from '../../parts/ProblemNote';
 
 type Scope = Body<'POST /keys'>['scopes'][number];
 
@@ -24,8 +24,10 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const [rate, setRate] = useState('');
   const [queues, setQueues] = useState('');
   const create = useMutation({
-    mutationFn: () =>
-      call('POST /keys', {
+    mutationFn: async () => {
+      if (!name.trim()) throw fieldProblem('name', 'Enter a name');
+      if (scopes.length === 0) throw fieldProblem('scopes', 'Choose at least one scope');
+      return await call('POST /keys', {
         body: {
           name: name.trim(),
           scopes: scopes as Scope[],
@@ -35,7 +37,8 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
             queues: queues.split(',').flatMap((queue) => queue.trim() || []),
           }),
         },
-      }),
+      });
+    },
     onSuccess: () => void client.invalidateQueries({ queryKey: ['keys'] }),
   });
   const errorAt = fieldErrors(create.error);
@@ -68,7 +71,14 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
             required
             data-autofocus
           />
-          <Checkbox.Group label="Scopes" value={scopes} onChange={setScopes} error={errorAt('scopes')}>
+          <Checkbox.Group
+            label="Scopes"
+            value={scopes}
+            onChange={setScopes}
+            error={errorAt('scopes')}
+            data-error-group={errorAt('scopes') !== undefined}
+            tabIndex={-1}
+          >
             <Stack gap={6} mt={6}>
               {SCOPES.map(([scope, label]) => (
                 <Checkbox key={scope} value={scope} label={label} />
@@ -100,16 +110,12 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
               error={errorAt('rate')}
             />
           </Group>
-          {create.error !== null && <ProblemNote error={create.error} />}
+          {create.error !== null && <FormProblem error={create.error} title="No key was created" />}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
-            <Button
-              onClick={() => create.mutate()}
-              loading={create.isPending}
-              disabled={!name.trim() || scopes.length === 0}
-            >
+            <Button onClick={() => create.mutate()} loading={create.isPending}>
               Create key
             </Button>
           </Group>

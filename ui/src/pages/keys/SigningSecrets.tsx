@@ -18,14 +18,14 @@ export function SigningSecrets() {
   const problem = fieldErrors(read.error)('url');
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (url.trim()) read.mutate();
+    read.mutate();
   };
   return (
     <Section
       title="Signing secrets"
       description="Calls of HTTP targets and webhooks are signed, with a different secret for each host. Give it to the receiver, which verifies the calls with it."
     >
-      <form onSubmit={submit} noValidate>
+      <form onSubmit={submit}>
         <Group align="flex-start" gap="xs">
           <TextInput
             aria-label="URL of the receiver"
@@ -33,10 +33,12 @@ export function SigningSecrets() {
             value={url}
             onChange={(event) => setUrl(event.currentTarget.value)}
             error={problem}
+            required
+            withAsterisk={false}
             flex={1}
             maw={420}
           />
-          <Button type="submit" variant="default" disabled={!isAdmin || !url.trim()} loading={read.isPending}>
+          <Button type="submit" variant="default" disabled={!isAdmin} loading={read.isPending}>
             Show secret
           </Button>
         </Group>

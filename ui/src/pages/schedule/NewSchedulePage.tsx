@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link, useLocation } from 'wouter';
 import { call } from '../../api/call';
 import { useIdempotencyKeys } from '../../api/useIdempotencyKeys';
-import { fieldErrors } from '../../forms/fieldErrors';
+import { fieldErrors, fieldProblem } from '../../forms/fieldErrors';
 import { FormProblem } from '../../forms/FormProblem';
 import { useDraft } from '../../forms/useDraft';
 import { PageHeader } from '../../parts/PageHeader';
@@ -21,7 +21,11 @@ export default function NewSchedulePage() {
   const keyFor = useIdempotencyKeys();
   const { body, problem } = bodyOf(draft);
   const create = useMutation({
-    mutationFn: () => call('POST /schedules', { body, idempotencyKey: keyFor(body) }),
+    mutationFn: async () => {
+      if (problem !== null) throw fieldProblem('payload', problem);
+      if (!body.name) throw fieldProblem('name', 'Enter a name');
+      return await call('POST /schedules', { body, idempotencyKey: keyFor(body) });
+    },
     onSuccess: (schedule) => {
       discard();
       showSuccess(`${schedule.name} created`);
@@ -42,11 +46,7 @@ export default function NewSchedulePage() {
       {create.error !== null && <FormProblem error={create.error} title="Could not create the schedule" />}
       <EditorForm draft={draft} onChange={change} errorAt={fieldErrors(create.error)} isNew />
       <EditorBar draft={draft} onChange={change} touched={touched} onDiscard={() => discard()}>
-        <Button
-          onClick={() => create.mutate()}
-          loading={create.isPending}
-          disabled={!canManage || problem !== null || !body.name}
-        >
+        <Button onClick={() => create.mutate()} loading={create.isPending} disabled={!canManage}>
           Create schedule
         </Button>
       </EditorBar>

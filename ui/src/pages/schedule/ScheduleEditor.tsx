@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
 import { ProblemError } from '../../api/problem';
 import type { Schedule } from '../../api/types';
-import { fieldErrors } from '../../forms/fieldErrors';
+import { fieldErrors, fieldProblem } from '../../forms/fieldErrors';
 import { FormProblem } from '../../forms/FormProblem';
 import { useDraft } from '../../forms/useDraft';
 import { Icon } from '../../parts/Icon';
@@ -33,6 +33,10 @@ export function ScheduleEditor({ schedule, onSaved }: ScheduleEditorProps) {
   const declared = useTask(draft.kind === 'task' ? draft.task.trim() : '');
   const { patch, problem } = patchOf(draft, declared);
   const outdated = touched && draft.version !== null && draft.version < schedule.version;
+  const handleReview = () => {
+    setError(problem === null ? null : fieldProblem('payload', problem));
+    setReviewing(problem === null);
+  };
   const handleSaved = () => {
     discard();
     setReviewing(false);
@@ -73,8 +77,8 @@ export function ScheduleEditor({ schedule, onSaved }: ScheduleEditorProps) {
       <EditorForm draft={draft} onChange={change} errorAt={fieldErrors(error)} isNew={false} />
       <EditorBar draft={draft} onChange={change} touched={touched} onDiscard={() => discard()}>
         <Button
-          onClick={() => setReviewing(true)}
-          disabled={!canManage || problem !== null || outdated || Object.keys(patch).length === 0}
+          onClick={handleReview}
+          disabled={!canManage || outdated || (problem === null && Object.keys(patch).length === 0)}
         >
           Review and save
         </Button>

@@ -5,11 +5,11 @@ import { Link, useLocation } from 'wouter';
 import { call } from '../../api/call';
 import { useIdempotencyKeys } from '../../api/useIdempotencyKeys';
 import type { NewJob, Task } from '../../api/types';
-import { fieldErrors } from '../../forms/fieldErrors';
+import { fieldErrors, fieldProblem } from '../../forms/fieldErrors';
+import { FormProblem } from '../../forms/FormProblem';
 import { Section } from '../../forms/Section';
 import { useDraft } from '../../forms/useDraft';
 import { JsonInput } from '../../parts/JsonInput';
-import { ProblemNote } from '../../parts/ProblemNote';
 import { readJson, showJson } from '../../parts/json';
 import { showSuccess } from '../../parts/toasts';
 import { useHasScope } from '../../session/sessionContext';
@@ -28,12 +28,13 @@ export function SubmitForm({ task }: { task: Task }) {
   const keyFor = useIdempotencyKeys();
   const { value, problem } = readJson(draft.payload);
   const submit = useMutation({
-    mutationFn: () => {
+    mutationFn: async () => {
+      if (problem !== null) throw fieldProblem('payload', problem);
       const body: NewJob = {
         target: { type: 'task', name: task.name },
         ...(value !== undefined && { payload: value }),
       };
-      return call('POST /jobs', { body, idempotencyKey: keyFor(body) });
+      return await call('POST /jobs', { body, idempotencyKey: keyFor(body) });
     },
     onSuccess: (job) => {
       discard();
@@ -51,16 +52,12 @@ export function SubmitForm({ task }: { task: Task }) {
         error={errorAt('payload') ?? null}
         rows={4}
       />
-      {submit.error !== null && <ProblemNote error={submit.error} title="Could not submit the job" />}
+      {submit.error !== null && <FormProblem error={submit.error} title="Could not submit the job" />}
       <Group justify="space-between">
         <Anchor component={Link} href={`/jobs/new?task=${encodeURIComponent(task.name)}`} size="sm">
           More options
         </Anchor>
-        <Button
-          onClick={() => submit.mutate()}
-          loading={submit.isPending}
-          disabled={!canSubmit || problem !== null}
-        >
+        <Button onClick={() => submit.mutate()} loading={submit.isPending} disabled={!canSubmit}>
           Submit job
         </Button>
       </Group>

@@ -65,7 +65,7 @@ export function ConnectDialog({ onClose }: { onClose: () => void }) {
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
-            <Button type="submit" loading={busy} disabled={needsServer && !server.trim()}>
+            <Button type="submit" loading={busy}>
               Continue to {title}
             </Button>
           </Group>

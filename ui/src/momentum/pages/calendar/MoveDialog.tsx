@@ -47,12 +47,13 @@ export function MoveDialog({ post, onClose }: MoveDialogProps) {
             value={when}
             onChange={(change) => setWhen((previous) => ({ ...previous, later: false, ...change }))}
             focusFirst
+            required
           />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
-            <Button type="submit" disabled={resolved === null} loading={busy}>
+            <Button type="submit" loading={busy}>
               {verb}
             </Button>
           </Group>

@@ -49,6 +49,9 @@ export function MentionButton({
               placeholder={byId ? 'Electronica Munich' : 'name@server'}
               value={name}
               onChange={(event) => setName(event.currentTarget.value)}
+              error={!byId && name && !valid ? 'Use a handle such as name@server' : undefined}
+              required
+              withAsterisk={false}
             />
             {byId && (
               <TextInput
@@ -58,11 +61,11 @@ export function MentionButton({
                 value={target}
                 onChange={(event) => setTarget(event.currentTarget.value)}
                 error={target && !urn ? 'Use the number of a page, or a URN' : undefined}
+                required
+                withAsterisk={false}
               />
             )}
-            <Button type="submit" disabled={!valid}>
-              Insert
-            </Button>
+            <Button type="submit">Insert</Button>
           </Stack>
         </form>
       </Popover.Dropdown>
