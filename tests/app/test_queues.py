@@ -153,8 +153,8 @@ async def test_queue_limit_holds_across_nodes(make_app: MakeApp) -> None:
         ("pause_queue", ("mail", "nul \0"), "note"),
         ("limit_queue", ("mail", 0), "limit.max_running"),
         ("limit_queue", ("mail", True), "limit.max_running"),
-        ("limit_queue", ("mail", None, "fast"), "limit.rate"),
-        ("limit_queue", ("mail", None, "0/1m"), "limit.rate"),
+        ("limit_queue", ("mail", None, "fast"), "rate"),
+        ("limit_queue", ("mail", None, "0/1m"), "rate"),
     ],
 )
 async def test_wrong_values_are_refused_by_name(

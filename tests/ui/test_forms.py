@@ -122,6 +122,18 @@ async def test_key_without_name_or_scopes_says_what_is_missing(page: Page, site:
     await expect(screen.dialog.locator("[data-error-group='true']")).to_be_focused()
 
 
+async def test_wrong_limit_keeps_the_dialog_and_its_input(page: Page, site: Site) -> None:
+    site.submit("greet", queue="limited", delay="1h")
+    screen = Screen(page, site)
+    await screen.open("/queues")
+    await screen.button("Limits of limited").click()
+    rate = screen.dialog.get_by_label("Rate")
+    await rate.fill("100 a minute")
+    await screen.dialog.get_by_role("button", name="Save limits").click()
+    await sees_error_at(rate, "100/1m")
+    await expect(rate).to_have_value("100 a minute")
+
+
 async def test_number_that_is_typed_again_is_that_number(page: Page, site: Site) -> None:
     editor = Editor(page, site)
     await editor.open("/jobs/new")

@@ -1,57 +1,58 @@
-import { Button, Group, Modal, NumberInput, Stack, Text, TextInput } from '@mantine/core';
-import { useState, type SubmitEvent } from 'react';
-import type { Body } from '../../api/call';
+import { NumberInput, Text, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { call } from '../../api/call';
 import type { Queue } from '../../api/types';
+import { DialogForm } from '../../forms/DialogForm';
+import { fieldErrors } from '../../forms/fieldErrors';
+import { showSuccess } from '../../parts/toasts';
 
-interface LimitDialogProps {
-  queue: Queue;
-  onClose: () => void;
-  onSave: (limit: Body<'POST /queues/{name}/limit'>) => void;
-}
-
-export function LimitDialog({ queue, onClose, onSave }: LimitDialogProps) {
+export function LimitDialog({ queue, onClose }: { queue: Queue; onClose: () => void }) {
+  const client = useQueryClient();
   const [maxRunning, setMaxRunning] = useState<number | string>(queue.max_running ?? '');
   const [rate, setRate] = useState(queue.rate ?? '');
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    onClose();
-    onSave({ max_running: maxRunning === '' ? null : Number(maxRunning), rate: rate.trim() || null });
-  };
+  const save = useMutation({
+    mutationFn: () =>
+      call('POST /queues/{name}/limit', {
+        path: { name: queue.name },
+        body: { max_running: maxRunning === '' ? null : Number(maxRunning), rate: rate.trim() || null },
+      }),
+    onSuccess: () => {
+      showSuccess(`Limits of queue ${queue.name} saved`);
+      onClose();
+      return client.invalidateQueries();
+    },
+  });
+  const errorAt = fieldErrors(save.error);
   return (
-    <Modal
-      opened
-      onClose={onClose}
+    <DialogForm
       title={`Limits of queue ${queue.name}`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
+      verb="Save limits"
+      error={save.error}
+      isPending={save.isPending}
+      onClose={onClose}
+      onSubmit={() => save.mutate()}
     >
-      <form onSubmit={submit}>
-        <Stack>
-          <Text size="sm">Limits apply to all nodes together. An empty field is no limit.</Text>
-          <NumberInput
-            label="Max running"
-            description="Jobs that run at the same time"
-            placeholder="no limit"
-            min={1}
-            allowDecimal={false}
-            value={maxRunning}
-            onChange={setMaxRunning}
-            data-autofocus
-          />
-          <TextInput
-            label="Rate"
-            description="Starts in a period, e.g. 100/1m"
-            placeholder="no limit"
-            value={rate}
-            onChange={(event) => setRate(event.currentTarget.value)}
-          />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Close
-            </Button>
-            <Button type="submit">Save limits</Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+      <Text size="sm">Limits apply to all nodes together. An empty field is no limit.</Text>
+      <NumberInput
+        label="Max running"
+        description="Jobs that run at the same time"
+        placeholder="no limit"
+        min={1}
+        allowDecimal={false}
+        value={maxRunning}
+        onChange={setMaxRunning}
+        error={errorAt('max_running')}
+        data-autofocus
+      />
+      <TextInput
+        label="Rate"
+        description="Starts in a period, e.g. 100/1m"
+        placeholder="no limit"
+        value={rate}
+        onChange={(event) => setRate(event.currentTarget.value)}
+        error={errorAt('rate')}
+      />
+    </DialogForm>
   );
 }

@@ -71,13 +71,7 @@ export default function QueuesPage() {
           <DepthChart />
         </Stack>
       )}
-      {limiting !== null && (
-        <LimitDialog
-          queue={limiting}
-          onClose={() => setLimiting(null)}
-          onSave={(limit) => actions.limit(limiting.name, limit)}
-        />
-      )}
+      {limiting !== null && <LimitDialog queue={limiting} onClose={() => setLimiting(null)} />}
       {pausing !== null && (
         <PauseDialog
           title={`Pause queue ${pausing}`}

@@ -1,4 +1,4 @@
-import { call, type Body } from '../../api/call';
+import { call } from '../../api/call';
 import { useAction } from '../../parts/useAction';
 
 export function useQueueActions() {
@@ -8,11 +8,6 @@ export function useQueueActions() {
       act(
         () => call('POST /queues/{name}/pause', { path: { name }, body: note ? { note } : {} }),
         `Queue ${name} paused`,
-      ),
-    limit: (name: string, limit: Body<'POST /queues/{name}/limit'>) =>
-      act(
-        () => call('POST /queues/{name}/limit', { path: { name }, body: limit }),
-        `Limits of queue ${name} saved`,
       ),
     resume: (name: string) =>
       act(() => call('POST /queues/{name}/resume', { path: { name } }), `Queue ${name} resumed`),
