@@ -134,6 +134,20 @@ async def test_wrong_limit_keeps_the_dialog_and_its_input(page: Page, site: Site
     await expect(rate).to_have_value("100 a minute")
 
 
+async def test_reschedule_without_a_time_or_priority_says_so(page: Page, site: Site) -> None:
+    job = site.submit("greet", delay="1h")
+    screen = Screen(page, site)
+    await screen.open(f"/jobs/{job}")
+    await screen.button("Reschedule").click()
+    due = screen.dialog.get_by_label("Due")
+    priority = screen.dialog.get_by_label("Priority")
+    await priority.fill("7")
+    await due.fill("")
+    await screen.dialog.get_by_role("button", name="Save").click()
+    await sees_error_at(due, "timestamp")
+    assert site.request("GET", f"/jobs/{job}")["priority"] == 5
+
+
 async def test_number_that_is_typed_again_is_that_number(page: Page, site: Site) -> None:
     editor = Editor(page, site)
     await editor.open("/jobs/new")

@@ -3,7 +3,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../../api/call';
 import type { Job } from '../../api/types';
-import { ProblemNote } from '../../parts/ProblemNote';
+import { fieldErrors } from '../../forms/fieldErrors';
+import { FormProblem } from '../../forms/FormProblem';
 import { showSuccess } from '../../parts/toasts';
 import { instantOf, localInput } from '../../time/format';
 import { useViewerZone } from '../../time/viewerZone';
@@ -12,14 +13,14 @@ export function RescheduleDialog({ job, onClose }: { job: Job; onClose: () => vo
   const zone = useViewerZone();
   const client = useQueryClient();
   const [at, setAt] = useState(() => localInput(Date.parse(job.due_at), zone));
-  const [priority, setPriority] = useState(job.priority);
+  const [priority, setPriority] = useState<number | string>(job.priority);
   const timeChanged = at !== localInput(Date.parse(job.due_at), zone);
   const save = useMutation({
     mutationFn: () => {
       const instant = instantOf(at, zone);
       const body = {
-        ...(timeChanged && instant !== null && { at: new Date(instant).toISOString() }),
-        ...(priority !== job.priority && { priority }),
+        ...(timeChanged && { at: instant === null ? at : new Date(instant).toISOString() }),
+        ...(priority !== job.priority && { priority: priority as number }),
       };
       return call('PATCH /jobs/{job_id}', { path: { job_id: job.id }, body });
     },
@@ -29,6 +30,7 @@ export function RescheduleDialog({ job, onClose }: { job: Job; onClose: () => vo
       onClose();
     },
   });
+  const errorAt = fieldErrors(save.error);
   return (
     <Modal opened onClose={onClose} title="Reschedule" closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack>
@@ -38,6 +40,7 @@ export function RescheduleDialog({ job, onClose }: { job: Job; onClose: () => vo
           label={`Due (${zone})`}
           value={at}
           onChange={(event) => setAt(event.currentTarget.value)}
+          error={errorAt('at')}
           data-autofocus
         />
         <NumberInput
@@ -47,9 +50,10 @@ export function RescheduleDialog({ job, onClose }: { job: Job; onClose: () => vo
           max={9}
           allowDecimal={false}
           value={priority}
-          onChange={(value) => setPriority(Number(value) || 0)}
+          onChange={setPriority}
+          error={errorAt('priority')}
         />
-        {save.error !== null && <ProblemNote error={save.error} />}
+        {save.error !== null && <FormProblem error={save.error} title="Not rescheduled" />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel
