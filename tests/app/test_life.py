@@ -15,6 +15,7 @@ from duetime.model.instant import SECOND
 from duetime.model.settle import Settlement
 from duetime.store import Settled, Successors
 from duetime.stores.memory import MemoryStore
+from tests.app.conftest import MakeApp
 
 CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("submit", ("work",)),
@@ -200,6 +201,30 @@ def test_one_app_serves_one_event_loop_after_another() -> None:
             return result
 
     assert [asyncio.run(once()) for _ in range(2)] == ["done", "done"]
+
+
+def test_an_app_that_is_open_in_another_event_loop_says_what_to_do(make_app: MakeApp) -> None:
+    app = make_app()
+
+    async def run() -> None:
+        async with app.running():
+            raise AssertionError("it is not open here")
+
+    calls: list[Any] = [app.open, lambda: app.submit("work"), app.jobs, run, app.close]
+    with asyncio.Runner() as first:
+        first.run(app.open())
+        for call in calls:
+            with pytest.raises(dt.Conflict, match=r"was opened in another event loop: .* app\.sync"):
+                asyncio.run(call())
+        job = first.run(app.submit("work"))  # where it was opened, it works on
+        assert first.run(job.refresh()).state == "pending"
+        first.run(app.close())
+    asyncio.run(_open_and_close(app))
+
+
+async def _open_and_close(app: dt.App) -> None:
+    await app.open()
+    await app.close()
 
 
 @pytest.mark.parametrize("url", ["", "mongodb://host/db", "duetime.db", "amqp:", "c:\\file.db"])

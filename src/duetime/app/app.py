@@ -103,6 +103,7 @@ class App(AsyncApp):
     @asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[Node]:
         """A planner and worker inside this process, until the block ends. Options: see NodeOptions."""
+        self._refuse_other_loop()
         resources = ResourceBox()
         targets = {name: make(self._clock.now) for name, make in self._targets.items()}
         if ALERT not in targets:

@@ -62,6 +62,7 @@ class AsyncApp(Tasks, Services):
         self._clock = NodeClock()
         self._ids = Ids()
         self._opened = 0
+        self._loop: asyncio.AbstractEventLoop | None = None  # in which the app is open
         self._lock = LoopLock()
         self._quotas = quotas
         self._read_store = read_store
@@ -81,7 +82,7 @@ class AsyncApp(Tasks, Services):
             self._ids,
             self._observers,
             self.tasks,
-            lambda: self._opened > 0,
+            self._is_open_here,
             None if self._read_store is None else self._replica_of(made, self._read_store),
         )
         shared.commands.quota.quotas = self._quotas
@@ -118,16 +119,19 @@ class AsyncApp(Tasks, Services):
     async def open(self) -> None:
         """Connect as a client: submits, reads, runs nothing."""
         async with self._lock.here:
-            if self._opened == 0:
+            if not self._is_open_here():
                 await self._connect()
+                self._loop = asyncio.get_running_loop()
             self._opened += 1
 
     async def close(self) -> None:
         """Undo one `open`; the last one disconnects."""
         async with self._lock.here:
+            self._refuse_other_loop()
             self._opened = max(0, self._opened - 1)
             if self._opened == 0:
                 await self._disconnect()
+                self._loop = None
 
     async def migrate(self) -> Migration:
         """Create or upgrade the schema. Many processes may call it at the same time."""
@@ -155,6 +159,19 @@ class AsyncApp(Tasks, Services):
         return shared.telemetry
 
     # -- inside
+    def _is_open_here(self) -> bool:
+        self._refuse_other_loop()
+        return self._opened > 0
+
+    def _refuse_other_loop(self) -> None:
+        """Connections belong to the event loop that made them: in another one they fail, or wait without
+        end."""
+        if self._loop is not None and asyncio._get_running_loop() not in (None, self._loop):
+            raise Conflict(
+                "the app was opened in another event loop: open, use and close it in one, such as one "
+                "asyncio.run(); threads and programs without an event loop use app.sync"
+            )
+
     async def _connect(self) -> None:
         shared = self.context.shared
         try:

@@ -27,7 +27,7 @@ class StoreSwap:
             return
         attributes = vars(self._app)
         self._before = dict(attributes)
-        attributes.update({**self._parts, **overrides}, _opened=0)
+        attributes.update({**self._parts, **overrides}, _opened=0, _loop=None)
         self._app.use_store(self._store)
         attributes.update(_opened=1, _threads=InlineThreads())
 
