@@ -12,7 +12,7 @@ from typing import Any
 from duetime.errors import DuetimeError, ProcessDied
 from duetime.invoker import Context
 from duetime.invokers.isolation import Isolation, origin_of, preparations
-from duetime.invokers.process import ChildProcess
+from duetime.invokers.process import ChildProcess, ChildGone
 from duetime.invokers.protocol import Message, read_directive, read_error
 from duetime.invokers.resources import ResourceBox
 from duetime.model.codec import decode, encode
@@ -85,7 +85,7 @@ class ChildProcesses:
             if not talk.done():
                 child.kill()  # a process it has started may keep its end of the pipe open
                 await asyncio.wait({talk}, timeout=REPLY_TIMEOUT)
-            if talk.done() and not isinstance(talk.exception(), EOFError):
+            if talk.done() and not isinstance(talk.exception(), ChildGone):
                 return talk.result()
         finally:
             talk.cancel()
@@ -135,8 +135,8 @@ async def _abandon(starting: asyncio.Future[ChildProcess]) -> None:
 
 
 async def _converse(child: ChildProcess, context: Context, payload: bytes) -> Any:
-    """The task's result, or the error the task raised. Raises EOFError when the child closes the pipe
-    first."""
+    """The task's result, or the error the task raised. Raises ChildGone when the child closes the
+    pipe first."""
     child.send({"kind": "job", "job": encode(context.job._replace(payload=payload)).decode()})
     while True:
         message = await child.receive()

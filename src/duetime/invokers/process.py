@@ -56,6 +56,10 @@ class Allowance:
         return max(0.0, self._ends - asyncio.get_running_loop().time())
 
 
+class ChildGone(Exception):
+    """The child has closed its end. A class of its own: every built-in error may be the task's."""
+
+
 class ChildProcess:
     """Messages go both ways until `exited`. The owner must await `end` in every case."""
 
@@ -121,7 +125,7 @@ class ChildProcess:
         self._writer.write(pack(message))
 
     async def receive(self) -> Message:
-        """The next message. Raises EOFError when the child has closed the pipe."""
+        """The next message. Raises ChildGone when the child has closed the pipe."""
         try:
             length = body_length(await self._reader.readexactly(HEADER_BYTES))
             if length > MAX_MESSAGE:
@@ -131,7 +135,7 @@ class ChildProcess:
                 await self._exits(self._messages.until_next())
             return unpack(await self._reader.readexactly(length))
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise EOFError from None
+            raise ChildGone from None
 
     def print_to(self, context: Context) -> None:
         """From now on, what it prints is output of this attempt."""

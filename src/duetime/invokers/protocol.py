@@ -54,9 +54,9 @@ def read_directive(message: Message) -> Directive:
 
 def error_message(problem: BaseException, traceback: str) -> Message:
     kind = type(problem)
-    text = str(problem) or ("the task reached its memory limit" if kind is MemoryError else "")
+    text = error_text(problem) or ("the task reached its memory limit" if kind is MemoryError else "")
     named = {"module": kind.__module__, "name": kind.__qualname__}
-    return {"kind": "failed", **named, "text": error_text(text), "trace": error_text(traceback)}
+    return {"kind": "failed", **named, "text": text, "trace": error_text(traceback)}
 
 
 def read_error(message: Message) -> BaseException:
@@ -84,12 +84,16 @@ def known_error(name: str, text: str) -> DuetimeError:
 
 
 def _rebuilt(kind: type[Exception], text: str) -> Exception | None:
-    """Skips the class's own __init__, which may require any arguments."""
+    """Skips the class's own __init__, which may require any arguments. If the class makes its own
+    text, as CalledProcessError does of what __init__ has stored, a subclass shows the text from the child."""
     if issubclass(kind, InvalidPayload):
         return None  # the task raised it about something else: the worker has already read the payload
     if issubclass(kind, DuetimeError):
         return known_error(kind.__name__, text) if hasattr(errors, kind.__name__) else None
     try:
+        if kind.__str__ is not Exception.__str__:
+            same = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+            kind = type(kind.__name__, (kind,), {**same, "__str__": lambda _: text})
         problem: Exception = kind.__new__(kind, text)
     except Exception:
         return None

@@ -17,6 +17,11 @@ from duetime.invoker import Context
 from duetime.model.settle import Cancel, RetryAfter, Snooze
 
 
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
 class Hiccup(Exception):
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(f"{reason} ({code})")
@@ -66,6 +71,14 @@ def ending(how: str) -> Any:
             return Cancel("no file \udcff.csv")
         case "unwritable":
             raise ValueError("no file \udcff.csv")
+        case "end of file":
+            input()
+        case "tool":
+            subprocess.run(["false"], check=True)
+        case "bytes":
+            b"\xff".decode()
+        case "mute":
+            raise Mute
         case "exit":
             sys.exit(4)
         case "no json":

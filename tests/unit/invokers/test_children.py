@@ -24,6 +24,7 @@ from duetime.invokers import process
 from duetime.invokers.isolation import Isolation
 from duetime.invokers.resources import ResourceBox, Use
 from duetime.model.codec import decode, encode
+from duetime.model.job import trace
 from duetime.model.settle import Cancel, RetryAfter, Snooze
 from tests.app.waiting import eventually
 from tests.unit.invokers import chores
@@ -98,6 +99,24 @@ async def test_however_it_ends_the_worker_is_told(how: str, kind: type[Exception
     if how == "hiccup":
         assert "in ending" in caught.value.__notes__[0]
         assert str(Path(process.__file__).parents[1]) not in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "message"),
+    [
+        ("end of file", EOFError, "EOF when reading a line"),
+        ("tool", subprocess.CalledProcessError, "Command '['false']' returned non-zero exit status 1."),
+        ("bytes", UnicodeDecodeError, "'utf-8' codec can't decode byte 0xff in position 0"),
+        ("mute", chores.Mute, "Mute (its text cannot be read)"),
+    ],
+)
+async def test_any_error_of_the_task_arrives_with_its_class_and_its_text(
+    how: str, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        await isolated(chores.ending, how=how)
+    last_line = trace(caught.value, None).rpartition("\n")[2]
+    assert f"{kind.__name__}: {message}" in last_line
 
 
 async def test_memory_is_bounded() -> None:
