@@ -43,7 +43,7 @@ from duetime.invokers.protocol import (
 )
 from duetime.invokers.signature import Signature
 from duetime.invokers.threads import Interrupted
-from duetime.model.codec import reader
+from duetime.model.codec import reader, refuse_nan
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, trace
 from duetime.model.output import OutputBuffer, Stream
@@ -236,7 +236,11 @@ def main() -> None:
         ending = describe(problem)
     try:
         pipe.output.flush()
+        if ending["kind"] == "result":
+            refuse_nan(ending["value"], "result")
         pipe.send(ending)
+    except InvalidInput as problem:
+        pipe.send(describe(problem))
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
         pipe.send(
             describe(InvalidInput("result", f"the task returned something that cannot be stored: {problem}"))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from duetime.errors import InvalidPayload, PayloadTooLarge
+from duetime.errors import InvalidInput, InvalidPayload, PayloadTooLarge
 
 MAX_PAYLOAD = 256 * 1024
 MAX_DEPTH = 32
@@ -111,6 +111,26 @@ def _check(value: Any, field: str, depth: int) -> None:
         case list() | tuple():
             for item in value:
                 _check(item, field, depth - 1)
+        case _:
+            pass
+
+
+def refuse_nan(value: Any, field: str) -> None:
+    """Rejects NaN and infinity, which msgspec writes as null. Only a value with a null in its JSON needs this
+    look."""
+    _refuse_nan(msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other), field)
+
+
+def _refuse_nan(value: Any, field: str) -> None:
+    match value:
+        case float() if not math.isfinite(value):
+            raise InvalidInput(field, f"{value} is not a JSON number: use None or text instead")
+        case dict():
+            for key, item in value.items():
+                _refuse_nan(item, f"{field}.{key}")
+        case list() | tuple():
+            for item in value:
+                _refuse_nan(item, field)
         case _:
             pass
 

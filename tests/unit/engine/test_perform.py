@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import date
 from typing import Any, cast
 
 import pytest
@@ -204,6 +205,30 @@ def test_a_result_that_is_not_json_is_a_failure() -> None:
     decision = settled(body)
     assert (decision.state, decision.ending) == (State.PENDING, Ending.FAILED)
     assert "not JSON" in (decision.error or "")
+
+
+@pytest.mark.parametrize(
+    ("result", "where"),
+    [
+        (float("nan"), "result: nan"),
+        ({"mean": [1.5, float("inf")], "none": None}, "result.mean: inf"),
+        ({"day": (date(2030, 1, 1), -float("inf"))}, "result.day: -inf"),
+    ],
+)
+def test_a_number_that_json_does_not_have_is_a_failure(result: object, where: str) -> None:
+    async def body(context: Context) -> object:
+        return result
+
+    decision = settled(body)
+    assert (decision.state, decision.ending) == (State.PENDING, Ending.FAILED)
+    assert f"{where} is not a JSON number: use None or text instead" in (decision.error or "")
+
+
+def test_nothing_within_a_result_is_kept() -> None:
+    async def body(context: Context) -> object:
+        return {"mean": None, "text": "null", "days": [None, 0.5]}
+
+    assert settled(body).result == b'{"mean":null,"text":"null","days":[null,0.5]}'
 
 
 # -- transactions

@@ -85,6 +85,7 @@ async def test_output_and_log_records_of_a_child_are_logged(
         ("cancel", Cancel, "done already"),
         ("exit", TaskError, "SystemExit: 4"),
         ("no json", InvalidInput, "returned something that cannot be stored"),
+        ("nan", InvalidInput, r"result\.mean: nan is not a JSON number"),
         ("vanish", ProcessDied, "the process ended with status 3 before the task was done"),
         ("killed", ProcessDied, r"killed by signal 9 \(SIGKILL\): out of memory\?"),
         ("crash", ProcessDied, r"killed by signal 11 \(SIGSEGV\)$"),

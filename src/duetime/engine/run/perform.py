@@ -15,7 +15,7 @@ from duetime.engine.run.commit import commit, rollback, shielded
 from duetime.errors import DuetimeError, Fenced, InvalidInput, InvalidPayload, StoreUnavailable
 from duetime.invoker import Context, Handler, Policies
 from duetime.model import duration
-from duetime.model.codec import decode, encode
+from duetime.model.codec import decode, encode, refuse_nan
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, Ending, Outcome, State, error_text, trace
 from duetime.model.retry import Retry
@@ -228,6 +228,10 @@ def _encode_result(result: Any) -> bytes:
         raise result
     try:
         data = encode(result)
+        if NULL in data:
+            refuse_nan(result, "result")
+    except InvalidInput:
+        raise
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
         remedy = "return plain values, lists and objects, or nothing"
         raise InvalidInput(
