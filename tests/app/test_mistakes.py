@@ -118,6 +118,41 @@ def test_duplicate_task_names_the_first_function(app: dt.App, report: dt.Task[..
         app.task("report")(lambda: None)
 
 
+SCHEDULE = dt.NewSchedule("nightly", "report", dt.Every("1d"))
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "message"),
+    [
+        ("submit_many", dt.NewJob("report"), r"^jobs: NewJob\(.* is not a list: write \[dt\.NewJob\("),
+        ("submit_many", "report", r"^jobs: 'report' is not a list: write \[dt\.NewJob\("),
+        (
+            "submit_many",
+            [dt.NewJob("report"), "report"],
+            r"^jobs\[1\]: 'report' is not a NewJob: write dt\.NewJob\(",
+        ),
+        ("declare_schedules", SCHEDULE, r"^schedules: .* is not a list: write \[dt\.NewSchedule\("),
+        (
+            "declare_schedules",
+            [SCHEDULE, "weekly"],
+            r"^schedules\[1\]: 'weekly' is not a NewSchedule: write ",
+        ),
+        ("declare_schedules", None, "^schedules: None is not a list: write "),
+    ],
+)
+async def test_anything_but_a_list_of_new_ones_is_refused(
+    app: dt.App, call: str, given: Any, message: str
+) -> None:
+    await app.open()
+    before = () if call == "submit_many" else ("reports",)
+    with pytest.raises(dt.InvalidInput, match=message):
+        await getattr(app, call)(*before, given)
+    with pytest.raises(dt.InvalidInput, match=message):
+        getattr(app.sync, call)(*before, given)
+    assert (await app.jobs(), await app.schedules()) == ([], [])
+    app.sync.close()
+
+
 @pytest.mark.parametrize("store", [Path("duetime.db"), None])
 def test_path_is_refused_as_store(store: Any) -> None:
     with pytest.raises(

@@ -15,7 +15,14 @@ from duetime.engine.node.reaper import DEFAULT_POLICIES
 from duetime.engine.run.output import stored_output
 from duetime.engine.submit.build import JOB_OPTIONS, Defaults, NewJob, fire_time_of, refuse_rule
 from duetime.engine.submit.submission import JobRequest, SubmittedJob
-from duetime.engine.submit.validate import check_count, check_id, check_name, check_priority, check_state
+from duetime.engine.submit.validate import (
+    check_count,
+    check_id,
+    check_list,
+    check_name,
+    check_priority,
+    check_state,
+)
 from duetime.errors import InvalidInput, JobNotFound
 from duetime.handle import AttemptView, JobApi, JobHandle
 from duetime.invoker import Policies
@@ -44,7 +51,7 @@ class AppJobs:
 
     async def submit_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> list[JobHandle]:
         """Store all of them or none, in bulk."""
-        return self.handles(await self._context.submission.submit_many(_list(jobs), connection))
+        return self.handles(await self._context.submission.submit_many(list_of(jobs), connection))
 
     async def submit_request(self, request: JobRequest) -> SubmittedJob:
         """Store one job of any target."""
@@ -61,7 +68,7 @@ class AppJobs:
         return [draft]
 
     async def build_many(self, jobs: Iterable[NewJob]) -> list[JobDraft]:
-        return await self._context.submission.build_many(_list(jobs))
+        return await self._context.submission.build_many(list_of(jobs))
 
     def handles(self, submitted: Sequence[SubmittedJob]) -> list[JobHandle]:
         with without_collecting():
@@ -192,6 +199,6 @@ def check_whole(value: Any, least: int, field: str) -> int:
     return value
 
 
-def _list(jobs: Iterable[NewJob]) -> list[NewJob]:
+def list_of(jobs: Iterable[NewJob]) -> list[NewJob]:
     with without_collecting():
-        return list(jobs)
+        return check_list(jobs, NewJob, "jobs", "dt.NewJob(task, payload), ...")

@@ -22,7 +22,7 @@ from duetime.engine.submit.schedules import (
     edited_draft,
     schedule_draft,
 )
-from duetime.engine.submit.validate import check_count, check_name, check_note
+from duetime.engine.submit.validate import check_count, check_list, check_name, check_note
 from duetime.errors import InvalidInput, ScheduleNotFound, VersionConflict, VersionNotFound
 from duetime.handle import JobApi, JobHandle, ScheduleView
 from duetime.model.edit_plan import ScheduleEdit
@@ -175,7 +175,11 @@ class AppSchedules:
     ) -> list[ScheduleView]:
         """Declare all schedules of a program under the name of a set, and remove those that were declared in
         this set before and no longer are. All are checked before the first is stored."""
-        wanted, policy = list(schedules), _checked(on_conflict)
+        form = "dt.NewSchedule(name, task, when), ..."
+        wanted, policy = check_list(schedules, NewSchedule, "schedules", form), _checked(on_conflict)
+        for number, new in enumerate(wanted):
+            if not isinstance(new, NewSchedule):
+                raise InvalidInput(f"schedules[{number}]", f"{new!r} is not a NewSchedule: write [{form}]")
         drafts = [await self.draft(new) for new in wanted]
         names = {draft.name for draft in drafts}
         if len(names) < len(drafts):

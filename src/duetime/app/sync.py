@@ -19,7 +19,7 @@ from duetime.app.alerts import AppAlerts
 from duetime.app.backfill import Backfill
 from duetime.app.calendar import FireCalendar
 from duetime.app.core import AsyncApp
-from duetime.app.jobs import AppJobs
+from duetime.app.jobs import AppJobs, list_of
 from duetime.app.keys import Keys
 from duetime.app.nodes import AppNodes, AppQueues
 from duetime.app.schedules import AppSchedules, ScheduleVersions
@@ -112,7 +112,7 @@ class SyncApp:
 
     def submit_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> list[SyncJob]:
         """Store all of them or none, in bulk."""
-        made = list(jobs)  # on this thread: a generator may read a database that belongs to it, or call us
+        made = list_of(jobs)  # on this thread: a generator may read a database that belongs to it, or call us
         if connection is not None:
             return self._within(connection, lambda app: app.jobs.build_many(made))
         return [self._job(job) for job in self._call(lambda app: app.submit_many(made))]

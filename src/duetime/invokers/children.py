@@ -12,7 +12,7 @@ from typing import Any
 from duetime.errors import DuetimeError, ProcessDied
 from duetime.invoker import Context
 from duetime.invokers.isolation import Isolation, origin_of, preparations
-from duetime.invokers.process import ChildProcess, ChildGone
+from duetime.invokers.process import ChildGone, ChildProcess
 from duetime.invokers.protocol import Message, read_directive, read_error
 from duetime.invokers.resources import ResourceBox
 from duetime.model.codec import decode, encode

@@ -131,6 +131,9 @@ class Submission:
             if type(request) is NewJob and request.task is task and task is not None:
                 new, defaults = request if task is name else request._replace(task=name), known
             else:
+                if not isinstance(request, NewJob | JobRequest):
+                    remedy = "write dt.NewJob(task, payload)"
+                    raise InvalidInput(f"jobs[{number}]", f"{request!r} is not a NewJob: {remedy}")
                 try:
                     new, own, spec = self._resolved(request)
                 except InvalidInput as problem:
@@ -151,15 +154,14 @@ class Submission:
     def _resolved(self, request: Request) -> tuple[NewJob, Defaults | None, bytes | None]:
         """The job under the name of its task, the defaults if they are known here, and the spec of a target
         that is not a task."""
-        new = request
-        if isinstance(request, JobRequest):
+        if isinstance(request, NewJob):
+            new = request
+        else:
             new, spec, null_payload = request
             if spec is not None:
                 return new, NULL_PAYLOAD if null_payload else NO_DEFAULTS, spec
             if null_payload or not (new.payload is None or isinstance(new.payload, dict)):
                 raise InvalidPayload("payload", "a task takes named arguments: give an object")
-        if not isinstance(new, NewJob):
-            raise InvalidInput("jobs", f"{new!r} is not a NewJob: write dt.NewJob(task, payload)")
         name, defaults = self.resolve(new.task)
         return new if new.task is name else new._replace(task=name), defaults, None
 

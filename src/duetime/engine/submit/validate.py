@@ -15,6 +15,7 @@ from duetime.model.retry import Retry
 from duetime.model.schedule import Missed
 
 Choice = TypeVar("Choice", bound=StrEnum)
+Item = TypeVar("Item")
 Kind = TypeVar("Kind")
 MAX_NAME_LENGTH = 128
 MAX_KEY_LENGTH = 512
@@ -69,6 +70,13 @@ def check_priority(value: Any) -> int:
             "(most urgent)",
         )
     return value
+
+
+def check_list(values: Iterable[Item], kind: type, field: str, form: str) -> list[Item]:
+    """Whatever can be read once. One item in place of a list is a common mistake."""
+    if isinstance(values, kind | str) or not isinstance(values, Iterable):
+        raise InvalidInput(field, f"{values!r} is not a list: write [{form}]")
+    return list(values)
 
 
 def check_choice(value: Any, choices: type[Choice], field: str) -> Choice:
