@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from duetime.model.job import error_line, trace
+from duetime.model.job import error_line, error_text, trace
 
 
 def noted() -> Exception:
@@ -53,3 +53,8 @@ def test_nothing_is_said_twice_where_one_line_is_enough() -> None:
 
 def test_the_whole_message_is_kept() -> None:
     assert trace(ValueError("first\nsecond"), None) == "ValueError: first\nsecond\nValueError: first"
+
+
+def test_a_huge_error_still_ends_with_its_class() -> None:
+    problem = ValueError("x" * 100_000)
+    assert error_line(error_text(trace(problem, None))).startswith("ValueError: xxx")

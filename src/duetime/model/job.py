@@ -15,6 +15,7 @@ from duetime.model.instant import Micros
 
 
 MAX_ERROR = 8_000
+MAX_LAST_LINE = 1_000
 CUT = "\n... truncated ...\n"
 
 
@@ -73,7 +74,7 @@ def trace(problem: BaseException, frames: TracebackType | None) -> str:
     last line, and Python ends with another line if the message has several lines, if there are notes, and for
     exception groups."""
     text = "".join(traceback.format_exception(type(problem), problem, frames)).rstrip()
-    what = _what(problem)
+    what = _what(problem)[:MAX_LAST_LINE]  # error_text, which cuts in the middle, keeps it whole
     return text if text.rpartition("\n")[2] == what else f"{text}\n{what}"
 
 
