@@ -271,4 +271,4 @@ def _nearest(name: str) -> str | None:
 @lru_cache(maxsize=1)
 def _names() -> dict[str, str]:
     """All zone names by their lower-case form. Slow: it reads the whole tz database."""
-    return {zone.lower(): zone for zone in sorted(available_timezones())}
+    return {zone.lower(): zone for zone in sorted(available_timezones()) if not zone.startswith(_NOT_ZONES)}
