@@ -80,7 +80,7 @@ def test_jobs_are_found_by_a_part_of_their_id(sides: tuple[Side, Side]) -> None:
         ]  # fmt: skip
         dead = side.known["dead0"]
         assert side.do(f"dead discard …{dead[-8:]}").out == f"{dead} discarded\n"
-        for wrong in ("…1234", "xyz", "123", "0193ffff"):
+        for wrong in ("…1234", "xyz", "123", "0193ffff", "ffff", "ffffffff"):
             missing = side.do(f"job show {wrong}")
             assert (missing.status, "[job_not_found]" in missing.err) == (1, True), missing.err
 

@@ -34,6 +34,12 @@ def test_first_id_of_an_instant_before_1970_is_below_every_id() -> None:
     assert first_id(-1) <= Ids().new(0)
 
 
+def test_digits_after_every_fire_time_have_bounds() -> None:
+    low, high = fire_times_of("ffff")
+    assert first_id(BEGIN) < first_id(low) < first_id(high)
+    assert first_id(high).hex.startswith("f" * 12)
+
+
 def test_fires_are_told_from_submitted_jobs() -> None:
     assert is_fire_id(fire_id(SCHEDULE, BEGIN))
     assert not any(map(is_fire_id, Ids().new_many([BEGIN] * 100)))

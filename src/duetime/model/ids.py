@@ -18,6 +18,7 @@ SHORT_ID = 8  # the last digits, which the UI shows
 # A UUID of version 7: milliseconds (48 bits), version (4), microseconds (10), whether it is a fire (1), 0,
 # variant (2), noise (62).
 _TIME_SHIFT, _MICROS_SHIFT = 80, 66
+_LAST_FIRE_TIME = (1 << 48) * 1_000 - 1  # that an id can hold, in the year 10889
 _VERSION = 7 << 76
 _RANDOM = _VERSION | 2 << 62
 _FIRE_BIT = 1 << 65
@@ -107,7 +108,7 @@ def is_fire_id(some_id: UUID) -> bool:
 
 def first_id(fire_time: Micros) -> UUID:
     """The ids of jobs that fire at this instant or later are not smaller."""
-    return UUID(int=_begin(max(0, fire_time)) | _VERSION)
+    return UUID(int=_begin(min(max(0, fire_time), _LAST_FIRE_TIME)) | _VERSION)
 
 
 def _begin(fire_time: Micros) -> int:
