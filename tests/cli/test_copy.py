@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from duetime.testing.conformance.drafts import HOUR, job, jobs, joined, started
 from duetime.testing.conformance.rows import everything
 from tests.cli.conftest import Duetime
 from tests.cli.fleet import Past
+from tests.cli.node import COMMAND
 from tests.servers.postgres import PostgresServer
 
 KILLED = """
@@ -110,6 +112,35 @@ def test_copy_that_was_killed_is_resumed(
     assert done.status == 0, done.err
     assert {one["kind"]: one["written"] for one in done.json}["jobs"] == 800
     assert rows_of(database) == rows_of("sqlite:///duetime.db")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_live_copy_lets_the_queues_work_again(
+    duetime: Duetime, folder: Path, number: signal.Signals
+) -> None:
+    async def stay() -> None:
+        store = SqliteStore(folder / "duetime.db")
+        await store.open()
+        await joined(store)
+        await store.add_jobs(jobs(1, await store.time() + HOUR))
+        await store.close()
+
+    asyncio.run(stay())
+    command = [COMMAND, "copy", "--live", "--to", "sqlite:///b.db"]
+    copying = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    assert copying.stderr is not None
+    try:
+        assert "stop 1 node of the source now" in copying.stderr.readline()
+        assert [one["paused"] for one in duetime("queue", "list", "--json").json] == [True]
+        copying.send_signal(number)
+        _, err = copying.communicate(timeout=60)
+    finally:
+        copying.kill()
+        copying.communicate()
+    assert copying.returncode == 130
+    assert err == "interrupted: the queues of the source are as before; run it again to finish the copy\n"
+    assert [one["paused"] for one in duetime("queue", "list", "--json").json] == [False]
 
 
 def test_lost_jobs_are_reported(duetime: Duetime, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -67,7 +68,7 @@ def copy(
         raise typer.BadParameter("give --check or --live, not both")
     patience = None if wait is None else duration.parse(wait, "--wait")
     source_url = settings_of(context).store if origin is None else origin
-    with _rare_collections():
+    with _rare_collections(), _ended_as_by_ctrl_c():
         found = asyncio.run(_copy(source_url, to, check, live, patience))
     show([_as_json(totals) for totals in found], as_json, lambda _: _show(found, check))
     if not all(totals.equal for totals in found):
@@ -85,6 +86,19 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """By SIGTERM and by a terminal that closes: the queues that a live copy has paused work again."""
+    numbers = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
 async def _copy(
     source_url: str, target_url: str, check: bool, live: bool, wait: int | None
 ) -> list[KindTotals]:
@@ -96,9 +110,19 @@ async def _copy(
             work = StoreCopy(source, target, origin, report)
             if check:
                 return await work.compare()
-            found = await (work.run_live(wait) if live else work.run())
+            with _can_be_resumed():
+                found = await (work.run_live(wait) if live else work.run())
         await _report_running(target)
         return found
+
+
+@contextmanager
+def _can_be_resumed() -> Iterator[None]:
+    try:
+        yield
+    except asyncio.CancelledError:
+        hint("interrupted: the queues of the source are as before; run it again to finish the copy")
+        raise
 
 
 async def _report_running(target: Store) -> None:
