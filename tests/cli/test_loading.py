@@ -10,6 +10,7 @@ import pytest
 
 from duetime.cli.loading import load_app
 from duetime.errors import ConfigError
+from tests.cli.conftest import Duetime
 
 APP = 'import duetime as dt\napp = dt.App("memory://")\n'
 TASK = "from {} import app\n@app.task('t')\ndef t() -> None: ...\n"
@@ -78,3 +79,27 @@ def test_wrong_app_reference_has_a_clear_error(reference: str, message: str) -> 
     with pytest.raises(ConfigError) as refused:
         load_app(reference)
     assert message in refused.value.message
+
+
+def test_backup_copy_and_adopt_use_the_store_of_the_app(duetime: Duetime) -> None:
+    write(own='import duetime as dt\napp = dt.App("sqlite:///own.db")\n')
+    duetime("migrate")  # the default store, which has no job
+    duetime("--app", "own", "job", "submit", "hello", "--delay", "1h")
+    assert duetime("--app", "own", "backup", "monday.db").status == 0
+    assert duetime("--app", "own", "copy", "--to", "sqlite:///copied.db").status == 0
+    for made in ("monday.db", "copied.db"):
+        duetime("adopt", "--store", f"sqlite:///{made}")
+        assert len(duetime("job", "list", "--json", "--store", f"sqlite:///{made}").json) == 1
+    duetime("restore", "--to", "sqlite:///own.db")
+    assert duetime("--app", "own", "adopt").out.endswith("adopted: nodes can start\n")
+
+
+def test_store_without_a_url_must_be_named(duetime: Duetime) -> None:
+    write(
+        bare="import duetime as dt\nfrom duetime.stores.memory import MemoryStore\napp = dt.App(MemoryStore())\n"
+    )
+    wrong = duetime("--app", "bare", "backup", "monday.db")
+    assert (wrong.status, "the store of bare has no URL: name the store with --store" in wrong.err) == (
+        2,
+        True,
+    )

@@ -54,8 +54,22 @@ def test_server_and_store_together_are_refused(duetime: Duetime, other: list[str
     assert (done.status, "use either --server or" in done.err) == (2, True)
 
 
-@pytest.mark.parametrize("command", [["serve"], ["migrate"], ["worker", "tasks:app"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["serve"],
+        ["migrate"],
+        ["worker", "tasks:app"],
+        ["backup", "copy.db"],
+        ["restore", "copy.db", "--to", "sqlite:///b.db"],
+        ["adopt", "--plan"],
+        ["copy", "--to", "sqlite:///b.db"],
+        ["copy", "--from", "sqlite:///duetime.db", "--to", "sqlite:///b.db"],
+        ["archive", "--to", "."],
+    ],
+)
 def test_commands_that_need_the_store_refuse_server(duetime: Duetime, command: list[str]) -> None:
+    duetime("migrate")
     done = duetime("--server", SERVER, *command)
     assert done.status in (1, 2)
     assert "works on the store itself" in done.err + done.out

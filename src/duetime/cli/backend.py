@@ -110,8 +110,7 @@ async def active_schedules(backend: Backend) -> list[ScheduleView]:
 
 def find_app(settings: Settings) -> App:
     """The user's app if one is named, else one without tasks; on the store that was named."""
-    if settings.sources.get("server") == "--server":
-        raise ConfigError("server: this command works on the store itself: use --store instead of --server")
+    refuse_server(settings)
     from duetime.app import App
     from duetime.cli.loading import load_app
 
@@ -123,6 +122,24 @@ def find_app(settings: Settings) -> App:
     if settings.leases is not None:
         app.use_leases(settings.leases)
     return app
+
+
+def find_store_url(settings: Settings) -> str:
+    """The store that commands use, for those that open it without its app."""
+    refuse_server(settings)
+    if settings.app is None or settings.given("store"):
+        return settings.store
+    from duetime.cli.loading import load_app
+
+    url = load_app(settings.app).store_url
+    if url is None:
+        raise ConfigError(f"app: the store of {settings.app} has no URL: name the store with --store")
+    return url
+
+
+def refuse_server(settings: Settings) -> None:
+    if settings.sources.get("server") == "--server":
+        raise ConfigError("server: this command works on the store itself: use --store instead of --server")
 
 
 def uses_server(settings: Settings) -> bool:

@@ -13,7 +13,7 @@ import typer
 from duetime import stores
 from duetime.app.adoption import MAX_COUNTED, Adoption, AdoptionPlan, Choice
 from duetime.app.store_copy import refuse_unfinished
-from duetime.cli.backend import require_file
+from duetime.cli.backend import find_store_url, require_file
 from duetime.cli.command import command, standalone
 from duetime.cli.format import moment_text, plural, say, show, show_table, target_text
 from duetime.cli.inputs import JsonFlag
@@ -82,8 +82,9 @@ def adopt(
 async def _adopt(
     settings: Settings, missed: MissedPolicy | None, jobs: Choice | None, plan: bool, show_plan: Any
 ) -> tuple[AdoptionPlan, bool]:
+    url = find_store_url(settings)
     require_file(settings)
-    async with _opened(settings.store) as store:
+    async with _opened(url) as store:
         adoption = Adoption(store)
         found = await adoption.plan()
         show_plan(found)

@@ -13,6 +13,7 @@ import typer
 from duetime import stores
 from duetime.app.adoption import STAMP, fence, stamp_of
 from duetime.app.store_copy import living
+from duetime.cli.backend import find_store_url, refuse_server
 from duetime.cli.command import command, standalone
 from duetime.cli.format import plural, say
 from duetime.cli.program import settings_of, value_option
@@ -46,8 +47,7 @@ def backup(
 ) -> None:
     """Write a consistent, checked copy of a SQLite store while nodes work. The other stores have tools of
     their own: see docs/backup.md."""
-    url = settings_of(context).store
-    source = _file_of(url, "back it up with")
+    source = _file_of(find_store_url(settings_of(context)), "back it up with")
     if not source.exists():
         raise ConfigError(f"store: there is no file {source}: name another with --store")
     taken_at = wall_micros()
@@ -75,6 +75,7 @@ def restore(
     ] = None,
 ) -> None:
     """Restore a backup, and have the store start nothing until `duetime adopt`."""
+    refuse_server(settings_of(context))
     if file is None:
         asyncio.run(_fence(to))
         say(f"{hide_password(to)}: {NEXT}")

@@ -15,6 +15,7 @@ import typer
 
 from duetime import stores
 from duetime.app.store_copy import KindTotals, StoreCopy, Waiting, differences
+from duetime.cli.backend import find_store_url, refuse_server
 from duetime.cli.command import command, standalone
 from duetime.cli.format import hint, plural, say, show, show_table
 from duetime.cli.inputs import JsonFlag
@@ -67,7 +68,9 @@ def copy(
     if check and live:
         raise typer.BadParameter("give --check or --live, not both")
     patience = None if wait is None else duration.parse(wait, "--wait")
-    source_url = settings_of(context).store if origin is None else origin
+    settings = settings_of(context)
+    refuse_server(settings)
+    source_url = find_store_url(settings) if origin is None else origin
     with _rare_collections(), _ended_as_by_ctrl_c():
         found = asyncio.run(_copy(source_url, to, check, live, patience))
     show([_as_json(totals) for totals in found], as_json, lambda _: _show(found, check))
