@@ -44,11 +44,16 @@ def test_help_of_a_command_imports_neither_app_nor_client(words: tuple[str, ...]
 
 
 def test_package_can_be_run_as_a_module() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "duetime", "job", "lis"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Did you mean 'list'? See `python -m duetime job --help`" in done.stderr
+    def wrong(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "duetime", *words], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr
+
+    assert "Did you mean 'list'? See `python -m duetime job --help`" in wrong("job", "lis")
+    misplaced = wrong("job", "list", "--server", "http://x")
+    assert "write `python -m duetime --server ... job list ...`" in misplaced
 
 
 def test_completion_offers_stored_names(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:

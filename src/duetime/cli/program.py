@@ -89,8 +89,8 @@ def usage_message(problem: Any, load: Load) -> str:
     if context is not None:
         root = context.find_root()
         if context is not root and option in _options_of(root.command):
-            command = where.removeprefix("duetime ")
-            return f"{option} goes before the command: write `duetime {option} ... {command} ...`"
+            command = where.removeprefix(f"{root.command_path} ")
+            return f"{option} goes before the command: write `{root.command_path} {option} ... {command} ...`"
         if context is root and option in {
             name for one in root.command.commands for name in _options_below(load(one))
         }:
