@@ -60,7 +60,7 @@ def test_wrong_fields_name_the_field_and_the_remedy(duetime: Duetime) -> None:
         (("channel", "x", "--type", "slack"), "url is missing: a new channel of type slack needs it"),
         (("channel", "x", "--type", "webhook", "url=ftp://x"), "url: must begin with https:// or http://"),
         (("channel", "x", "--type", "webhook", "colour=red"), "'colour=red' is not FIELD=VALUE"),
-        (("rule", "x"), "condition: None is not one of silent, late"),
+        (("rule", "x"), "condition: a new rule needs --condition: silent, late"),
         (
             ("rule", "x", "--condition", "silent", "--count", "3"),
             "count: does not apply to the condition silent",
@@ -90,6 +90,14 @@ def test_rules_are_replaced_and_come_back(duetime: Duetime) -> None:
     assert rules["silent"]["after"] == "10m"
     refused = duetime("alert", "remove-rule", "silent")
     assert "built in: switch it off instead" in refused.err
+
+
+def test_rule_says_that_it_is_off_and_which_channels_are_missing(duetime: Duetime) -> None:
+    hook = ("--type", "webhook", "url=https://hooks.example.org/duetime")
+    duetime("alert", "channel", "ops", *hook)
+    made = duetime("alert", "rule", "silent", "--off", "--channel", "ops", "--channel", "opz")
+    assert made.out.splitlines()[1].split()[-1] == "off"
+    assert made.err == "there is no channel 'opz': until there is, the rule tells it nothing\n"
 
 
 def test_maintenance_window_begins_and_ends(duetime: Duetime) -> None:

@@ -9,11 +9,12 @@ import typer
 from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import command, group
 from duetime.cli.files import read_text
-from duetime.cli.format import last_line, moment_text, say, show, show_fields, show_list
+from duetime.cli.format import hint, last_line, moment_text, say, show, show_list
 from duetime.cli.inputs import JsonFlag, LimitFlag, YesFlag, read_instant
 from duetime.cli.program import value_option
 from duetime.errors import Conflict, InvalidInput, WaitTimeout
 from duetime.model.alert.channel import FIELDS, ChannelType
+from duetime.model.alert.rule import Condition
 from duetime.model.views import (
     AlertChannelView,
     AlertRuleView,
@@ -21,7 +22,6 @@ from duetime.model.views import (
     JobSummary,
     JobView,
     MuteView,
-    to_json,
 )
 
 commands = group("List, snooze and close alerts; set channels.")
@@ -30,6 +30,7 @@ TEST_TIMEOUT = "30s"
 _NUMBERS = ("port",)
 _LISTS = ("to",)
 VERBS = ("add", "create", "new", "set", "update")  # that other programs have before the name of a channel
+RULE_COLUMNS = ("NAME", "CONDITION", "SCHEDULE", "QUEUE", "LIMIT", "CHANNELS", "SEVERITY", "STATE")
 ChannelName = Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel's name.")]
 RuleName = Annotated[str, typer.Argument(metavar="RULE", help="The rule's name.")]
 AlertId = Annotated[str, typer.Argument(metavar="ID", help="The alert's id.")]
@@ -317,8 +318,7 @@ def list_rules(context: typer.Context, as_json: JsonFlag = False) -> None:
     """Rules, built-in ones included, the most specific first: for each schedule and queue the first one that
     matches applies."""
     found = with_backend(context, lambda backend: backend.alert_rules())
-    columns = ("NAME", "CONDITION", "SCHEDULE", "QUEUE", "LIMIT", "CHANNELS", "SEVERITY", "STATE")
-    show_list(found, as_json, columns, _rule_row, "no rules")
+    show_list(found, as_json, RULE_COLUMNS, _rule_row, "no rules")
 
 
 def _rule_row(one: AlertRuleView) -> tuple[str, ...]:
@@ -372,9 +372,11 @@ def set_rule(
 ) -> None:
     """Create or replace a rule. A rule with the name of a built-in one replaces it."""
 
-    async def work(backend: Backend) -> AlertRuleView:
+    async def work(backend: Backend) -> tuple[AlertRuleView, set[str]]:
         known = {one.name: one for one in await backend.alert_rules()}.get(name)
         kind = condition or (None if known is None else known.condition)
+        if kind is None:
+            raise InvalidInput("condition", f"a new rule needs --condition: {', '.join(Condition)}")
         fields: dict[str, Any] = {
             "condition": kind,
             "schedule": schedule,
@@ -387,10 +389,13 @@ def set_rule(
             "severity": severity,
         }
         given = {field: value for field, value in fields.items() if value is not None}
-        return await backend.set_alert_rule(name, enabled=not off, **given)
+        made = await backend.set_alert_rule(name, enabled=not off, **given)
+        return made, set(made.channels) - {one.name for one in await backend.alert_channels()}
 
-    made = with_backend(context, work, creates=True)
-    show(made, as_json, lambda one: show_fields(to_json(one)))
+    made, missing = with_backend(context, work, creates=True)
+    show(made, as_json, lambda one: show_list([one], False, RULE_COLUMNS, _rule_row, ""))
+    for channel in sorted(missing):
+        hint(f"there is no channel {channel!r}: until there is, the rule tells it nothing")
 
 
 @command(commands, "remove-rule", "duetime alert remove-rule nightly")
