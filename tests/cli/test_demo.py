@@ -18,6 +18,7 @@ from duetime.app.demo import EXAMPLES, LABEL
 from duetime.remote.client import Client
 from tests.cli.conftest import Duetime
 from tests.cli.node import Node
+from tests.cli.served import served
 from tests.servers.process import free_port
 
 NAMES = sorted(example.name for example in EXAMPLES)
@@ -45,6 +46,21 @@ def test_demo_without_a_service_says_what_to_start(duetime: Duetime, port: int) 
     assert [one["name"] for one in first] == NAMES
     [waiting] = duetime("job", "list", "--json").json
     assert waiting["schedule"] == "demo.broken"
+
+
+def test_demo_on_a_named_store_says_how_to_use_it(duetime: Duetime, port: int) -> None:
+    ran = duetime("demo", "--store", "sqlite:///other.db")
+    place = "duetime --store sqlite:///other.db"
+    for line in (f"{place} serve --port {port}", f"{place} job list", f"{place} demo --remove --port {port}"):
+        assert line in ran.out
+
+
+def test_demo_on_a_service_says_how_to_use_it(duetime: Duetime, folder: Path) -> None:
+    with served(f"sqlite:///{folder}/there.db") as url:
+        for words in (["--server", url, "demo"], ["demo", "--port", url.rpartition(":")[2]]):
+            ran = duetime(*words)
+            assert f"duetime --server {url} job list" in ran.out
+            assert f"duetime --server {url} demo --remove\n" in ran.out
 
 
 def test_demo_twice_changes_nothing(duetime: Duetime, port: int) -> None:

@@ -13,7 +13,7 @@ from duetime.cli.command import command, standalone
 from duetime.cli.format import say, show_table
 from duetime.cli.inputs import setting_flags
 from duetime.cli.store_backend import StoreBackend
-from duetime.config import Settings
+from duetime.config import Settings, hide_password
 from duetime.errors import ConfigError, DuetimeError, ServiceUnreachable
 from duetime.model.describe.when import describe
 from duetime.remote import AsyncClient
@@ -56,7 +56,7 @@ async def _demo(settings: Settings, address: str, remove: bool) -> bool:
     """Add or remove the samples; returns whether the service runs."""
     async with AsyncClient(address, timeout=TIMEOUT, retries=0) as client:
         running = await _is_running(client, address, named=address == settings.server)
-        if running and settings.sources.get("store") != "--store":
+        if running and not _names_store(settings):
             await (_remove_from(client) if remove else _add_to(client, address))
             return running
     async with open_app(settings, creates=not remove) as app:
@@ -101,8 +101,17 @@ def _show_examples(address: str, running: bool, settings: Settings) -> None:
         "",
     )
     say()
-    flag = f" --port {settings.port}" if settings.given("port") else ""
+    if running and not _names_store(settings):
+        before, flag = f" --server {address}", ""  # from any folder
+    else:
+        before = f" --store {hide_password(settings.store)}" if _names_store(settings) else ""
+        flag = f" --port {settings.port}" if settings.given("port") else ""
     if not running:
-        say(f"  start   duetime serve{flag}        the samples call {address}, and no service runs there yet")
-    say(f"  look    {address}/ui/  or  duetime job list --limit 20")
-    say(f"  remove  duetime demo --remove{flag}")
+        start = f"duetime{before} serve{flag}"
+        say(f"  start   {start}        the samples call {address}, and no service runs there yet")
+    say(f"  look    {address}/ui/  or  duetime{before} job list --limit 20")
+    say(f"  remove  duetime{before} demo --remove{flag}")
+
+
+def _names_store(settings: Settings) -> bool:
+    return settings.sources.get("store") == "--store"
