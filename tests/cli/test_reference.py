@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 from duetime import errors
+from duetime.config import TABLE
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,3 +37,16 @@ def test_error_page_lists_every_error() -> None:
         if f"| `{kind.__name__}` |" not in page or f"`{kind.code}`" not in page
     ] == []
     assert len({kind.code for kind in kinds}) == len(kinds)
+
+
+def test_options_of_nodes_are_settings() -> None:
+    """A page says of them that flags, variables and files can set them, too."""
+    page = (ROOT / "docs" / "running-nodes.md").read_text("utf-8")
+    options = page.split("## Options")[1].split("## Roles")[0]
+    rows = re.findall(r"^\| `(\w+)` (.*)", options, re.MULTILINE)
+    assert {name for name, text in rows if "only of a program" not in text} <= set(TABLE)
+
+
+def test_health_checks_of_the_pages_exist() -> None:
+    pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs").glob("*.md"))
+    assert set(re.findall(r"`(/(?:health|ready)\w*)`", pages)) == {"/healthz", "/readyz"}
