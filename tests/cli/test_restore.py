@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -267,6 +268,36 @@ def test_damaged_or_foreign_file_is_refused(duetime: Duetime, folder: Path) -> N
     assert (missing.status, "there is no file" in missing.err) == (2, True)
     other = duetime("backup", "x.db", "--store", "postgresql://scheduler@db.example.org/duetime")
     assert (other.status, "pg_dump" in other.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("step", "problem", "status"),
+    [
+        ("tempfile.mkstemp", PermissionError(13, "Permission denied"), 2),
+        ("os.link", OSError(95, "Operation not supported"), 2),
+        ("_copy", sqlite3.OperationalError("database or disk is full"), 1),
+    ],
+)
+def test_backup_that_cannot_be_written_names_its_file(
+    duetime: Duetime,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    problem: Exception,
+    status: int,
+) -> None:
+    def fail(*_: object, **more: object) -> None:
+        raise problem
+
+    if isinstance(problem, sqlite3.Error):
+        problem.sqlite_errorcode = sqlite3.SQLITE_FULL
+    duetime("migrate")
+    with monkeypatch.context() as patched:
+        patched.setattr(f"duetime.stores.sqlite.backup.{step}", fail)
+        done = duetime("backup", "monday.db")
+    assert done.status == status
+    assert re.search(r"monday.db cannot be written \(.*\): make room", done.err), done.err
+    assert sorted(file.name for file in folder.glob("monday*")) == []
 
 
 # -- PostgreSQL

@@ -26,6 +26,20 @@ def copy_file(source: Path, target: Path, record: Record) -> int:
         raise ConfigError(f"{target} exists already: name a file that does not, or move it away")
     if not target.parent.is_dir():
         raise ConfigError(f"the folder {target.parent} does not exist: create it, or name another file")
+    try:
+        return _copy_file(source, target, record)
+    except FileExistsError:
+        raise ConfigError(f"{target} exists already: name a file that does not, or move it away") from None
+    except OSError as problem:
+        raise ConfigError(
+            f"{target} cannot be written ({problem.strerror}): make room, or name a file that can be"
+        ) from problem
+    except sqlite3.Error as problem:
+        is_full = getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        raise errors.translate(problem, target if is_full else source) from problem
+
+
+def _copy_file(source: Path, target: Path, record: Record) -> int:
     descriptor, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".partial", dir=target.parent)
     os.close(descriptor)
     partial = Path(name)
@@ -36,10 +50,6 @@ def copy_file(source: Path, target: Path, record: Record) -> int:
         os.link(partial, target)  # fails if the name is taken meanwhile
         _sync(target.parent)
         return target.stat().st_size
-    except FileExistsError:
-        raise ConfigError(f"{target} exists already: name a file that does not, or move it away") from None
-    except sqlite3.Error as problem:
-        raise errors.translate(problem, source) from problem
     finally:
         partial.unlink()
 
