@@ -167,6 +167,8 @@ class TestCrontab:
         assert "    shadow: true\n" in piped
         assert duetime("import", "crontab").status == 2
         assert duetime("import", "crontab", "tab", "--tz", "Nowhere/Land").status == 2
+        wrong = duetime("import", "crontab", "tab", "--output", "missing/s.yaml")
+        assert (wrong.status, "--output: missing/s.yaml cannot be written (No such" in wrong.err) == (2, True)
 
 
 class Crontab:

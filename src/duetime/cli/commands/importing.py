@@ -50,7 +50,7 @@ class ImportOutput:
         if self._output is None:
             typer.echo(text, nl=False)
         else:
-            self._output.write_text(text, "utf-8")
+            _write(self._output, text)
         if self._plan:
             self._preview(now_here())
         for line in self.made.differences():
@@ -64,6 +64,13 @@ class ImportOutput:
             place = zone.load(one.entry["when"].get("tz", "UTC"))
             for fire in when.preview(PREVIEWED, now):
                 hint(f"    fire: {place.wall_time(to_micros(fire)).isoformat(sep=' ')}")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as problem:
+        raise ConfigError(f"--output: {file} cannot be written ({problem.strerror})") from problem
 
 
 def _output(
