@@ -248,3 +248,23 @@ def test_plain_body_is_not_checked_recursively() -> None:
 async def test_nul_is_refused_in_the_address_too(api: Api, method: str, path: str, field: str) -> None:
     """PostgreSQL cannot search for it: the caller would get a 503 and repeat the request."""
     refused(await api.ask(method, path), 422, "input_invalid", field)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "field"),
+    [
+        ("GET", "/jobs?state=pending&state=dead", "state"),
+        ("GET", "/schedules?limit=1&limit=1", "limit"),
+        ("GET", "/nodes?limit=1", "limit"),
+        ("POST", "/jobs?dry_run=true", "dry_run"),
+        ("POST", "/schedules?dry_run=true", "dry_run"),
+        ("DELETE", "/schedules/nightly?dry_run", "dry_run"),
+    ],
+)
+async def test_query_parameters_that_are_not_read_are_refused(
+    api: Api, method: str, path: str, field: str
+) -> None:
+    """The caller expects an effect: jobs of both states, or that nothing is changed."""
+    body = {"/jobs": {"target": TASK}, "/schedules": SCHEDULE}.get(path.partition("?")[0])
+    refused(await api.ask(method, path, body if method == "POST" else None), 422, "input_invalid", field)
+    assert (await api.get("/jobs")).json()["items"] == (await api.get("/schedules")).json()["items"] == []

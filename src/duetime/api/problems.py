@@ -28,6 +28,7 @@ from duetime.model.codec import encode
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER = "1"  # seconds: most outages of a store are short
 MAX_ERRORS = 10
+UNKNOWN = "unknown field: remove it, or check its spelling"
 
 # The first match decides.
 STATUSES: tuple[tuple[type[DuetimeError], int], ...] = (
@@ -227,7 +228,7 @@ def place_of(parts: Iterable[Any]) -> str:
 def _message(error: Mapping[str, Any]) -> str:
     match error["type"]:
         case "extra_forbidden":
-            return "unknown field: remove it, or check its spelling"
+            return UNKNOWN
         case "missing":
             return "is required"
         case _:

@@ -19,7 +19,7 @@ from starlette.types import Scope
 
 from duetime.api.auth import known_caller
 from duetime.api.bodies import MAX_BODY, MAX_KEYS, check_type, is_large, parse, read_body, validated
-from duetime.api.problems import MEDIA_TYPE, TITLES, ApiProblem
+from duetime.api.problems import MEDIA_TYPE, TITLES, UNKNOWN, ApiProblem
 from duetime.api.state import state_of
 from duetime.model.views import encode_view
 
@@ -85,6 +85,7 @@ def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None)
 
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 ENCODED_SLASH = "\0"  # stands for %2F while paths are matched; no name contains it
+NUL = "must not contain the NUL character"
 DECODED = "duetime.path"  # in the scope: a path and its decoded form, because every route asks for it
 
 
@@ -162,7 +163,7 @@ class StrictRoute(APIRoute):
         return match, found
 
     def get_route_handler(self) -> Handle:
-        handle = self._refusing_nul(super().get_route_handler())
+        handle = self._checking_address(super().get_route_handler())
         if self.body_field is None:
             return handle
         adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, self.body_field.field_info.annotation))
@@ -193,13 +194,13 @@ class StrictRoute(APIRoute):
         for one in self.dependant.dependencies:
             await cast(Any, one.call)(request)
 
-    def _refusing_nul(self, handle: Handle) -> Handle:
-        """NUL is refused in the address as in bodies: not every store can search for it."""
+    def _checking_address(self, handle: Handle) -> Handle:
+        takes_query = bool(self.dependant.query_params)
 
         async def handle_checked(request: Request) -> Response:
-            if (field := _nul_field(request.scope)) is not None:
+            if (problem := address_problem(request.scope, takes_query)) is not None:
                 await self.authenticate(request)
-                raise ApiProblem(422, "input_invalid", f"{field}: must not contain the NUL character", field)
+                raise problem
             return await handle(request)
 
         return handle_checked
@@ -230,14 +231,27 @@ class _ParsedRequest(Request):
         return self._value
 
 
-def _nul_field(scope: Scope) -> str | None:
-    """The part of the address that contains NUL. Cursors have their own error."""
+def address_problem(scope: Scope, takes_query: bool) -> ApiProblem | None:
+    """NUL is refused as in bodies, because not every store can search for it; cursors have their own error.
+    A parameter that no code reads is refused, too: the caller expects an effect."""
     if "\0" in scope["path"]:
-        return "path"
-    if b"%00" not in scope["query_string"]:
+        return _refused("path", NUL)
+    if not scope["query_string"]:
         return None
-    given = parse_qsl(scope["query_string"].decode("latin-1"))
-    return next((name for name, value in given if "\0" in value and name != "cursor"), None)
+    seen: set[str] = set()
+    for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
+        if "\0" in value and name != "cursor":
+            return _refused(name, NUL)
+        if not takes_query:
+            return _refused(name, UNKNOWN)
+        if name in seen:
+            return _refused(name, "is given more than once: give it once")
+        seen.add(name)
+    return None
+
+
+def _refused(field: str, reason: str) -> ApiProblem:
+    return ApiProblem(422, "input_invalid", f"{field}: {reason}", field)
 
 
 def _with_slashes(value: Any) -> Any:

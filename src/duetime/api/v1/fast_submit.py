@@ -17,7 +17,17 @@ from duetime.api.caller import AuthRequest
 from duetime.api.models.jobs import NewJobIn
 from duetime.api.problems import ApiProblem, problem_of, respond
 from duetime.api.requests import new_job
-from duetime.api.routing import ONCE, PREFIX, Handle, StrictRoute, answer, links, location, with_body
+from duetime.api.routing import (
+    ONCE,
+    PREFIX,
+    Handle,
+    StrictRoute,
+    address_problem,
+    answer,
+    links,
+    location,
+    with_body,
+)
 from duetime.api.state import ServiceState, state_of
 from duetime.app.services import Services
 from duetime.errors import DuetimeError
@@ -107,6 +117,8 @@ class DirectSubmit:
 async def respond_to(state: ServiceState, request: AuthRequest, scope: Scope, receive: Receive) -> Response:
     context = require_scope(await authenticate(state, request, PATH), KeyScope.SUBMIT)
     scope["state"]["context"] = context
+    if (problem := address_problem(scope, takes_query=False)) is not None:
+        raise problem
     check_headers(request.headers, MAX_BODY)
     data = await gather(receive, MAX_BODY)
     check_type(request.headers.get("content-type"))
