@@ -268,3 +268,26 @@ async def test_query_parameters_that_are_not_read_are_refused(
     body = {"/jobs": {"target": TASK}, "/schedules": SCHEDULE}.get(path.partition("?")[0])
     refused(await api.ask(method, path, body if method == "POST" else None), 422, "input_invalid", field)
     assert (await api.get("/jobs")).json()["items"] == (await api.get("/schedules")).json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/schedules/nightly/trigger"),
+        ("POST", "/schedules/nightly/resume"),
+        ("DELETE", "/schedules/nightly"),
+    ],
+)
+async def test_a_body_that_is_not_read_is_refused(api: Api, method: str, path: str) -> None:
+    """The caller expects an effect: a job with this payload, or this reason."""
+    await api.post("/schedules", SCHEDULE)
+    for body in (b'{"payload": {"customer": "c1"}}', b"customer=c1", b"{" + b" " * 1_000_000):
+        refused(await api.ask(method, path, body), 422, "input_invalid", "body")
+    assert (await api.get("/jobs")).json()["items"] == []
+    assert (await api.ask(method, path, b" {} ")).is_success
+
+
+async def test_the_scope_is_checked_before_a_body_that_is_not_read(api: Api) -> None:
+    refused(
+        await api.ask("DELETE", "/schedules/nightly", b"odd", host="evil.example"), 403, "host_not_allowed"
+    )

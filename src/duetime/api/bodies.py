@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
-from starlette.types import Receive
+from starlette.types import Message, Receive
 
 from duetime.api.problems import ApiProblem, invalid, place_of
 from duetime.model.codec import MAX_DEPTH
@@ -20,6 +20,7 @@ MAX_KEYS = 1_000
 MAX_BATCH_BODY = 16 * 1024 * 1024
 MAX_BATCH_KEYS = 400_000
 LARGE_BODY = 1024 * 1024
+EMPTY_BODIES = (b"", b"{}", b"null")
 MAX_LENGTH_DIGITS = 12  # of a Content-Length
 Place = tuple[Any, str | int] | None  # the place around a value, and its key or number there
 
@@ -54,14 +55,31 @@ def is_large(headers: Mapping[str, str], limit: int) -> bool:
 async def gather(receive: Receive, limit: int) -> bytes:
     data, more = bytearray(), True
     while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise ApiProblem(400, "request_incomplete", "the connection ended before the body")
+        message = await _received(receive)
         data += message.get("body", b"")
         more = message.get("more_body", False)
         if len(data) > limit:
             _too_large(limit)
     return bytes(data)
+
+
+async def refuse_body(receive: Receive) -> None:
+    """For routes without a body: what it asks for would not be done. An empty value asks for nothing."""
+    data, more = b"", True
+    while more:
+        message = await _received(receive)
+        data += b"".join(message.get("body", b"").split())
+        more = message.get("more_body", False)
+        if not any(empty.startswith(data) if more else empty == data for empty in EMPTY_BODIES):
+            detail = "body: this address takes none: leave it out; /docs lists what it takes"
+            raise ApiProblem(422, "input_invalid", detail, "body")
+
+
+async def _received(receive: Receive) -> Message:
+    message = await receive()
+    if message["type"] != "http.request":
+        raise ApiProblem(400, "request_incomplete", "the connection ended before the body")
+    return message
 
 
 def check_type(value: str | None) -> None:

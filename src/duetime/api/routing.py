@@ -18,7 +18,16 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from duetime.api.auth import known_caller
-from duetime.api.bodies import MAX_BODY, MAX_KEYS, check_type, is_large, parse, read_body, validated
+from duetime.api.bodies import (
+    MAX_BODY,
+    MAX_KEYS,
+    check_type,
+    is_large,
+    parse,
+    read_body,
+    refuse_body,
+    validated,
+)
 from duetime.api.problems import MEDIA_TYPE, TITLES, UNKNOWN, ApiProblem
 from duetime.api.state import state_of
 from duetime.model.views import encode_view
@@ -165,7 +174,7 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Handle:
         handle = self._checking_address(super().get_route_handler())
         if self.body_field is None:
-            return handle
+            return handle if "GET" in (self.methods or ()) else self._refusing_body(handle)
         adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, self.body_field.field_info.annotation))
         optional = not self.body_field.field_info.is_required()
 
@@ -184,6 +193,14 @@ class StrictRoute(APIRoute):
                 return await handle(_ParsedRequest(request, value))
 
         return handle_strictly
+
+    def _refusing_body(self, handle: Handle) -> Handle:
+        async def handle_without_body(request: Request) -> Response:
+            await self._check_access(request)
+            await refuse_body(request.receive)
+            return await handle(request)
+
+        return handle_without_body
 
     async def check_content(self, request: Request, data: bytes) -> None:
         """Called before the body is parsed."""
