@@ -136,7 +136,7 @@ Scraper = Annotated[None, Depends(_scraper)]
 
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-FORWARDED = ("x-forwarded-for", "forwarded")
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 OWN_SITES = frozenset({"same-origin", "none"})  # "none": typed into the address bar
 CACHE_TIME = 2 * SECOND  # of a key, before the store is read again
