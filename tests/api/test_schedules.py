@@ -92,10 +92,17 @@ async def test_edit_changes_given_fields_and_null_removes(api: Api) -> None:
     )
 
 
-@pytest.mark.parametrize("value", ["", '"', '""', "3", '"x"', '"1234567890"', 'W/"1"'])
+@pytest.mark.parametrize("value", ["", '"', '""', "3", '"x"', '"1234567890"', 'w/"1"', 'W/"1", "2"'])
 async def test_malformed_if_match_is_refused(api: Api, value: str) -> None:
     await create(api)
     refused(await api.ask("DELETE", "/schedules/nightly", if_match=value), 422, "input_invalid", "If-Match")
+
+
+async def test_if_match_accepts_an_etag_that_a_proxy_made_weak(api: Api) -> None:
+    await create(api)
+    changed = await api.ask("PATCH", "/schedules/nightly", {"priority": 1}, if_match='W/"1"')
+    assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
+    refused(await api.ask("DELETE", "/schedules/nightly", if_match='W/"1"'), 412, "version_conflict")
 
 
 async def test_stale_if_match_is_refused(api: Api) -> None:

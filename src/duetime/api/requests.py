@@ -76,8 +76,9 @@ def new_job(context: RequestContext, body: BatchJobIn) -> JobRequest:
 
 
 def expected_version(context: RequestContext) -> int | None:
-    """The version in If-Match; None if any version will do."""
-    text = context.auth.headers.get("if-match", "*").strip()
+    """The version in If-Match; None if any version will do. A proxy that compresses answers writes W/ before
+    the ETag."""
+    text = context.auth.headers.get("if-match", "*").strip().removeprefix("W/")
     if text == "*":
         return None
     number = text[1:-1]
