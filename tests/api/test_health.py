@@ -70,6 +70,12 @@ async def is_unready(client: httpx.AsyncClient, because: str) -> httpx.Response:
     return answers[-1]
 
 
+async def test_health_checks_answer_head(api: Api) -> None:
+    for path in ("/healthz", "/readyz"):
+        assert (await api.client.head(path)).status_code == 200
+        assert refused(await api.client.post(path), 405, "method_not_allowed")["detail"].endswith("GET, HEAD")
+
+
 async def test_a_process_without_a_node_is_ready_when_its_store_is(api: Api) -> None:
     await is_ready(api.client)
     assert (await api.client.get("/readyz")).json()["status"] == "ready"

@@ -21,6 +21,7 @@ from duetime.store import Store
 from duetime.version import VERSION
 
 MAX_SKEW = 5 * SECOND
+ALIVE, READY = "/healthz", "/readyz"
 router = APIRouter(tags=["health"])
 
 
@@ -35,13 +36,13 @@ class ReadyView(HealthView):
     remark: str | None = field(default=None, metadata=about("What it works without, for example the broker."))
 
 
-@router.get("/healthz", response_model=HealthView, operation_id="is_alive", summary="This process answers")
+@router.get(ALIVE, response_model=HealthView, operation_id="is_alive", summary="This process answers")
 async def alive() -> Response:
     return answer(HealthView("ok", VERSION))
 
 
 @router.get(
-    "/readyz",
+    READY,
     response_model=ReadyView,
     operation_id="is_ready",
     summary="Store, node, clock and event loop work, and the process is not stopping",
@@ -53,6 +54,11 @@ async def ready(request: Request) -> Response:
         raise ApiProblem(503, "not_ready", trouble, None, {"Retry-After": RETRY_AFTER})
     state = state_of(request)
     return answer(ReadyView("ready", VERSION, await state.health.remark()))
+
+
+# Load balancers and monitors often send HEAD.
+for _path, _check in ((ALIVE, alive), (READY, ready)):
+    router.add_api_route(_path, _check, methods=["HEAD"], include_in_schema=False)
 
 
 async def _trouble(state: ServiceState) -> str | None:

@@ -241,7 +241,8 @@ async def _http_problem(request: Request, status: int) -> ApiProblem:
 def _methods(request: Request, known: dict[str, Any]) -> set[str]:
     """All methods of this path: Starlette names those of the first route only."""
     path = request.url.path
-    found = {"GET"} if path in OTHER_PAGES else {"GET", "HEAD"} if path.startswith("/ui/") else set()
+    with_head = path in (health.ALIVE, health.READY) or path.startswith("/ui/")
+    found = {"GET", "HEAD"} if with_head else {"GET"} if path in OTHER_PAGES else set()
     for template, operations in ({path: known[path]} if path in known else known).items():
         pattern = compile_path(
             template.replace("{job_id}", "{job_id:uuid}").replace("{name}", "{name:path}")
