@@ -139,7 +139,7 @@ async def test_bulk_trigger_finished_by_another_process_is_not_doubled(
         ({"action": "cancel", "filter": {"label": "no colon"}}, "filter.label"),
         ({"action": "cancel", "filter": {"state": "lost"}}, "filter.state"),
         ({"action": "cancel", "filter": {}, "dry_run": 1}, "dry_run"),
-        ({"action": "cancel", "filter": {"due_after": "2030-02-30T00:00:00Z"}}, "due_after"),
+        ({"action": "cancel", "filter": {"due_after": "2030-02-30T00:00:00Z"}}, "filter.due_after"),
     ],
 )
 async def test_invalid_bulk_request_is_refused(api: Api, body: Any, field: str) -> None:

@@ -291,3 +291,45 @@ async def test_the_scope_is_checked_before_a_body_that_is_not_read(api: Api) -> 
     refused(
         await api.ask("DELETE", "/schedules/nightly", b"odd", host="evil.example"), 403, "host_not_allowed"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail"),
+    [
+        ("/jobs", None, "body: must be an object"),
+        ("/jobs", {"target": TASK, "retry": None}, "retry: must be an object"),
+        ("/jobs", {"target": "task:a"}, "target: must be an object"),
+        ("/jobs", {"target": TASK, "queue": None}, "queue: must be text"),
+        ("/jobs", {"target": TASK, "priority": "5"}, "priority: must be a whole number"),
+        ("/jobs/batch", {"jobs": TASK}, "jobs: must be a list"),
+        (
+            "/jobs",
+            {"target": TASK, "at": "2030-01-01T09:00:00"},
+            "at: '2030-01-01T09:00:00' has no time zone: add Z for UTC, or an offset like +01:00",
+        ),
+    ],
+)
+async def test_a_wrong_kind_is_explained_without_python(
+    api: Api, path: str, body: dict[str, Any] | None, detail: str
+) -> None:
+    data = b"null" if body is None else body
+    assert refused(await api.post(path, data), 422, "input_invalid")["detail"] == detail
+
+
+@pytest.mark.parametrize("name", ["label", "payload"])
+async def test_the_form_of_a_pair_is_explained(api: Api, name: str) -> None:
+    for path in ("/jobs", "/dead") if name == "payload" else ("/jobs", "/schedules"):
+        for value in ("team", ":billing"):
+            problem = refused(await api.get(f"{path}?{name}={value}"), 422, "input_invalid", name)
+            assert problem["detail"].startswith(f"{name}: {value!r} has not the form ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("due_after", "yesterday"), ("queue", "@x"), ("label", "team"), ("payload", "x"), ("schedule", " ")],
+)
+async def test_a_wrong_value_of_a_bulk_filter_is_named_with_its_place(
+    api: Api, name: str, value: str
+) -> None:
+    body = {"action": "cancel", "filter": {name: value}}
+    refused(await api.post("/jobs/bulk", body), 422, "input_invalid", f"filter.{name}")

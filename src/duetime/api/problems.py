@@ -62,6 +62,17 @@ TITLES = {
     503: "Service unavailable",
 }
 
+# Errors of pydantic about the type of a value speak of Python.
+KINDS_OF_JSON = {
+    "model_type": "an object",
+    "dict_type": "an object",
+    "list_type": "a list",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+}
 
 # Codes of the API itself; the other codes are those of duetime.errors.
 API_CODES = {
@@ -231,6 +242,8 @@ def _message(error: Mapping[str, Any]) -> str:
             return UNKNOWN
         case "missing":
             return "is required"
+        case kind if kind in KINDS_OF_JSON:
+            return f"must be {KINDS_OF_JSON[kind]}"
         case _:
             text = str(error["msg"])
             return _visible(text[:1].lower() + text[1:])

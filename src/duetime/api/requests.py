@@ -57,6 +57,7 @@ SCHEDULE_FIELDS = (
     "labels",
 )
 INSTANTS = ("start_at", "end_at")
+LABEL_FORM, PATH_FORM = "key:value", "path:value"
 KEY_LABEL = "duetime.key"  # of a job: the key that submitted it and may cancel it without the scope manage
 
 
@@ -161,11 +162,14 @@ def read_instant(value: str, field: str) -> datetime:
     try:
         if not _TIMESTAMP.fullmatch(value):
             raise ValueError(value)
-        return datetime.fromisoformat(value.upper())
+        moment = datetime.fromisoformat(value.upper())
     except ValueError:
         raise InvalidInput(
             field, f"{value[:64]!r} is not a valid timestamp: use 2030-01-01T09:00:00Z"
         ) from None
+    if moment.tzinfo is None:
+        raise InvalidInput(field, f"{value!r} has no time zone: add Z for UTC, or an offset like +01:00")
+    return moment
 
 
 def read_optional_instant(value: str | None, field: str) -> datetime | None:
@@ -185,9 +189,13 @@ def read_target_name(value: str | None, field: str) -> str | None:
     return value if special else check_name(value, field)
 
 
-def read_label(value: str | None) -> tuple[str, str] | None:
-    key, _, text = (value or "").partition(":")
-    return None if value is None else (key, text)
+def read_pair(value: str | None, field: str, form: str) -> tuple[str, str] | None:
+    if value is None:
+        return None
+    key, colon, text = value.partition(":")
+    if not key or not colon:
+        raise InvalidInput(field, f"{value[:64]!r} has not the form {form}")
+    return key, text
 
 
 def read_retry(value: RetryIn) -> Retry:

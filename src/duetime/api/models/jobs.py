@@ -162,8 +162,10 @@ class HeartbeatIn(ReportIn, title="Heartbeat"):
 # Bulk actions in requests.
 
 
+_PAIR = {"pattern": "^[^:]+:"}
 Label = Annotated[
-    str, Field(pattern="^[^:]+:", max_length=300, description="key:value", examples=["team:billing"])
+    str,
+    Field(max_length=300, description="key:value", examples=["team:billing"], json_schema_extra=_PAIR),
 ]
 TargetName = Annotated[
     Name,
@@ -178,10 +180,10 @@ ErrorGroupName = Annotated[
 PayloadField = Annotated[
     str,
     Field(
-        pattern="^[^:]+:",
         max_length=500,
         description="A field of the payload and its value, as path:value.",
         examples=["customer:c1", "order.id:17"],
+        json_schema_extra=_PAIR,
     ),
 ]
 StateName = Literal["pending", "queued", "running", "succeeded", "dead", "cancelled", "skipped"]

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from duetime.api.auth import Manager, RequestContext
 from duetime.api.models.jobs import JobBulkIn, ScheduleBulkIn, ScheduleFilterIn
-from duetime.api.requests import read_label, read_name, read_target_name
+from duetime.api.requests import LABEL_FORM, read_name, read_pair, read_target_name
 from duetime.api.routing import ONCE, StrictRoute, answer, with_body
 from duetime.api.v1.jobs import cancel_reason, job_query
 from duetime.app.bulk import Bulk
@@ -36,7 +36,7 @@ async def bulk_jobs(body: Annotated[JobBulkIn, Body()], context: Manager) -> Res
     place = after if after is None or isinstance(after, int) else check_id(after)
 
     async def work(view: Services) -> Response:
-        selected = body.ids if by_ids else await job_query(view, body.filter)
+        selected = body.ids if by_ids else await job_query(view, body.filter, "filter.")
         reason = cancel_reason(context.caller)
         done = await view.bulk.jobs(body.action, selected, after=place, dry_run=body.dry_run, reason=reason)
         return _answer(context, body, done)
@@ -73,7 +73,7 @@ def schedule_filter(context: RequestContext, given: ScheduleFilterIn, prefix: st
         given.text,
         given.paused,
         read_name(given.owner, f"{prefix}owner"),
-        read_label(given.label),
+        read_pair(given.label, f"{prefix}label", LABEL_FORM),
         read_target_name(given.target, f"{prefix}target"),
         read_name(given.queue, f"{prefix}queue"),
     )

@@ -30,11 +30,13 @@ from duetime.api.paging import ClosedQuery, Listing, PageQuery, ZoneName
 from duetime.api.problems import ApiProblem
 from duetime.api.requests import (
     KEY_LABEL,
+    LABEL_FORM,
+    PATH_FORM,
     new_job,
     read_instant,
-    read_label,
     read_micros,
     read_name,
+    read_pair,
     read_target_name,
 )
 from duetime.api.routing import ONCE, PREFIX, StrictRoute, answer, location, problems, with_body
@@ -251,7 +253,7 @@ async def groups(query: Annotated[DeadQuery, Query()], context: Reader) -> Respo
         JobQuery(
             target=read_target_name(query.target, "target"),
             error=query.error,
-            payload=read_label(query.payload),
+            payload=read_pair(query.payload, "payload", PATH_FORM),
         )
     )
     return answer(found)
@@ -273,30 +275,30 @@ async def job_page(context: RequestContext, listing: Listing, query: JobQuery) -
     return answer(Page([JobSummary.of(job) for job in page.jobs], listing.cursor_after(page.next)))
 
 
-async def job_query(view: Services, query: JobListQuery | JobFilterIn) -> JobQuery:
+async def job_query(view: Services, query: JobListQuery | JobFilterIn, prefix: str = "") -> JobQuery:
     return JobQuery(
         None if query.state is None else State(query.state),
-        read_name(query.queue, "queue"),
-        read_name(query.owner, "owner"),
-        await _schedule_name(view, query.schedule),
+        read_name(query.queue, f"{prefix}queue"),
+        read_name(query.owner, f"{prefix}owner"),
+        await _schedule_name(view, query.schedule, f"{prefix}schedule"),
         read_name(query.worker, "worker") if isinstance(query, JobListQuery) else None,
-        read_label(query.label),
-        read_micros(query.due_after, "due_after"),
-        read_micros(query.due_before, "due_before"),
-        read_target_name(query.target, "target"),
+        read_pair(query.label, f"{prefix}label", LABEL_FORM),
+        read_micros(query.due_after, f"{prefix}due_after"),
+        read_micros(query.due_before, f"{prefix}due_before"),
+        read_target_name(query.target, f"{prefix}target"),
         query.error,
         query.error_group,
-        read_label(query.payload),
+        read_pair(query.payload, f"{prefix}payload", PATH_FORM),
         query.id if isinstance(query, JobListQuery) else None,
     )
 
 
-async def _schedule_name(view: Services, reference: str | None) -> str | None:
+async def _schedule_name(view: Services, reference: str | None, field: str) -> str | None:
     """From a name or an id. Jobs of a removed schedule are found by its name only."""
     if reference is None:
         return None
     try:
-        return (await view.schedules.find(read_name(reference, "schedule") or "")).draft.name
+        return (await view.schedules.find(read_name(reference, field) or "")).draft.name
     except LookupError:
         return reference
 
