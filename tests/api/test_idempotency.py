@@ -76,6 +76,30 @@ async def test_duplicate_request_does_not_wait_without_limit(
     assert TAKEOVER_TIMEOUT > 0
 
 
+async def test_a_late_failure_keeps_the_answer_of_the_request_that_took_over(
+    api: Api, impatient: None
+) -> None:
+    memory = state_of(api).idempotency
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def late(_: Services) -> Response:
+        entered.set()
+        await leave.wait()
+        raise ApiProblem(409, "job_finished", "the other request has retried it")
+
+    async def done(_: Services) -> Response:
+        return Response(b"{}", 201)
+
+    first = asyncio.create_task(memory.once(api.app, "five", b"r", late))
+    await entered.wait()
+    assert (await memory.once(api.app, "five", b"r", done)).status_code == 201
+    leave.set()
+    with pytest.raises(ApiProblem):
+        await first
+    again = await memory.once(api.app, "five", b"r", done)
+    assert again.headers["idempotency-replayed"] == "true"
+
+
 async def _dead(api: Api) -> str:
     async with api.app.running():
         job = await api.app.submit("fails", retry=dt.Retry(max_attempts=1))

@@ -97,8 +97,8 @@ class _KeyedRequest:
             answer = await work(Services(self.view.context.repeating(repeat)))
         except (ApiProblem, DuetimeError) as problem:
             if not isinstance(problem, StoreError):
-                # Nothing was done: the key is free again.
-                await self.store.put_record(KIND, self.view.tenant, self.key, None)
+                # Nothing was done: the key is free again, unless another request has taken over.
+                await self.store.put_record(KIND, self.view.tenant, self.key, None, version)
                 raise
             with suppress(StoreError):  # it is unknown what was done: the next request takes over immediately
                 await self._put({**mine, "taken": 0}, version, mine["at"])
