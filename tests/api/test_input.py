@@ -41,7 +41,15 @@ SCHEDULE = {"name": "nightly", "when": {"cron": "30 2 * * *"}, "target": TASK}
 async def test_body_that_is_not_clean_json_is_refused(
     api: Api, path: str, body: bytes, status: int, code: str
 ) -> None:
-    refused(await api.post(path, body), status, code)
+    problem = refused(await api.post(path, body), status, code)
+    assert problem["field"]
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/schedules"])
+async def test_a_byte_order_mark_is_no_part_of_the_json(api: Api, path: str) -> None:
+    body = json.dumps(SCHEDULE if path == "/schedules" else {"target": TASK}).encode("utf-8-sig")
+    assert (await api.post(path, body)).status_code == 201
+    assert refused(await api.post(path, b""), 400, "json_malformed", "body")["detail"].endswith("send JSON")
 
 
 @pytest.mark.parametrize("path", ["/jobs", "/schedules"])

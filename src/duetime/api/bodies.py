@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -97,20 +98,22 @@ def check_type(value: str | None) -> None:
 
 
 def parse(data: bytes, max_keys: int = MAX_KEYS) -> Any:
-    """The JSON value in `data`."""
+    """The JSON value in `data`. Some clients on Windows begin it with a byte order mark."""
+    if not data:
+        _malformed("the body is empty: send JSON")
     pairs = _Pairs(max_keys)
     try:
         value = json.loads(
-            data.decode("utf-8"),
+            data.removeprefix(BOM_UTF8).decode("utf-8"),
             object_pairs_hook=pairs,
             parse_float=_finite,
             parse_constant=_refuse_constant,
         )
     except UnicodeDecodeError:
-        raise ApiProblem(400, "json_malformed", "the body is not UTF-8") from None
+        _malformed("the body is not UTF-8")
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
-        raise ApiProblem(400, "json_malformed", f"the body is not JSON: {problem.msg} at {where}") from None
+        _malformed(f"the body is not JSON: {problem.msg} at {where}")
     except RecursionError:
         _too_deep()
     except ValueError:
@@ -155,7 +158,7 @@ class _Pairs:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ApiProblem(400, "json_malformed", f"{name} is not JSON: numbers are finite")
+    _malformed(f"{name} is not JSON: numbers are finite")
 
 
 def _finite(text: str) -> float:
@@ -197,6 +200,10 @@ def _refuse_text(place: Place, reason: str) -> NoReturn:
         parts.insert(0, part)
     field = place_of(parts)
     raise ApiProblem(422, "input_invalid", f"{field}: {reason}", field)
+
+
+def _malformed(detail: str) -> NoReturn:
+    raise ApiProblem(400, "json_malformed", detail, "body") from None
 
 
 def _too_deep() -> NoReturn:
