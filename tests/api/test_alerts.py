@@ -47,6 +47,21 @@ async def test_channel_keeps_its_secret_and_never_shows_it(client: Any) -> None:
     assert (await client.delete("/channels/chat")).json()["code"] == "channel_not_found"
 
 
+async def test_channel_with_an_address_that_may_not_be_called_is_refused(client: Any) -> None:
+    for kind in ("webhook", "slack", "alertmanager"):
+        for url in ("http://10.0.0.1/hook", "https://169.254.169.254/hook", "https://[fd00::1]/hook"):
+            refused = await client.put("/channels/ops", json={"target": {"type": kind, "url": url}})
+            assert (refused.status_code, refused.json()["code"], refused.json()["field"]) == (
+                422,
+                "target_not_allowed",
+                "url",
+            )
+    made = await client.put("/channels/ops", json={"target": {"type": "webhook", "url": URL}})
+    assert made.status_code == 200
+    moved = await client.put("/channels/ops", json={"target": {"url": "http://10.0.0.1/hook"}})
+    assert moved.json()["code"] == "target_not_allowed"
+
+
 async def test_null_removes_an_optional_secret_and_no_other_field(client: Any) -> None:
     hook: dict[str, Any] = {"type": "webhook", "url": URL}
     manager: dict[str, Any] = {"type": "alertmanager", "url": URL}

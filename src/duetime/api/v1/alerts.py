@@ -16,6 +16,7 @@ from duetime.api.requests import expected_version, read_instant
 from duetime.api.routing import IF_MATCH, StrictRoute, answer, problems, with_body
 from duetime.api.target_input import check_apprise
 from duetime.model.alert.channel import ChannelType
+from duetime.model.url import parse
 from duetime.model.views import (
     AlertChannelView,
     AlertRuleView,
@@ -90,6 +91,8 @@ async def set_channel(channel: Name, body: Annotated[AlertChannelIn, Body()], co
     alerts, version = context.view.alerts, expected_version(context)
     if (body.target.get("type") or await alerts.type_of(channel)) == ChannelType.APPRISE:
         check_apprise(context)
+    elif isinstance(url := body.target.get("url"), str):
+        context.state.egress.check(parse(url, "url"), "url")
     return answer(
         await alerts.set_channel(
             channel, version=version, quiet=body.quiet, enabled=body.enabled, **body.target
