@@ -447,3 +447,13 @@ async def test_retry_defaults_come_from_the_environment() -> None:
         made = (await Seeds(Api(app, client)).create(retryPolicy=...))["retryPolicy"]
         assert (made["maxAttempts"], made["initialDelayMs"]) == (8, 250)
     await app.close()
+
+
+async def test_an_answer_can_be_changed_and_sent_back_whole(seeds: Seeds) -> None:
+    made = await seeds.create(headers={"Authorization": "Bearer token123"})
+    same = await seeds.update(made["id"], **made)
+    assert (same.status_code, same.json()) == (200, made)
+    changed = await seeds.update(made["id"], **(made | {"enabled": False, "createdAt": "", "id": "other"}))
+    expected = made | {"enabled": False, "updatedAt": changed.json()["updatedAt"]}
+    assert (changed.status_code, changed.json()) == (200, expected)
+    refused(await seeds.send("POST /api/schedules", made), 422, "input_invalid", "id")

@@ -6,7 +6,7 @@ export type AgentScheduleIn = { name: string; cronExpression: string; agentId: s
 
 export type AgentScheduleOut = { id: string; name: string; cronExpression: string; agentId: string; agentUrl: string; httpMethod: string; headers: { [key: string]: string }; payload: unknown; retryPolicy: RetryPolicyOut; enabled: boolean; missed: "latest" | "all" | "skip"; createdAt: string; updatedAt: string };
 
-export type AgentSchedulePatchIn = { name?: string; cronExpression?: string; agentId?: string; agentUrl?: string; httpMethod?: string; headers?: { [key: string]: string }; payload?: unknown; retryPolicy?: RetryPolicyIn; enabled?: boolean; missed?: "latest" | "all" | "skip" };
+export type AgentSchedulePatchIn = { name?: string; cronExpression?: string; agentId?: string; agentUrl?: string; httpMethod?: string; headers?: { [key: string]: string }; payload?: unknown; retryPolicy?: RetryPolicyIn; enabled?: boolean; missed?: "latest" | "all" | "skip"; id?: string; createdAt?: string; updatedAt?: string };
 
 export type AlertChannelIn = { target: { type: "webhook"; url: string; signing_secret?: unknown } | { type: "slack"; url?: string } | { type: "pagerduty"; routing_key?: string; url?: string } | { type: "alertmanager"; url: string; authorization?: unknown } | { type: "email"; host: string; port?: number; tls?: "starttls" | "tls" | "none"; sender: string; to: Array<string>; username?: string; password?: unknown } | { type: "apprise"; url?: string }; quiet?: Array<{ start: string; end: string; tz?: string; days?: Array<"mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun"> }>; enabled?: boolean };
 

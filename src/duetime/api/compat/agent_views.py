@@ -69,6 +69,7 @@ AgentUrl = Annotated[str, WithJsonSchema(_TARGET["url"])]
 HttpMethod = Annotated[str, WithJsonSchema(_TARGET["method"])]
 Headers = Annotated[dict[str, str], WithJsonSchema(_TARGET["headers"])]
 Delay = Annotated[int, Field(ge=0, le=MAX_DELAY), WHOLE]
+ReadOnly = Annotated[str, Field(description="As the answer showed it; it does not change.")]
 CAMEL = ConfigDict(alias_generator=to_camel)
 _EXAMPLE: dict[str, Any] = {
     "name": "Daily Report Agent",
@@ -93,12 +94,8 @@ class RetryPolicyIn(Input):
     max_delay_ms: Delay = 30_000
 
 
-class AgentSchedulePatchIn(Input):
-    """Only the given fields change."""
-
-    model_config = CAMEL | ConfigDict(
-        title="AgentSchedulePatch", json_schema_extra={"examples": [{"enabled": False}]}
-    )
+class AgentScheduleFields(Input):
+    model_config = CAMEL
     name: Title = ""
     cron_expression: CronExpression = ""
     agent_id: AgentId = ""
@@ -111,7 +108,18 @@ class AgentSchedulePatchIn(Input):
     missed: Missed = "latest"
 
 
-class AgentScheduleIn(AgentSchedulePatchIn):
+class AgentSchedulePatchIn(AgentScheduleFields):
+    """Only the given fields change. An answer may be sent back whole, with its read-only fields."""
+
+    model_config = CAMEL | ConfigDict(
+        title="AgentSchedulePatch", json_schema_extra={"examples": [{"enabled": False}]}
+    )
+    id: ReadOnly = ""
+    created_at: ReadOnly = ""
+    updated_at: ReadOnly = ""
+
+
+class AgentScheduleIn(AgentScheduleFields):
     """A schedule that calls an agent."""
 
     model_config = CAMEL | ConfigDict(title="NewAgentSchedule", json_schema_extra={"examples": [_EXAMPLE]})
