@@ -84,3 +84,15 @@ def test_the_second_signal_gives_them_back(submitted: dt.App, url: str) -> None:
     process.send_signal(signal.SIGINT)
     assert outcome(process) == (["interrupted", "ended"], 0)
     assert (job.refresh().state, job.failures) == ("pending", 0)
+
+
+def test_long_wait_for_running_jobs_is_announced(submitted: dt.App, url: str) -> None:
+    submitted.sync.submit("slow", seconds=3600)
+    process = start(url)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert process.stderr.readline() == (
+        "stopping: 1 running job has 30s to finish; a second SIGINT or SIGTERM ends the wait\n"
+    )
+    process.send_signal(signal.SIGINT)
+    assert outcome(process) == (["interrupted", "ended"], 0)

@@ -21,6 +21,15 @@ class NodeJoined:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeWaits:
+    """The node stops, and its running jobs have not ended yet. It waits for them until `grace` is over."""
+
+    node: NodeId
+    running: int
+    grace: Micros
+
+
+@dataclass(frozen=True, slots=True)
 class NodeLeft:
     node: NodeId
 
@@ -203,6 +212,7 @@ class LoopBlocked:
 
 Event = (
     NodeJoined
+    | NodeWaits
     | NodeLeft
     | NodeFenced
     | NodesExpired

@@ -22,6 +22,7 @@ from duetime.model.events import (
     NodeJoined,
     NodeLeft,
     NodesExpired,
+    NodeWaits,
     ReadStoreChanged,
     SettlementsRefused,
     TurnFailed,
@@ -41,6 +42,7 @@ DROPPED = (
     "dropped %d messages of the broker that are not tickets: another program, or another version of Duetime, "
     "writes to its queues"
 )
+WAITS = "stopping: %s %s to finish; a second SIGINT or SIGTERM ends the wait"
 WITHOUT_BROKER = "workers claim jobs from the store until it does"
 WITHOUT_LEASES = "this node stops using its leases before they end, and plans without them then"
 
@@ -154,6 +156,9 @@ def _log_service(event: Event) -> None:
             _logger.warning("leases: etcd answers again")
         case MessagesDropped(count):
             _logger.warning(DROPPED, count)
+        case NodeWaits(node, running, grace):
+            jobs = "1 running job has" if running == 1 else f"{running} running jobs have"
+            _logger.warning(WAITS, jobs, duration.show_millis(grace), extra={"node": node})
         case _:
             pass
 

@@ -203,12 +203,6 @@ async def _run(app: App, settings: Settings, migrate: bool) -> None:
             service.leave()
             _logger.info("not ready, for proxies to see: requests are answered for %s", settings.stop_delay)
             await signals.wait_for_second(delay / SECOND)
-        running = 0 if node is None else node.running
-        _logger.info(
-            "stopping: %s %s to finish; a second signal does not wait",
-            "1 running job has" if running == 1 else f"{running} running jobs have",
-            settings.grace,
-        )
 
 
 async def _load_the_rest(service: Service | None) -> None:

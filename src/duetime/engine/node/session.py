@@ -36,7 +36,7 @@ from duetime.engine.run.start_check import StartCheck
 from duetime.engine.run.worker import Worker
 from duetime.invoker import Handler
 from duetime.lease import LeaseHolder, LeaseTable
-from duetime.model.events import JobsClaimed
+from duetime.model.events import JobsClaimed, NodeWaits
 from duetime.model.hint import CancelHint, Hint, JobHint, ScheduleHint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import DEFAULT_QUEUE, Claimed
@@ -136,7 +136,10 @@ class NodeSession:
             await self._end(work.stop_fetching())
             await work.close_link()
             work.worker.close(Stop.SHUTDOWN)
-            await work.worker.drain(self._grace)
+            grace = self._grace
+            await work.worker.drain(
+                grace, lambda running: self._observers(NodeWaits(self.node, running, grace))
+            )
             await self._flush(work)
         self._unsubscribe()
         await self._end(self._loops)

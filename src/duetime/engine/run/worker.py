@@ -33,6 +33,7 @@ from duetime.model.trace import is_only_origin
 MAX_STARTS = 64
 LONG_TURN = SECOND // 50  # then fewer starts: the event loop has other work
 GIVE_WAY_INTERVAL = SECOND // 20
+SHORT_WAIT = 2 * SECOND  # for running jobs when the node stops
 RecordStart = Callable[[UUID, int], Awaitable[bool]]
 
 
@@ -176,9 +177,13 @@ class Worker:
             if why is Stop.SHUTDOWN:
                 self._finish_unstarted(job, Outcome(Ending.RELEASED))
 
-    async def drain(self, grace: Micros) -> None:
-        """Wait for running jobs; interrupt those that do not end within the grace period."""
-        await self._wait_for_running(grace)
+    async def drain(self, grace: Micros, on_wait: Callable[[int], None]) -> None:
+        """Wait for running jobs; interrupt those that do not end within the grace period. `on_wait` gets
+        their number if the wait is not short."""
+        await self._wait_for_running(min(grace, SHORT_WAIT))
+        if self.running and grace > SHORT_WAIT:
+            on_wait(len(self.running))
+            await self._wait_for_running(grace - SHORT_WAIT)
         self.interrupt(Stop.SHUTDOWN)
         await self._wait_for_running(SECOND)
 
