@@ -316,7 +316,7 @@ class Settings:
         return tuple(ip_network(name) for name in self.proxies)
 
     def usual_rate(self) -> Rate:
-        return parse_rate(self.rate_limit)
+        return parse_rate(self.rate_limit, "rate_limit")
 
 
 @dataclass(frozen=True, slots=True)

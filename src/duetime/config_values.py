@@ -99,7 +99,7 @@ def yes_or_no(value: Any) -> bool:
 
 def rate(value: Any) -> str:
     try:
-        parse_rate(value)
+        parse_rate(value, "rate")
     except InvalidInput as problem:
         raise ValueError(problem.reason) from None
     return str(value).strip()

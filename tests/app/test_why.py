@@ -223,7 +223,7 @@ async def test_why_of_a_job_at_the_rate_of_its_queue(opened: dt.App) -> None:
 
 
 async def test_why_of_a_job_at_the_rate_of_its_task(opened: dt.App) -> None:
-    bound = TaskLimit("work", None, parse_rate("1/1h"))
+    bound = TaskLimit("work", None, parse_rate("1/1h", "rate"))
     node = await joined(opened, said=NodeProfile(("work",), concurrency=50, bounds=(bound,)))
     opened.task("work", limit=dt.Limit(rate="1/1h"))(work)
     await opened.submit("work")

@@ -13,7 +13,7 @@ from duetime.engine.submit.validate import check_name, check_note
 from duetime.model.duration import Duration
 from duetime.model.lease import Lease
 from duetime.model.lease import Node as NodeRecord
-from duetime.model.limit import ALL_QUEUES, Limit, Queue, QueueFilter, parse_rate
+from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter, check_max_running, parse_rate
 from duetime.model.views import ArgumentView, NodeView, QueueDepths, TaskView
 
 
@@ -121,8 +121,9 @@ class AppQueues:
     async def limit(self, name: str, max_running: int | None = None, rate: str | None = None) -> Queue:
         """At most `max_running` jobs at the same time and `rate` starts in a period ("100/1m"), over all
         nodes. None: no limit."""
-        pace = None if rate is None else parse_rate(rate, "rate")
-        if max_running is not None:
-            Limit(max_running)  # checks it
-        change = partial(replace, max_running=max_running, rate=pace)
+        change = partial(
+            replace,
+            max_running=check_max_running(max_running, "max_running"),
+            rate=None if rate is None else parse_rate(rate, "rate"),
+        )
         return await self.context.commands.change_queue(check_name(name, "queue"), change)

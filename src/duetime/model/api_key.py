@@ -87,7 +87,7 @@ class ApiKey:
         scopes = frozenset(Scope(name) for name in stored.pop("scopes"))
         digest = bytes.fromhex(stored.pop("digest"))
         rate, queues = stored.pop("rate"), tuple(stored.pop("queues", ()))
-        limit = None if rate is None else parse_rate(rate)
+        limit = None if rate is None else parse_rate(rate, "rate")
         return cls(prefix, scopes=scopes, digest=digest, rate=limit, queues=queues, **stored)
 
 

@@ -55,23 +55,25 @@ class Limit:
     parsed_rate: Rate | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        number = self.max_running
-        if number is not None and (
-            isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_RUNNING
-        ):
-            raise InvalidInput(
-                "limit.max_running", f"{number!r} must be a whole number from 1 to {MAX_RUNNING:,}"
-            )
-        if number is None and self.per is None and self.rate is None:
+        check_max_running(self.max_running, "limit.max_running")
+        if self.max_running is None and self.per is None and self.rate is None:
             raise InvalidInput(
                 "limit",
                 'is empty: give max_running, a rate such as "100/1m", or per="argument" for fair turns',
             )
         if self.rate is not None:
-            object.__setattr__(self, "parsed_rate", parse_rate(self.rate))
+            object.__setattr__(self, "parsed_rate", parse_rate(self.rate, "limit.rate"))
 
 
-def parse_rate(text: str, field: str = "limit.rate") -> Rate:
+def check_max_running(number: int | None, field: str) -> int | None:
+    if number is not None and (
+        isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_RUNNING
+    ):
+        raise InvalidInput(field, f"{number!r} must be a whole number from 1 to {MAX_RUNNING:,}")
+    return number
+
+
+def parse_rate(text: str, field: str) -> Rate:
     match = _RATE.fullmatch(text) if isinstance(text, str) else None
     if match is None or not 1 <= int(match[1]) <= MAX_RUNNING:
         raise InvalidInput(

@@ -8,7 +8,7 @@ from datetime import datetime
 from duetime.engine.submit.validate import check_name
 from duetime.errors import KeyNotFound
 from duetime.model.duration import Duration
-from duetime.model.limit import Limit
+from duetime.model.limit import check_max_running, parse_rate
 from duetime.model.views import (
     BrokerView,
     CalendarView,
@@ -50,8 +50,9 @@ def resume_queue(name: str) -> Call[QueueView]:
 def limit_queue(name: str, max_running: int | None = None, rate: str | None = None) -> Call[QueueView]:
     """Limit the running jobs of a queue and the rate of its starts ("100/1m"), across all nodes. None: no
     limit."""
-    if max_running is not None or rate is not None:
-        Limit(max_running, rate=rate)  # validates both
+    check_max_running(max_running, "max_running")
+    if rate is not None:
+        parse_rate(rate, "rate")
     return read(
         QueueView,
         (
