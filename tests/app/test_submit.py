@@ -152,6 +152,7 @@ async def test_every_json_value_comes_back_as_it_was(app: dt.App) -> None:
         ({"timeout": "0s"}, "timeout"),
         ({"retry": 3}, "retry"),
         ({"delivery": "exactly_once"}, "delivery"),
+        ({"delivery": ""}, "delivery"),
         ({"owner": " "}, "owner"),
         ({"labels": {"n": 1}}, "labels"),
         ({"labels": ["a"]}, "labels"),

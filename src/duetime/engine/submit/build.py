@@ -232,7 +232,9 @@ def _draft(job_id: UUID, tenant: str, new: NewJob, defaults: Defaults, fire_time
         task,
         None,
         payload,
-        policies(timeout, retry, delivery or defaults.delivery, defaults.version, expires),
+        policies(
+            timeout, retry, defaults.delivery if delivery is None else delivery, defaults.version, expires
+        ),
         owner if owner is None else check_name(owner, "owner"),
         labels if labels is None else encode_labels(labels),
         key,

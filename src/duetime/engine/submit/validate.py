@@ -18,6 +18,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 Item = TypeVar("Item")
 Kind = TypeVar("Kind")
 MAX_NAME_LENGTH = 128
+MAX_SHOWN = 80  # characters of a value that is too long
 MAX_KEY_LENGTH = 512
 MAX_NOTE_LENGTH = 500
 MAX_COUNT = 1_000_000_000
@@ -42,8 +43,9 @@ def check_name(value: Any, field: str, max_length: int = MAX_NAME_LENGTH) -> str
         or not value.isprintable()
         or value != value.strip()
     ):
+        shown = repr(value) if len(repr(value)) <= MAX_SHOWN else f"{repr(value)[:MAX_SHOWN]}..."
         raise InvalidInput(
-            field, f"{value!r} must be 1 to {max_length} printable characters without blanks at the ends"
+            field, f"{shown} must be 1 to {max_length} printable characters without blanks at the ends"
         )
     if value == "*" or value.startswith("@"):
         raise InvalidInput(
