@@ -28,6 +28,8 @@ def test_optional_field_is_removed_and_a_needed_one_is_not(duetime: Duetime) -> 
     assert duetime("alert", "channel", "hook", "--off", "--json").json["secrets"] == ["signing_secret"]
     without = duetime("alert", "channel", "hook", "--unset", "signing_secret", "--json")
     assert (without.json["secrets"], without.json["settings"]) == ([], {"url": hook[4:]}), without.err
+    assert without.json["enabled"] is False
+    assert duetime("alert", "channel", "hook", "--on", "--json").json["enabled"] is True
     mail = ("host=mail.example.org", "sender=a@example.org", "to=b@example.org", "username=ada", "password=x")
     duetime("alert", "channel", "team", "--type", "email", *mail)
     for words, expected in (

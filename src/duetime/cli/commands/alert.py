@@ -202,7 +202,7 @@ def set_channel(
         value_option("--quiet", "FROM-TO", "A time in which it is told nothing: 22:00-07:00."),
     ] = None,
     tz: Annotated[str, value_option("--tz", "ZONE", "The time zone of --quiet.")] = "UTC",
-    off: Annotated[bool, typer.Option("--off", help="Tell it nothing.")] = False,
+    on: Annotated[bool | None, typer.Option("--on/--off", help="Whether it is told anything.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Create or change a channel. Fields that are left out stay as they are. From the first channel on, the
@@ -219,7 +219,8 @@ def set_channel(
         old = known.settings if known is not None and known.type == kind else {}
         times = [_quiet(text, tz) for text in quiet] if quiet else [] if known is None else known.quiet
         settings = _without(unset or [], {**old, **given}, kind)
-        return await backend.set_alert_channel(name, type=kind, quiet=times, enabled=not off, **settings)
+        enabled = on if on is not None else known is None or known.enabled
+        return await backend.set_alert_channel(name, type=kind, quiet=times, enabled=enabled, **settings)
 
     made = with_backend(context, work, creates=True)
     show(made, as_json, lambda one: say(f"channel {one.name} ({one.type}): duetime alert test {one.name}"))
