@@ -310,6 +310,7 @@ async def test_the_scope_is_checked_before_a_body_that_is_not_read(api: Api) -> 
         ("/jobs", {"target": TASK, "queue": None}, "queue: must be text"),
         ("/jobs", {"target": TASK, "priority": "5"}, "priority: must be a whole number"),
         ("/jobs/batch", {"jobs": TASK}, "jobs: must be a list"),
+        ("/jobs/batch", {"jobs": []}, "jobs: list should have at least 1 item, not 0"),
         (
             "/jobs",
             {"target": TASK, "at": "2030-01-01T09:00:00"},

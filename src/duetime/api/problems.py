@@ -245,7 +245,7 @@ def _message(error: Mapping[str, Any]) -> str:
         case kind if kind in KINDS_OF_JSON:
             return f"must be {KINDS_OF_JSON[kind]}"
         case _:
-            text = str(error["msg"])
+            text = str(error["msg"]).replace(" after validation", "")
             return _visible(text[:1].lower() + text[1:])
 
 
