@@ -342,3 +342,13 @@ async def test_a_wrong_value_of_a_bulk_filter_is_named_with_its_place(
 ) -> None:
     body = {"action": "cancel", "filter": {name: value}}
     refused(await api.post("/jobs/bulk", body), 422, "input_invalid", f"filter.{name}")
+
+
+@pytest.mark.parametrize("path", ["/jobs/nope", "/jobs/nope/retry", "/jobs/01935c2e-7b3a-7000-8000/why"])
+async def test_a_mistyped_job_id_is_named(api: Api, path: str) -> None:
+    problem = refused(await api.get(path), 404, "job_not_found")
+    assert problem["detail"].startswith(f"{path.split('/')[2]!r} is not a job id: ids look like")
+
+
+async def test_an_unknown_route_of_a_job_is_an_unknown_address(api: Api) -> None:
+    refused(await api.get("/jobs/01935c2e-7b3a-7000-8000-000000000000/nope"), 404, "not_found")

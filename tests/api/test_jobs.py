@@ -178,7 +178,7 @@ async def test_unknown_job_is_not_found(api: Api, route: str) -> None:
         "/fail": {"token": "x", "error": "e"},
     }
     refused(await api.ask(method, f"/jobs/{MISSING}{rest}", bodies.get(rest)), 404, "job_not_found")
-    refused(await api.ask(method, f"/jobs/no-id{rest}", bodies.get(rest)), 404, "not_found")
+    refused(await api.ask(method, f"/jobs/no-id{rest}", bodies.get(rest)), 404, "job_not_found")
 
 
 async def test_a_dead_letter_is_retried_as_a_new_job(api: Api) -> None:

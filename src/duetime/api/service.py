@@ -44,7 +44,8 @@ from duetime.api.v1 import (
 )
 from duetime.app import App
 from duetime.config import Settings
-from duetime.errors import DuetimeError
+from duetime.engine.submit.validate import check_id
+from duetime.errors import DuetimeError, JobNotFound
 from duetime.model.keyring import KeyRing
 from duetime.version import VERSION
 
@@ -65,6 +66,7 @@ ROUTERS = (
     targets.router,
     events.router,
 )
+JOBS = f"{PREFIX}/jobs/"
 OTHER_PAGES = ("/", "/docs", "/openapi.json", "/ui")
 
 
@@ -234,8 +236,17 @@ async def _http_problem(request: Request, status: int) -> ApiProblem:
         detail = f"{request.method} is not a method of this address: use {methods}"
         return ApiProblem(405, "method_not_allowed", detail, None, {"Allow": methods})
     if status == 404:
-        return ApiProblem(404, "not_found", "unknown address: /docs lists the routes")
+        return _unknown(path_of(request.scope))
     return ApiProblem(status, "refused", "the request cannot be served")
+
+
+def _unknown(path: str) -> ApiProblem:
+    if path.startswith(JOBS):
+        try:
+            check_id(path.removeprefix(JOBS).partition("/")[0])
+        except JobNotFound as problem:  # more likely a mistyped id than an unknown route
+            return problem_of(problem)
+    return ApiProblem(404, "not_found", "unknown address: /docs lists the routes")
 
 
 def _methods(request: Request, known: dict[str, Any]) -> set[str]:

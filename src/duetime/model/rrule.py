@@ -2,8 +2,8 @@
 `rrule_search` uses.
 
 The rule is evaluated in the local time of its zone. Without DTSTART it starts at 1970-01-01T00:00:00 local
-time. DTSTART itself fires only if it matches. COUNT counts matching local times. A date as UNTIL includes
-that whole day; an UNTIL with `Z` is an instant.
+time. DTSTART itself fires only if it matches. COUNT needs DTSTART: it counts matching local times from there.
+A date as UNTIL includes that whole day; an UNTIL with `Z` is an instant.
 """
 
 from __future__ import annotations
@@ -88,6 +88,8 @@ def _compiled(text: str, place: Zone) -> Recurrence:
     start_line, rule_line = _lines(lines)
     place, start = _read_start(start_line, place)
     parts = _read_parts(rule_line.upper().removeprefix("RRULE:"))
+    if "COUNT" in parts and not start_line:
+        raise _refuse("COUNT counts from a DTSTART line: add one, such as 'DTSTART:20300101T090000'")
     rule = _read_rule(parts, start)
     search = RuleSearch(rule)
     count = _read_number(parts["COUNT"], "COUNT", 1, MAX_COUNT) if "COUNT" in parts else None

@@ -123,7 +123,7 @@ RULES = [
     ),
     ("FREQ=HOURLY;INTERVAL=3;BYHOUR=9,12", "every 3 hours, in hours 9 and 12, UTC"),
     ("FREQ=HOURLY;BYMINUTE=15,45", "every hour, at minutes 15 and 45, UTC"),
-    ("FREQ=MINUTELY;INTERVAL=5;COUNT=3", "every 5 minutes, UTC, 3 times"),
+    ("DTSTART:19700101T000000\nFREQ=MINUTELY;INTERVAL=5;COUNT=3", "every 5 minutes, UTC, 3 times"),
     ("FREQ=DAILY;UNTIL=20300101", "every day, at 00:00, UTC, until 2030-01-01 23:59:59"),
     ("FREQ=DAILY;UNTIL=20300101T120000Z", "every day, at 00:00, UTC, until 2030-01-01 12:00:00 UTC"),
 ]
