@@ -21,6 +21,19 @@ except SystemExit as left:
     assert left.code == 0
 print("imported:", *sorted(sys.modules))
 """
+INTERRUPTED = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class CtrlC(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "duetime.cli.program":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, CtrlC())
+from duetime.cli import main
+main(["--help"])
+"""
 APP = {"sqlite3", "duetime.app", "duetime.remote", "duetime.store", "duetime.public"}
 
 
@@ -41,6 +54,11 @@ def test_help_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize("words", [("job", "list"), ("schedule", "show"), ("queue", "pause"), ("why",)])
 def test_help_of_a_command_imports_neither_app_nor_client(words: tuple[str, ...]) -> None:
     assert imported_by(*words, "--help").isdisjoint(APP)
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_quiet() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_package_can_be_run_as_a_module() -> None:
