@@ -169,13 +169,17 @@ class Run:
         return self._account(lost)
 
     async def _submit(self) -> None:
-        """Only jobs whose call returned are acknowledged; a call that failed may have stored its jobs."""
+        """In batches and one by one. Only jobs whose call returned are acknowledged; a call that failed may have
+        stored its jobs."""
         while True:
             delays = [self._random.choice((0.0, self._random.uniform(0, MAX_DELAY))) for _ in range(BATCH)]
             jobs = [dt.NewJob("work", {"seconds": TAKES}, delay=f"{delay * 1000:.0f}ms") for delay in delays]
             with suppress(dt.StoreUnavailable):
                 self._acknowledged += await self._fleet.app.submit_many(jobs)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(PAUSE / 2)
+            with suppress(dt.StoreUnavailable):  # by itself: some stores give it to an idle worker directly
+                self._acknowledged.append(await self._fleet.app.submit("work", seconds=TAKES))
+            await asyncio.sleep(PAUSE / 2)
 
     async def _kill_the_server(self) -> None:
         if self._store.crash is not None:

@@ -34,6 +34,7 @@ from duetime.model.permits import (
 from duetime.store import ClaimRequest, Claims, Due, DueJob, Lane
 from duetime.stores.redis.connection import Argument, RedisConnection
 from duetime.stores.redis.notifier import RedisNotifier, done_hints_of, lane_hints_of
+from duetime.stores.redis.offers import RedisOffers
 from duetime.stores.redis.queues import restricted_of
 from duetime.stores.redis.rows import candidate_of, claimed_of_all, lane_name, limit_of, started_of, uuid_of
 
@@ -56,21 +57,28 @@ class _Question(NamedTuple):
 
 
 class RedisClaims:
-    def __init__(self, connection: RedisConnection, notifier: RedisNotifier) -> None:
+    def __init__(self, connection: RedisConnection, notifier: RedisNotifier, offers: RedisOffers) -> None:
         self._connection = connection
         self._notifier = notifier
+        self._offers = offers
         self._swept = b""
 
     async def claim(self, request: ClaimRequest) -> Claims:
         if not (request.lanes or request.tickets) or request.room <= 0:
             return Claims([])
+        is_plain = not (request.sweep or request.tickets)
+        if is_plain and (assigned := self._offers.take(request)):
+            return Claims(assigned, more=True)  # the next claim asks the server
         if request.sweep and not request.urgent:
             await self._find_free_permits()
         arguments = _claim_arguments(request)
         for _ in range(MAX_STALE):
             reply = await self._connection.run("claim", *arguments, repeat=False)
             if reply[0] == b"taken":
-                return Claims(_taken(reply))
+                jobs = _taken(reply)
+                if is_plain and len(jobs) < request.room:
+                    self._offers.make(request)
+                return Claims(jobs)
             if not reply[2]:
                 return Claims([])
             claims = await self._decide(request, _question(reply))

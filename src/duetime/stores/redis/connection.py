@@ -14,6 +14,7 @@ import hiredis
 
 from duetime.clock import noise, pause
 from duetime.errors import NotOpen, StoreUnavailable
+from duetime.model.instant import Micros
 from duetime.stores.redis.address import Host, RedisAddress
 from duetime.stores.redis.errors import translate
 from duetime.stores.redis.scripts import LIBRARY, TEXT
@@ -149,20 +150,28 @@ class RedisConnection:
     ) -> Any:
         """Call a verb of the library. `repeat`: also after a lost reply. `then`: commands to send with it,
         whose replies do not matter."""
-        name, keys = f"{LIBRARY}_{verb}", self._keys
+        command = self.verb(verb, *arguments)
         try:
-            return await self.call("FCALL", name, 1, keys, *arguments, repeat=repeat, then=then)
+            return await self.call(*command, repeat=repeat, then=then)
         except hiredis.ReplyError as problem:
             if "Function not found" not in str(problem):
                 raise translate(str(problem), self.address.place) from problem
         await self.command("FUNCTION", "LOAD", "REPLACE", TEXT)
-        return await self.command("FCALL", name, 1, keys, *arguments, repeat=repeat, then=then)
+        return await self.command(*command, repeat=repeat, then=then)
+
+    def verb(self, name: str, *arguments: Argument) -> Command:
+        return "FCALL", f"{LIBRARY}_{name}", 1, self._keys, *arguments
 
     async def command(self, *command: Argument, repeat: bool = True, then: Sequence[Command] = ()) -> Any:
         try:
             return await self.call(*command, repeat=repeat, then=then)
         except hiredis.ReplyError as problem:
             raise translate(str(problem), self.address.place) from problem
+
+    async def time(self) -> Micros:
+        """That of the server."""
+        seconds, micros = await self.command("TIME")
+        return int(seconds) * 1_000_000 + int(micros)
 
     async def call(self, *command: Argument, repeat: bool = True, then: Sequence[Command] = ()) -> Any:
         """Raises the server's own error, unless another server is to be asked."""

@@ -33,7 +33,7 @@ class RedisJobs:
             return []
         waiting = await self._waiting(drafts)
         arguments, others = _add_arguments(drafts, waiting)
-        hints = self._notifier.send_along(lane_hints(drafts))
+        hints = self._notifier.send_along(drafts)
         stored = await self._connection.run("add", *arguments, then=hints)
         ids = [draft.id for draft in drafts]
         for place, job_id in zip(others, stored, strict=True):
@@ -46,8 +46,7 @@ class RedisJobs:
             or sum(draft.limit_key is not None for draft in drafts) <= READY_PER_KEY
         ):
             return {}
-        seconds, micros = await self._connection.command("TIME")
-        return waiting_when_stored(drafts, int(seconds) * 1_000_000 + int(micros))
+        return waiting_when_stored(drafts, await self._connection.time())
 
     async def get(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
         found = await self._connection.run("get_job", job_id.bytes, int(announce))
@@ -75,8 +74,7 @@ class RedisJobs:
 
     async def _cancel_external(self, job_id: UUID, job: LiveRow, attempt: int, reason: str) -> bool:
         """False: a report came first."""
-        seconds, micros = await self._connection.command("TIME")
-        now = int(seconds) * 1_000_000 + int(micros)
+        now = await self._connection.time()
         ending = cancellation(job_id, attempt, job.due_at, job.failures, job.losses, now, reason)
         return not (await self._settlements.settle([ending], None)).refused
 

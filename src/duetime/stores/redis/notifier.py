@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from duetime.clock import monotonic_micros, noise, pause
 from duetime.errors import DuetimeError
-from duetime.model.hint import DoneHint, EventHint, Hint, JobHint
+from duetime.model.hint import DoneHint, EventHint, Hint, JobHint, lane_hints
 from duetime.model.instant import SECOND, Micros
+from duetime.model.job import JobDraft
+from duetime.model.lease import NodeId
 from duetime.store import Unsubscribe
 from duetime.stores.hint_text import decode, encode, instant_of, subject_of
 from duetime.stores.redis.connection import Command, RedisConnection
@@ -36,6 +38,9 @@ class RedisNotifier:
         self._pending: dict[tuple[object, ...], Hint] = {}
         self._sending: asyncio.Task[None] | None = None
         self._last_sent: Micros = 0
+        self._hears = False
+        self._node: NodeId | None = None  # whose assigned jobs come in
+        self._receive_job: Callable[[NodeId, bytes], None] = lambda node, message: None
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Unsubscribe:
         self._listeners.append(listener)
@@ -55,18 +60,32 @@ class RedisNotifier:
         if self._pending and self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
-    def send_along(self, hints: Iterable[Hint]) -> list[Command]:
-        """What a call sends after its own command, if it is time; otherwise it is sent soon.
+    def send_along(self, drafts: Sequence[JobDraft]) -> list[Command]:
+        """What a call that stores jobs sends after its own command, if it is time; otherwise the hints are
+        sent soon.
 
-        The server writes to its clients last come, first served. Because the hint is a command of its own,
-        the worker gets it before the caller gets its reply, and need not wait for a processor until the
+        The server writes to its clients last come, first served. Because this is a command of its own, the
+        worker gets the message before the caller gets its reply, and need not wait for a processor until the
         caller has read that."""
-        now = monotonic_micros()
+        hints, now = lane_hints(drafts), monotonic_micros()
         if now - self._last_sent < MIN_INTERVAL:
             self.notify(hints)
             return []
         self._last_sent = now
+        if len(drafts) == 1:
+            return [self._connection.verb("assign", drafts[0].id.bytes, encode(hints[0]))]
         return [("PUBLISH", self._channel, encode(hint)) for hint in hints]
+
+    @property
+    def is_listening(self) -> bool:
+        return self._hears
+
+    async def hear(self, node: NodeId, receive: Callable[[NodeId, bytes], None]) -> None:
+        """Pass on the jobs that are assigned to this node."""
+        if self._node != node:
+            self._receive_job = receive
+            await self._incoming.command("SUBSCRIBE", f"{self._channel}:{node}")
+            self._node = node
 
     def listen(self) -> None:
         """Start to listen if there are listeners and an event loop to do it on."""
@@ -112,8 +131,8 @@ class RedisNotifier:
             self._lost.clear()
             try:
                 await self._incoming.command("SUBSCRIBE", self._channel)
-                failures = 0
-                self._deliver([ALL_LANES, EventHint(0)])  # in place of the hints that were sent before
+                failures, self._hears, self._node = 0, True, None
+                self.deliver([ALL_LANES, EventHint(0)])  # in place of the hints that were sent before
                 while not self._lost.is_set():
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(LISTEN_CHECK_INTERVAL):
@@ -125,13 +144,18 @@ class RedisNotifier:
             await pause(min(2.0, 0.05 * 2**failures) * (0.5 + noise() / 2))
 
     def _on_lost(self) -> None:
+        self._hears = False
         self._lost.set()
 
     def _receive(self, message: list[Any]) -> None:
-        if (hint := decode(message[2].decode())) is not None:
-            self._deliver([hint])
+        _, channel, content = message
+        if len(channel) > len(self._channel):
+            self._receive_job(NodeId(int(channel[len(self._channel) + 1 :])), content)
+        elif (hint := decode(content.decode())) is not None:
+            self.deliver([hint])
 
-    def _deliver(self, hints: Iterable[Hint]) -> None:
+    def deliver(self, hints: Iterable[Hint]) -> None:
+        """To the listeners in this process."""
         for hint in hints:
             for listener in tuple(self._listeners):
                 listener(hint)

@@ -10,12 +10,17 @@ from duetime.errors import ConfigError, InvalidInput
 from duetime.model.hint import Hint
 from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
+from duetime.model.job import Claimed
+from duetime.model.lease import NodeId
 from duetime.model.settle import Settlement
 from duetime.store import (
     Capabilities,
     ClaimRequest,
     Due,
     Migration,
+    OfDeadNodes,
+    OfNode,
+    PastDeadline,
     Settled,
     Successors,
 )
@@ -30,6 +35,7 @@ from duetime.stores.redis.jobs import RedisJobs
 from duetime.stores.redis.listing import RedisListing
 from duetime.stores.redis.nodes import RedisNodes
 from duetime.stores.redis.notifier import RedisNotifier
+from duetime.stores.redis.offers import RedisOffers
 from duetime.stores.redis.queues import RedisQueues
 from duetime.stores.redis.records import RedisRecords
 from duetime.stores.redis.schedules import RedisSchedules
@@ -44,15 +50,16 @@ class RedisStore:
         self._address = address
         self._connection = RedisConnection(address)
         self._notifier = RedisNotifier(self._connection)
-        self._claims = RedisClaims(self._connection, self._notifier)
         self._settlements = RedisSettlements(self._connection, self._notifier)
+        self._offers = RedisOffers(self._connection, self._notifier, self._settlements)
+        self._claims = RedisClaims(self._connection, self._notifier, self._offers)
         # Each verb of the contract is that of a component.
         queues = RedisQueues(self._connection)
         self.set_queue, self.queues = queues.set, queues.known
-        jobs = RedisJobs(self._connection, self._notifier, self._settlements)
+        self._jobs = jobs = RedisJobs(self._connection, self._notifier, self._settlements)
         self.add_jobs, self.get_job, self.list_attempts = jobs.add, jobs.get, jobs.attempts
         self.cancel_job, self.reschedule_job = jobs.cancel, jobs.reschedule
-        self.resolve_dead_job, self.running_jobs = jobs.resolve_dead, jobs.running_jobs
+        self.resolve_dead_job = jobs.resolve_dead
         listing = RedisListing(self._connection)
         self.list_jobs, self.count_jobs = listing.page, listing.count
         self.add_unique = RedisUniqueJobs(self._connection, self._notifier).add
@@ -63,8 +70,8 @@ class RedisStore:
         self.write_schedule, self.get_schedule = schedules.write, schedules.get
         self.list_schedules, self.list_versions = schedules.page, schedules.versions
         self.fire = schedules.fire
-        nodes = RedisNodes(self._connection)
-        self.join, self.beat, self.leave = nodes.join, nodes.beat, nodes.leave
+        self._nodes = nodes = RedisNodes(self._connection)
+        self.join, self.beat = nodes.join, nodes.beat
         self.nodes, self.expire_nodes = nodes.known, nodes.expire
         records = RedisRecords(self._connection)
         self.get_record, self.put_record, self.list_records = records.get, records.put, records.page
@@ -92,6 +99,7 @@ class RedisStore:
         self._notifier.open()
 
     async def close(self) -> None:
+        await self._offers.close()
         await self._notifier.close()
         await self._connection.close()
 
@@ -102,8 +110,7 @@ class RedisStore:
         return RedisStore(self._address)
 
     async def time(self) -> Micros:
-        seconds, micros = await self._connection.command("TIME")
-        return int(seconds) * 1_000_000 + int(micros)
+        return await self._connection.time()
 
     async def identity(self) -> StoreIdentity:
         """A server that was restarted and one that loaded a copied file look the same. Only the operator
@@ -115,6 +122,13 @@ class RedisStore:
         if request.segments:
             return await self._claims.due_jobs(request)
         return Due([], await self._claims.next_due(request))
+
+    async def running_jobs(self, selection: OfNode | OfDeadNodes | PastDeadline, limit: int) -> list[Claimed]:
+        return self._offers.without_assigned(await self._jobs.running_jobs(selection, limit))
+
+    async def leave(self, node: NodeId) -> None:
+        await self._offers.withdraw(node)
+        await self._nodes.leave(node)
 
     async def settle(
         self, settlements: Sequence[Settlement], successors: Successors | None = None

@@ -12,6 +12,9 @@ for _, gone in ipairs(found) do
         call('ZREM', ALIVE, gone)
         call('SREM', WORKERS, gone)
         call('SADD', DEAD, gone)
+        call('ZREM', OFFERS, gone)
+        call('HDEL', OFFERED, gone)
+        call('HDEL', ASSIGNED, gone)
         ended[#ended + 1] = gone
     end
 end

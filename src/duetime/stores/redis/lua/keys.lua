@@ -55,6 +55,9 @@ local ALIVE = P .. 'alive'              -- sorted set: node by the end of its le
 local WORKERS = P .. 'workers'          -- set: nodes that are not dead and have the role of a worker
 local DEAD = P .. 'dead'                -- set: dead nodes that may still have running jobs
 local NODE_RUNNING = P .. 'node_running'  -- hash: node -> number of jobs it runs
+local OFFERS = P .. 'offers'            -- sorted set: node by the end of its offer of a slot, workers without jobs
+local OFFERED = P .. 'offered'          -- hash: node -> what it accepts: >I4+text lanes, text targets
+local ASSIGNED = P .. 'assigned'        -- hash: node -> id of the job last assigned to it, until the node says that it came in
 
 -- Records, events, the store itself --------------------------------------------------------------------
 local RECORDS = P .. 'records'          -- hash: kind \0 tenant \0 key -> row
@@ -64,7 +67,7 @@ local RECORD_VERSION = P .. 'record_version'  -- counter: the highest version ev
 local EVENTS = P .. 'events'            -- list: >i8 when, event; the last has the number EVENT_NUMBER
 local EVENT_NUMBER = P .. 'event_number'  -- counter: the id of the newest event
 local VERSION = P .. 'version'          -- the version of this layout
-local CHANNEL = P .. 'hints'            -- pub/sub: hints as text
+local CHANNEL = P .. 'hints'            -- pub/sub: hints as text; with : node, jobs assigned to that node, id and row
 
 local MANY = 1000                       -- arguments for `unpack` are limited by Lua's stack
 
