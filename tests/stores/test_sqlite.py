@@ -206,6 +206,33 @@ class TestFile:
         assert (await stored(store, draft.id)).state is State.PENDING
         await store.close()
 
+    @pytest.mark.parametrize("replaced", [False, True])
+    async def test_file_that_was_deleted_or_replaced_takes_no_more_jobs(
+        self, path: Path, replaced: bool
+    ) -> None:
+        store = SqliteStore(path)
+        await store.open()
+        await add(store, job(await store.time()))
+        another = path.with_name("another.db")
+        schema.migrate(another)
+        for file in path.parent.glob(f"{path.name}*"):
+            file.unlink()
+        if replaced:
+            another.rename(path)
+        try:
+            with pytest.raises(
+                StoreUnavailable, match="deleted or replaced while it was open: end every process"
+            ):
+                await store.add_jobs([job(await store.time())])
+            assert path.exists() is replaced, "no new file hides the loss"
+        finally:
+            await store.close()
+        if replaced:
+            await store.open()
+            draft = await add(store, job(await store.time()))
+            assert (await stored(store, draft.id)).state is State.PENDING
+            await store.close()
+
     def test_read_only_file_is_reported_as_full(self, path: Path) -> None:
         schema.migrate(path)
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)

@@ -8,12 +8,14 @@ is bypassed after MAX_WAIT_AT_HEAD."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from pathlib import Path
 from threading import Event
 
 from duetime.clock import monotonic_micros
+from duetime.errors import StoreUnavailable
 from duetime.model.instant import SECOND, Micros
 from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.errors import is_busy
@@ -83,6 +85,7 @@ class WriteLock:
         self._path = path
         self._queue = WriteQueue(path)
         self._pause = Event()
+        self._file: tuple[int, int] | None = None  # the one that was opened first
         self.connection: sqlite3.Connection | None = None
 
     def begin(self) -> sqlite3.Connection:
@@ -108,9 +111,28 @@ class WriteLock:
     def close(self) -> None:
         self._queue.close()
         self.close_connection()
+        self._file = None
 
     def _begin_immediate(self) -> sqlite3.Connection:
+        if self._file is not None:
+            self._refuse_another_file()
         if self.connection is None:
             self.connection = connect(self._path, busy_milliseconds=0)
+            self._file = self._file or self._file_there()
         self.connection.execute("BEGIN IMMEDIATE")
         return self.connection
+
+    def _refuse_another_file(self) -> None:
+        """SQLite continues to write into a file that was deleted: what is accepted ends with the process."""
+        if self._file_there() != self._file:
+            raise StoreUnavailable(
+                f"{self._path} was deleted or replaced while it was open: end every process that uses it, "
+                "put the right file there, then start them again"
+            )
+
+    def _file_there(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError as problem:
+            return None if problem.errno in (errno.ENOENT, errno.ENOTDIR) else self._file
+        return found.st_dev, found.st_ino
