@@ -31,6 +31,15 @@ async def slow(seconds: float) -> str:
     print("finished", flush=True)
     return "done"
 
+@app.task("stubborn")
+async def stubborn() -> None:
+    print("started", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
 app.run(grace="30s")
 print("ended", flush=True)
 """
@@ -96,3 +105,17 @@ def test_long_wait_for_running_jobs_is_announced(submitted: dt.App, url: str) ->
     )
     process.send_signal(signal.SIGINT)
     assert outcome(process) == (["interrupted", "ended"], 0)
+
+
+def test_task_that_swallows_its_cancellation_does_not_keep_the_process(submitted: dt.App, url: str) -> None:
+    job = submitted.sync.submit("stubborn")
+    process = start(url)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGTERM)
+    try:
+        text, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (text, process.returncode) == ("ended\n", 0)
+    assert f"task stubborn of job {job.id} ignores its cancellation: the process ends without it" in errors
+    assert 'File "<string>", line 23, in stubborn' in errors

@@ -19,6 +19,7 @@ from tests.cli.conftest import Duetime
 from tests.cli.node import Node
 
 TASKS = """
+import asyncio
 import os
 import threading
 import duetime as dt
@@ -41,6 +42,11 @@ async def follow() -> str:
 def hang() -> None:
     print("hanging", flush=True)
     threading.Event().wait()
+
+
+@app.task("hang-elsewhere")
+async def hang_elsewhere() -> None:
+    await asyncio.to_thread(hang)
 """
 
 
@@ -68,7 +74,7 @@ def test_serve_runs_a_job_and_exits_with_0_on_sigterm(serve: Callable[..., Node]
     said = node.until("stop")
     assert "store   sqlite:///shared.db" in said
     assert "roles   api, planner, worker" in said
-    assert "tasks   follow, hang, hello" in said
+    assert "tasks   follow, hang, hang-elsewhere, hello" in said
     shared = ("--store", "sqlite:///shared.db")
     done = duetime(*shared, "job", "submit", "hello", "--payload", '{"name": "x"}', "--wait", "--json")
     assert (done.status, done.json["result"]) == (0, "hello x")
@@ -96,11 +102,14 @@ def test_files_of_serve_are_ignored_by_git(serve: Callable[..., Node], folder: P
     assert {"duetime.db", "duetime.db-nodes"} <= {path.name for path in folder.iterdir()}
 
 
-def test_second_signal_does_not_wait_for_running_jobs(serve: Callable[..., Node], duetime: Duetime) -> None:
+@pytest.mark.parametrize("task", ["hang", "hang-elsewhere"])
+def test_second_signal_does_not_wait_for_running_jobs(
+    serve: Callable[..., Node], duetime: Duetime, task: str
+) -> None:
     node = serve("--app", "tasks:app", "--grace", "10m")
     assert "store   sqlite:///own.db, that of tasks:app" in node.until("stop")
     own = ("--store", "sqlite:///own.db")
-    job_id = duetime(*own, "job", "submit", "hang").out.strip()
+    job_id = duetime(*own, "job", "submit", task).out.strip()
     node.until("hanging")
     node.process.send_signal(signal.SIGINT)
     assert node.process.stderr is not None

@@ -15,6 +15,7 @@ from duetime import queues, stores
 from duetime.app.adoption import refuse_unadopted
 from duetime.app.broker import BrokerReader
 from duetime.app.core import AsyncApp
+from duetime.app.event_loop import run_in_new_loop
 from duetime.app.services import Services
 from duetime.app.sync import SyncApp
 from duetime.app.tracing import open_tracer
@@ -212,8 +213,7 @@ class App(AsyncApp):
     def run(self, **options: Any) -> None:
         """Plan and work until SIGINT or SIGTERM; a second signal ends it without waiting for running jobs."""
         _refuse_a_running_loop()
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(self._run_until_signal(options))
+        run_in_new_loop(self._run_until_signal(options))
 
     async def _run_until_signal(self, options: dict[str, Any]) -> None:
         with Signals() as signals:
@@ -362,11 +362,3 @@ def _refuse_a_running_loop() -> None:
     raise Conflict(
         "app.run() starts its own event loop, but one is already running: use `await app.run_async()` instead"
     )
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ModuleNotFoundError:
-        return None
-    return uvloop.new_event_loop

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from duetime.app import App
+from duetime.app.event_loop import run_in_new_loop
 from duetime.app.tracing import is_configured, open_tracer
 from duetime.cli import logs
 from duetime.cli.backend import find_app
@@ -172,8 +173,7 @@ def run_node(settings: Settings, migrate: bool) -> None:
     if is_configured(settings.traces, os.environ):
         app.use_traces(open_tracer(settings.traces, settings.trace_sampling))
     app.observe(node_id)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_run(app, settings, migrate))
+    run_in_new_loop(_run(app, settings, migrate))
     _abandon_threads()
 
 
@@ -315,16 +315,9 @@ def _abandon_threads() -> None:
     ]
     for thread in others:
         thread.join(THREAD_TIMEOUT)
-    if any(thread.is_alive() for thread in others):
+    if hung := [thread.name for thread in others if thread.is_alive()]:
+        _logger.warning("the process ends without threads that still run: %s", ", ".join(hung))
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ModuleNotFoundError:
-        return None
-    return uvloop.new_event_loop
