@@ -309,3 +309,43 @@ def test_schema_is_printed_and_names_every_field(duetime: Duetime) -> None:
     assert {"name", "when", "target", "shadow", "paused", "jitter"} <= set(
         schema["$defs"]["Schedule"]["properties"]
     )
+
+
+POLICIES = """
+schedules:
+  - name: exact
+    when: {every: 1h}
+    target: report
+    retry: {max_attempts: 4, delays: [1s, 2m]}
+  - name: patient
+    when: {cron: "0 9 * * *", tz: Europe/Berlin}
+    target: report
+    retry: {max_attempts: 4, first_delay: 3s, backoff: linear, jitter: false, max_age: 1d, max_losses: 2}
+    missed: {policy: all, within: 6h, max: 7}
+"""
+
+
+def test_whole_retry_policy_is_applied_and_exported(side: Side) -> None:
+    assert side.apply(POLICIES).status == 0
+    assert side.actions(side("export").out) == {"exact": "keep", "patient": "keep"}
+    assert side("schedule", "show", "exact", "--json").json["retry"]["delays"] == ["1s", "2m"]
+
+
+def test_edit_of_a_part_keeps_the_other_parts(side: Side) -> None:
+    side.apply(POLICIES)
+    patient = side("schedule", "show", "patient", "--json").json
+    words = ("--max-attempts", "7", "--within", "3h", "--tz", "America/New_York")
+    assert "America/New_York" in side("schedule", "plan", "patient", *words).out
+    edited = side("schedule", "edit", "patient", *words, "--json").json
+    assert edited["retry"] == {**patient["retry"], "max_attempts": 7}
+    assert edited["missed"] == {"policy": "all", "within": "3h", "max": 7}
+    assert edited["when"] == {"cron": "0 9 * * *", "tz": "America/New_York"}
+    edited = side("schedule", "edit", "exact", "--retry-delay", "9s", "--json").json
+    assert edited["retry"]["first_delay"] == "9s"
+    assert "delays" not in edited["retry"], "a list would take precedence over the flag"
+    refused = side("schedule", "edit", "exact", "--tz", "Europe/Berlin")
+    assert (refused.status, "applies only to a schedule with --cron or --rrule" in refused.err) == (2, True)
+    edited = side(
+        "schedule", "edit", "exact", "--missed", "skip", "--end-at", "2040-01-01T00:00:00Z", "--json"
+    )
+    assert (edited.json["missed"]["policy"], edited.json["end_at"]) == ("skip", "2040-01-01T00:00:00Z")

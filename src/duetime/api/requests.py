@@ -199,10 +199,8 @@ def read_pair(value: str | None, field: str, form: str) -> tuple[str, str] | Non
 
 
 def read_retry(value: RetryIn) -> Retry:
-    jitter = value.jitter if "jitter" in value.model_fields_set else None
-    return Retry(
-        value.max_attempts, value.first_delay, float(value.multiplier), value.max_delay, jitter=jitter
-    )
+    given = {name: getattr(value, name) for name in value.model_fields_set}
+    return Retry(**{**given, "multiplier": float(value.multiplier)})
 
 
 def read_missed(value: MissedIn) -> Missed:

@@ -85,6 +85,15 @@ ExpiresFlag = Annotated[
     str | None,
     value_option("--expires", "TIME", "Skip the job if it has not started this long after it is due."),
 ]
+MissedFlag = Annotated[
+    str | None,
+    value_option("--missed", "POLICY", "Fires missed while no node ran: latest, all or skip."),
+]
+WithinFlag = Annotated[
+    str | None, value_option("--within", "TIME", "Run a missed fire only if it is at most this old.")
+]
+StartAtFlag = Annotated[str | None, value_option("--start-at", "ISO", "No fire before this instant.")]
+EndAtFlag = Annotated[str | None, value_option("--end-at", "ISO", "No fire after this instant.")]
 MaxRunsFlag = Annotated[int | None, value_option("--max-runs", "N", "Stop after this many fires.")]
 OwnerFlag = Annotated[str | None, value_option("--owner", "NAME", "The owner, for filters.")]
 LabelsFlag = Annotated[list[str] | None, value_option("--label", "NAME=VALUE", "A label; may be repeated.")]
@@ -303,10 +312,14 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def read_retry(max_attempts: int | None, delay: str | None) -> Retry | None:
-    given = {"max_attempts": max_attempts, "first_delay": delay}
-    if max_attempts is None and delay is None:
-        return None
-    return Retry(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]  # it checks both
+    given = retry_flags(max_attempts, delay)
+    return Retry(**given) if given else None
+
+
+def retry_flags(max_attempts: int | None, delay: str | None) -> dict[str, Any]:
+    """Only what was given; a delay replaces a list of delays."""
+    exact = {} if delay is None else {"first_delay": delay, "delays": None}
+    return {**({} if max_attempts is None else {"max_attempts": max_attempts}), **exact}
 
 
 def read_when(cron: str | None, every: str | None, at: str | None, rrule: str | None, tz: str | None) -> When:

@@ -232,7 +232,7 @@ export type ReportReply = { refused: Array<RefusedReport> };
 
 export type RestoreIn = { version: number };
 
-export type RetryIn = { max_attempts?: number; first_delay?: string; multiplier?: number; max_delay?: string; jitter?: boolean };
+export type RetryIn = { max_attempts?: number; first_delay?: string; multiplier?: number; max_delay?: string; backoff?: "exponential" | "linear"; delays?: Array<string>; jitter?: boolean; max_age?: string; max_losses?: number };
 
 export type RetryJobIn = { payload?: { [key: string]: unknown } };
 

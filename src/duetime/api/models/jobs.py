@@ -28,7 +28,7 @@ from duetime.api.models.targets import (
 )
 from duetime.app.bulk import MAX_ITEMS
 from duetime.model.publish import PUBLISH
-from duetime.model.retry import MAX_ATTEMPTS
+from duetime.model.retry import DEFAULT_LOSSES, MAX_ATTEMPTS, MAX_LOSSES
 from duetime.model.target import HTTP
 
 MAX_BATCH = 10_000
@@ -46,7 +46,29 @@ class RetryIn(Input):
     first_delay: Duration = "5s"
     multiplier: Annotated[float, Field(ge=1, le=100)] = 2.0
     max_delay: Duration = "1h"
-    jitter: Annotated[bool, Field(description="Each delay is a random part of the full delay.")] = True
+    backoff: Annotated[
+        Literal["exponential", "linear"], Field(description="linear: the n-th delay is n times the first.")
+    ] = "exponential"
+    delays: Annotated[
+        list[Duration],
+        Field(
+            min_length=1,
+            max_length=MAX_ATTEMPTS,
+            description="The delays themselves, in place of those above; the last one is repeated.",
+        ),
+    ] = Field(default_factory=list)
+    jitter: Annotated[
+        bool,
+        Field(description="Each delay is a random part of the full delay. With `delays`: false."),
+    ] = True
+    max_age: Annotated[
+        PositiveDuration, Field(description="No attempt begins later than this after the fire time.")
+    ] = ""
+    max_losses: Annotated[
+        int,
+        Field(ge=1, le=MAX_LOSSES, description="Workers that may die while they run this job in quarantine."),
+        WHOLE,
+    ] = DEFAULT_LOSSES
 
 
 class JobOptions(Input):

@@ -26,6 +26,7 @@ from duetime.cli.format import (
 from duetime.cli.inputs import (
     CronFlag,
     DeliveryFlag,
+    EndAtFlag,
     EveryFlag,
     ExpiresFlag,
     InQueueFlag,
@@ -35,6 +36,7 @@ from duetime.cli.inputs import (
     LimitFlag,
     MaxAttemptsFlag,
     MaxRunsFlag,
+    MissedFlag,
     OfLabelFlag,
     OfOwnerFlag,
     OfTargetFlag,
@@ -47,9 +49,11 @@ from duetime.cli.inputs import (
     RetryDelayFlag,
     RruleFlag,
     ScheduleArgument,
+    StartAtFlag,
     TargetFlags,
     TextFlag,
     TimeoutFlag,
+    WithinFlag,
     ZoneFlag,
     read_instant,
     read_label,
@@ -95,15 +99,11 @@ def add(
     rrule: RruleFlag = None,
     payload: PayloadFlag = None,
     overlap: OverlapFlag = "allow",
-    missed: Annotated[
-        str, value_option("--missed", "POLICY", "Fires missed while no node ran: latest, all or skip.")
-    ] = "latest",
-    within: Annotated[
-        str | None, value_option("--within", "TIME", "Run a missed fire only if it is at most this old.")
-    ] = None,
+    missed: MissedFlag = "latest",
+    within: WithinFlag = None,
     jitter: JitterFlag = "0s",
-    start_at: Annotated[str | None, value_option("--start-at", "ISO", "No fire before this instant.")] = None,
-    end_at: Annotated[str | None, value_option("--end-at", "ISO", "No fire after this instant.")] = None,
+    start_at: StartAtFlag = None,
+    end_at: EndAtFlag = None,
     max_runs: MaxRunsFlag = None,
     timeout: TimeoutFlag = None,
     max_attempts: MaxAttemptsFlag = None,

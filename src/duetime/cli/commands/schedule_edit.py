@@ -29,6 +29,7 @@ from duetime.cli.inputs import (
     CronFlag,
     DeliveryFlag,
     DestinationFlag,
+    EndAtFlag,
     EveryFlag,
     ExpiresFlag,
     FolderFlag,
@@ -41,6 +42,7 @@ from duetime.cli.inputs import (
     MaxRunsFlag,
     MessageKeyFlag,
     MethodFlag,
+    MissedFlag,
     OnceFlag,
     OverlapFlag,
     OwnerFlag,
@@ -52,20 +54,26 @@ from duetime.cli.inputs import (
     RruleFlag,
     ScheduleArgument,
     ShellFlag,
+    StartAtFlag,
     TimeoutFlag,
+    WithinFlag,
     YesFlag,
     ZoneFlag,
     read_instant,
     read_labels,
     read_payload,
-    read_retry,
     read_target,
     read_when,
+    retry_flags,
 )
 from duetime.cli.program import value_option
 from duetime.cli.selection import ProgressLine
 from duetime.engine.submit.validate import check_overlap
-from duetime.model.views import Backfilled, PlanView, VersionView
+from duetime.errors import InvalidWhen
+from duetime.model.retry import Retry
+from duetime.model.schedule import Missed
+from duetime.model.views import Backfilled, PlanView, ScheduleView, VersionView
+from duetime.model.when import Cron, RRule, When
 
 commands = standalone()
 
@@ -92,7 +100,11 @@ def _changes(
     report: ReportFlag = False,
     payload: PayloadFlag = None,
     overlap: OverlapFlag = None,
+    missed: MissedFlag = None,
+    within: WithinFlag = None,
     jitter: JitterFlag = None,
+    start_at: StartAtFlag = None,
+    end_at: EndAtFlag = None,
     max_runs: MaxRunsFlag = None,
     timeout: TimeoutFlag = None,
     max_attempts: MaxAttemptsFlag = None,
@@ -105,14 +117,18 @@ def _changes(
     label: LabelsFlag = None,
 ) -> dict[str, Any]:
     """Only what was given."""
+    policy = {"policy": missed, "within": within}
     values = {
         "timeout": timeout,
-        "retry": read_retry(max_attempts, retry_delay),
+        "retry": retry_flags(max_attempts, retry_delay) or None,
         "delivery": delivery,
         "expires": expires,
         "labels": read_labels(label or []),
         "overlap": overlap,
+        "missed": {key: value for key, value in policy.items() if value is not None} or None,
         "jitter": jitter,
+        "start_at": read_instant(start_at, "start_at"),
+        "end_at": read_instant(end_at, "end_at"),
         "max_runs": max_runs,
         "queue": queue,
         "priority": priority,
@@ -121,8 +137,10 @@ def _changes(
     changes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     if overlap is not None:
         check_overlap(overlap)
-    if [cron, every, at, rrule, tz] != [None] * 5:
+    if [cron, every, at, rrule] != [None] * 4:
         changes["when"] = read_when(cron, every, at, rrule, tz)
+    elif tz is not None:
+        changes["tz"] = tz
     words = (target, method, header, command, shell, cwd, destination, message_key, report)
     if any(words):
         changes["target"] = read_target(*words)
@@ -134,6 +152,30 @@ def _changes(
 
 
 Changes = Annotated[dict[str, Any], FlagGroup(_changes)]
+
+
+async def _completed(backend: Backend, name: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """A flag for a part of a rule or a policy keeps the other parts."""
+    if not changes.keys() & {"tz", "retry", "missed"}:
+        return changes
+    known, changes = await backend.get_schedule(name), dict(changes)
+    if "tz" in changes:
+        changes["when"] = _in_zone(known.when, changes.pop("tz"))
+    if "retry" in changes:
+        changes["retry"] = Retry.from_json({**(known.retry or {}), **changes["retry"]})
+    if "missed" in changes:
+        changes["missed"] = Missed(**{**known.missed, **changes["missed"]})
+    return changes
+
+
+def _in_zone(when: When, tz: str) -> When:
+    match when:
+        case Cron():
+            return Cron(when.expr, tz)
+        case RRule():
+            return RRule(when.text, tz)
+        case _:
+            raise InvalidWhen("tz", "applies only to a schedule with --cron or --rrule: leave it out")
 
 
 @command(
@@ -156,13 +198,12 @@ def plan(
 ) -> None:
     """Show what an edit would change: fires added, moved and withdrawn. Use `schedule edit` with the same
     flags to apply it."""
-    show(
-        with_backend(
-            context, lambda backend: backend.plan_schedule(name, changes, horizon=horizon, count=count)
-        ),
-        as_json,
-        _show_plan,
-    )
+
+    async def work(backend: Backend) -> PlanView:
+        wanted = await _completed(backend, name, changes)
+        return await backend.plan_schedule(name, wanted, horizon=horizon, count=count)
+
+    show(with_backend(context, work), as_json, _show_plan)
 
 
 def _show_plan(found: PlanView) -> None:
@@ -202,7 +243,11 @@ def _notes(found: PlanView) -> Iterator[str]:
 def edit(context: typer.Context, name: ScheduleArgument, changes: Changes, as_json: JsonFlag = False) -> None:
     """Change what the flags say and keep the rest. Use `schedule plan` with the same flags to see the
     effects first."""
-    show_fields(with_backend(context, lambda backend: backend.edit_schedule(name, changes)), as_json)
+
+    async def work(backend: Backend) -> ScheduleView:
+        return await backend.edit_schedule(name, await _completed(backend, name, changes))
+
+    show_fields(with_backend(context, work), as_json)
 
 
 @command(

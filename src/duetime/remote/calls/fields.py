@@ -70,15 +70,7 @@ def target_of(value: Any) -> dict[str, Any]:
 
 
 def retry_of(value: Retry | None) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    written = value.to_json()
-    unknown = sorted(set(written) - {"max_attempts", "first_delay", "multiplier", "max_delay", "jitter"})
-    if unknown:
-        raise InvalidInput(
-            f"retry.{unknown[0]}", "cannot be sent to a service: leave it out, or set it on the task"
-        )
-    return written
+    return None if value is None else value.to_json()
 
 
 def job_body(
