@@ -78,8 +78,8 @@ class AttemptWriter(Protocol):
 def _verb(name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
     """A method of the driver's connection, which begins the transaction if necessary."""
 
-    async def verb(self: TaskConnection, *arguments: Any, **options: Any) -> Any:
-        return await getattr(await self, name)(*arguments, **options)
+    def verb(self: TaskConnection, *arguments: Any, **options: Any) -> Coroutine[Any, Any, Any]:
+        return _awaited(self.perform(name, *arguments, **options), f"connection.{name}")
 
     return verb
 
@@ -111,6 +111,9 @@ class TaskConnection:
         _verb("fetchval"),
         _verb("copy_records_to_table"),
     )
+
+    async def perform(self, verb: str, *arguments: Any, **options: Any) -> Any:
+        return await getattr(await self, verb)(*arguments, **options)
 
     @asynccontextmanager
     async def transaction(self, **options: Any) -> AsyncIterator[Any]:
@@ -333,7 +336,7 @@ class Context:
 
 def _blocking_verb(name: str) -> Callable[..., Any]:
     def verb(self: SyncConnection, *arguments: Any, **options: Any) -> Any:
-        return _blocking(getattr(self._connection, name)(*arguments, **options), self._loop)
+        return _blocking(self._connection.perform(name, *arguments, **options), self._loop)
 
     return verb
 

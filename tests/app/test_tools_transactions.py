@@ -139,6 +139,17 @@ async def test_a_plain_function_writes_through_its_blocking_twin(ledger: dt.App)
     assert await entries_of(ledger) == ["a", "b"]
 
 
+async def test_a_plain_function_cannot_forget_to_await(ledger: dt.App) -> None:
+    @ledger.task("forgetful", retry=dt.Retry(max_attempts=1))
+    def forgetful(ctx: dt.Context) -> None:
+        ctx.connection.execute("INSERT INTO ledger VALUES ('never')")  # type: ignore[unused-coroutine]
+
+    job = await _run_on_another_node(ledger, forgetful)
+    assert job.state == "dead", "the write would be missing without notice"
+    assert job.error is not None
+    assert "a plain function cannot await: write ctx.sync.connection.execute()" in job.error
+
+
 async def test_a_job_that_was_taken_away_cannot_commit(ledger: dt.App) -> None:
     """The zombie finishes its work, and its writes are rolled back with its completion."""
     begun, go_on = asyncio.Event(), asyncio.Event()
