@@ -74,6 +74,13 @@ def test_package_can_be_run_as_a_module() -> None:
     assert "write `python -m duetime --server ... job list ...`" in misplaced
 
 
+def test_closed_stdin_is_empty() -> None:
+    """As under some supervisors."""
+    line = '"$0" -m duetime job submit report --payload - <&-'
+    done = subprocess.run(["sh", "-c", line, sys.executable], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.startswith("error: payload: is not JSON")) == (2, True), done.stderr
+
+
 def test_completion_offers_stored_names(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
     """What bash offers after these words and TAB."""
 

@@ -201,6 +201,8 @@ class Program(TyperGroup):
         **extra: Any,
     ) -> Any:
         given = list(sys.argv[1:] if args is None else args)
+        if sys.stdin is None:  # it was closed: nothing to read, as with /dev/null
+            sys.stdin = open(os.devnull)  # noqa: SIM115
         try:
             status = super().main(given, prog_name, complete_var, False, windows_expand_args, **extra)
         except PipeClosed:
