@@ -24,7 +24,7 @@ from duetime.errors import (
     ServiceError,
     ServiceUnreachable,
 )
-from duetime.model.codec import decode, encode
+from duetime.model.codec import decode, encode, refuse_nan
 from duetime.model.ids import random_bytes
 from duetime.model.views import from_json
 
@@ -274,11 +274,15 @@ def _retry_delay(reply: Reply, problem: DuetimeError, number: int) -> float | No
 
 def _encoded(body: Any) -> bytes:
     try:
-        return encode(body)
+        data = encode(body)
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
         raise InvalidPayload(
             _culprit(body), f"cannot be written as JSON ({problem}): use plain values, lists and objects"
         ) from None
+    if b"null" in data and isinstance(body, dict):
+        for name, value in body.items():
+            refuse_nan(value, name)
+    return data
 
 
 def _culprit(body: Any) -> str:

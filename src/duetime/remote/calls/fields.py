@@ -12,7 +12,7 @@ from duetime.engine.submit.validate import check_id, check_priority
 from duetime.errors import InvalidInput
 from duetime.model import duration
 from duetime.model.retry import Retry
-from duetime.model.schedule import Missed
+from duetime.model.schedule import Missed, MissedPolicy
 from duetime.model.unique import Unique
 from duetime.model.views import Page
 from duetime.model.when import At, Cron, Every, RRule, When, to_json
@@ -70,7 +70,11 @@ def target_of(value: Any) -> dict[str, Any]:
 
 
 def retry_of(value: Retry | None) -> dict[str, Any] | None:
-    return None if value is None else value.to_json()
+    if value is None:
+        return None
+    if not isinstance(value, Retry):
+        raise InvalidInput("retry", f"{value!r} is not a Retry: write dt.Retry(max_attempts=5)")
+    return value.to_json()
 
 
 def job_body(
@@ -116,8 +120,10 @@ def when_of(when: When) -> dict[str, Any]:
     return to_json(when)
 
 
-def missed_of(missed: Missed | None) -> dict[str, Any] | None:
-    return None if missed is None else given(**missed.to_json())
+def missed_of(missed: Missed | MissedPolicy | None) -> dict[str, Any] | None:
+    if missed is None:
+        return None
+    return given(**(missed if isinstance(missed, Missed) else Missed(missed)).to_json())
 
 
 # Listings, read page by page.

@@ -11,7 +11,7 @@ from duetime.engine.submit.validate import check_priority
 from duetime.errors import InvalidInput, ScheduleExists, ScheduleNotFound
 from duetime.model.duration import Duration
 from duetime.model.retry import Retry
-from duetime.model.schedule import Missed
+from duetime.model.schedule import Missed, MissedPolicy
 from duetime.model.views import JobView, Page, ScheduleView, WhyView
 from duetime.model.when import When
 from duetime.remote.calls.fields import (
@@ -38,7 +38,7 @@ def schedule(
     paused: bool = False,
     payload: Any = NOT_GIVEN,
     overlap: str | None = None,
-    missed: Missed | None = None,
+    missed: Missed | MissedPolicy | None = None,
     jitter: Duration | None = None,
     start_at: datetime | None = None,
     end_at: datetime | None = None,
@@ -78,7 +78,7 @@ def new_schedule(
     *,
     paused: bool = False,
     payload: Any = NOT_GIVEN,
-    missed: Missed | None = None,
+    missed: Missed | MissedPolicy | None = None,
     jitter: Duration | None = None,
     start_at: datetime | None = None,
     end_at: datetime | None = None,
