@@ -150,20 +150,20 @@ async def test_wrong_arguments_are_explained(service: Caller) -> None:
 async def test_number_that_is_not_json_is_not_sent_as_null(service: Caller) -> None:
     for payload in ({"price": float("nan")}, {"prices": [None, float("inf")]}):
         with pytest.raises(InvalidInput, match=r"payload\.prices?: (nan|inf) is not a JSON number"):
-            await service.submit("nobody", payload)
+            await service.submit("nowhere", payload)
         with pytest.raises(InvalidInput, match="is not a JSON number"):
-            await service.submit_many([dt.NewJob("nobody", payload)])
-    assert (await service.get_job((await service.submit("nobody", {"price": None})).id)).payload == {
+            await service.submit_many([dt.NewJob("nowhere", payload)])
+    assert (await service.get_job((await service.submit("nowhere", {"price": None})).id)).payload == {
         "price": None
     }
 
 
 async def test_policies_are_taken_as_the_app_takes_them(service: Caller) -> None:
     made = await service.schedule(
-        "hourly", "nobody", dt.Every("1h"), missed="skip", retry=dt.Retry(delays=["1s"])
+        "hourly", "nowhere", dt.Every("1h"), missed="skip", retry=dt.Retry(delays=["1s"])
     )
     assert (made.missed["policy"], made.retry["delays"]) == ("skip", ["1s"])
     with pytest.raises(InvalidInput, match=r"missed\.policy: 'never' is not one of"):
-        await service.schedule("daily", "nobody", dt.Every("1d"), missed="never")
+        await service.schedule("daily", "nowhere", dt.Every("1d"), missed="never")
     with pytest.raises(InvalidInput, match=r"retry: 3 is not a Retry: write dt\.Retry\(max_attempts=5\)"):
-        await service.submit("nobody", {}, retry=3)
+        await service.submit("nowhere", {}, retry=3)
