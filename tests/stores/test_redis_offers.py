@@ -186,6 +186,17 @@ async def test_job_of_a_restricted_queue_is_only_hinted_at(
     assert (await stored(store, draft.id)).state is State.PENDING
 
 
+async def test_job_of_a_client_whose_clock_is_a_little_ahead_is_assigned(
+    store: RedisStore, worker: Worker
+) -> None:
+    """The worker waits for its time, as for that of a job claimed ahead of it."""
+    draft = await add(store, job(await store.time() + 8_000))
+    assert (await worker.hinted()).due_at == draft.due_at
+    claimed = await claim_one(worker.store, worker.node)
+    assert (claimed.id, claimed.due_at) == (draft.id, draft.due_at)
+    assert (await stored(store, draft.id)).state is State.RUNNING
+
+
 async def test_nothing_is_assigned_to_a_dead_process(store: RedisStore, client: Redis, keys: str) -> None:
     async with working(store) as worker:
         await offers(worker, client, keys)

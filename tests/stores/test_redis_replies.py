@@ -141,17 +141,6 @@ async def test_one_job_is_stored_once_and_also_not_again_when_it_has_finished(
     assert await claim(store, request(node)) == []
 
 
-async def test_hint_that_the_server_refuses_leaves_the_replies_in_order(store: RedisStore) -> None:
-    """It is a command of its own, whose reply no caller reads."""
-    now = await store.time()
-    connection = store._connection
-    refused = [("PUBLISH", "without a message"), ("PUBLISH", "a", "b")]
-    calls = [connection.run("get_job", job(now).id.bytes, 0, then=refused) for _ in range(3)]
-    assert await asyncio.gather(*calls, store.time(), connection.command("ECHO", "last")) == [
-        None, None, None, pytest.approx(now, abs=HOUR), b"last",
-    ]  # fmt: skip
-
-
 async def test_hint_comes_with_a_job_that_is_stored_alone(store: RedisStore) -> None:
     hints: asyncio.Queue[Hint] = asyncio.Queue()
     store.subscribe(hints.put_nowait)

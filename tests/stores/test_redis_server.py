@@ -156,6 +156,32 @@ class TestDurability:
         finally:
             await store.close()
 
+    async def test_user_that_may_not_publish_stores_jobs(self, server: RedisServer, client: Redis) -> None:
+        """A script that fails would leave the job stored by half."""
+        client.acl_setuser(
+            "mute",
+            enabled=True,
+            passwords=[f"+{PASSWORD}"],
+            keys=["*"],
+            categories=["+@all"],
+            commands=["-ping"],
+            reset_channels=True,
+        )
+        store = RedisStore.from_url(server.url_for("mute", PASSWORD))
+        await store.migrate()
+        await store.open()
+        try:
+            node, now = await joined(store), await store.time()
+            drafts = [job(now - 1) for _ in range(3)]
+            calls = [store.add_jobs([draft]) for draft in drafts]
+            assert await asyncio.gather(*calls, store.time()) == [
+                *([draft.id] for draft in drafts), pytest.approx(now, abs=60_000_000),
+            ]  # fmt: skip
+            found = await claim(store, request(node))
+            assert {row.id for row in found} >= {draft.id for draft in drafts}
+        finally:
+            await store.close()
+
     async def test_wrong_password_is_refused(self, server: RedisServer) -> None:
         with pytest.raises(ConfigError, match="user and password") as caught:
             await opens(server.url_for(USER, "wrong-word"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 import hiredis
@@ -22,8 +22,9 @@ from duetime.stores.redis.scripts import LIBRARY, TEXT
 CALL_TIMEOUT = 5.0  # seconds: a server that answers nothing is noticed after this
 CONNECT_TIMEOUT = 3.0
 MAX_TRIES = 4
+# The server writes to its clients in the reverse order of their first replies. This one is the first.
+PING = hiredis.pack_command(("PING",))
 Argument = bytes | str | int
-Command = tuple[Argument, ...]
 
 
 class ConnectionLost(Exception):
@@ -70,21 +71,21 @@ class Wire(asyncio.Protocol):
         if self._on_lost is not None:
             self._on_lost()
 
-    def call(self, *command: Argument, then: Sequence[Command] = ()) -> asyncio.Future[Any]:
-        """`then`: commands sent in the same packet, whose replies no caller needs."""
+    def call(self, *command: Argument, publishes: bool = False) -> asyncio.Future[Any]:
+        """`publishes`: a worker waits for what this command publishes. It gets that before this process gets
+        its reply, and need not wait for a processor until the reply has been read."""
         future = self._loop.create_future()
         if self.lost or self._transport is None:
             future.set_exception(ConnectionLost())
             return future
         until = self._loop.time() + CALL_TIMEOUT
+        if publishes:
+            self._waiting.append((until, None))
         self._waiting.append((until, future))
         if self._timer is None:
             self._timer = self._loop.call_later(CALL_TIMEOUT, self._check)
         packet = hiredis.pack_command(command)  # type: ignore[arg-type]
-        for other in then:
-            self._waiting.append((until, None))
-            packet += hiredis.pack_command(other)  # type: ignore[arg-type]
-        self._transport.write(packet)
+        self._transport.write(PING + packet if publishes else packet)
         return future
 
     def abort(self) -> None:
@@ -145,26 +146,20 @@ class RedisConnection:
             wire.abort()
             await wire.ended
 
-    async def run(
-        self, verb: str, *arguments: Argument, repeat: bool = True, then: Sequence[Command] = ()
-    ) -> Any:
-        """Call a verb of the library. `repeat`: also after a lost reply. `then`: commands to send with it,
-        whose replies do not matter."""
-        command = self.verb(verb, *arguments)
+    async def run(self, verb: str, *arguments: Argument, repeat: bool = True, publishes: bool = False) -> Any:
+        """Call a verb of the library. `repeat`: also after a lost reply."""
+        command = "FCALL", f"{LIBRARY}_{verb}", 1, self._keys, *arguments
         try:
-            return await self.call(*command, repeat=repeat, then=then)
+            return await self.call(*command, repeat=repeat, publishes=publishes)
         except hiredis.ReplyError as problem:
             if "Function not found" not in str(problem):
                 raise translate(str(problem), self.address.place) from problem
         await self.command("FUNCTION", "LOAD", "REPLACE", TEXT)
-        return await self.command(*command, repeat=repeat, then=then)
+        return await self.command(*command, repeat=repeat, publishes=publishes)
 
-    def verb(self, name: str, *arguments: Argument) -> Command:
-        return "FCALL", f"{LIBRARY}_{name}", 1, self._keys, *arguments
-
-    async def command(self, *command: Argument, repeat: bool = True, then: Sequence[Command] = ()) -> Any:
+    async def command(self, *command: Argument, repeat: bool = True, publishes: bool = False) -> Any:
         try:
-            return await self.call(*command, repeat=repeat, then=then)
+            return await self.call(*command, repeat=repeat, publishes=publishes)
         except hiredis.ReplyError as problem:
             raise translate(str(problem), self.address.place) from problem
 
@@ -173,7 +168,7 @@ class RedisConnection:
         seconds, micros = await self.command("TIME")
         return int(seconds) * 1_000_000 + int(micros)
 
-    async def call(self, *command: Argument, repeat: bool = True, then: Sequence[Command] = ()) -> Any:
+    async def call(self, *command: Argument, repeat: bool = True, publishes: bool = False) -> Any:
         """Raises the server's own error, unless another server is to be asked."""
         problem = "the connection was lost"
         for tries in range(MAX_TRIES):
@@ -181,7 +176,7 @@ class RedisConnection:
             if wire is None or wire.lost:
                 wire = await self._connected()
             try:
-                return await wire.call(*command, then=then)
+                return await wire.call(*command, publishes=publishes)
             except ConnectionLost:
                 if not repeat:
                     break

@@ -34,7 +34,7 @@ class RedisJobs:
         waiting = await self._waiting(drafts)
         arguments, others = _add_arguments(drafts, waiting)
         hints = self._notifier.send_along(drafts)
-        stored = await self._connection.run("add", *arguments, then=hints)
+        stored = await self._connection.run("add", len(hints), *hints, *arguments, publishes=bool(hints))
         ids = [draft.id for draft in drafts]
         for place, job_id in zip(others, stored, strict=True):
             ids[place] = uuid_of(job_id)

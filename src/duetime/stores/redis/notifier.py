@@ -16,7 +16,7 @@ from duetime.model.job import JobDraft
 from duetime.model.lease import NodeId
 from duetime.store import Unsubscribe
 from duetime.stores.hint_text import decode, encode, instant_of, subject_of
-from duetime.stores.redis.connection import Command, RedisConnection
+from duetime.stores.redis.connection import RedisConnection
 from duetime.stores.redis.rows import lane_of, uuid_of
 
 LISTEN_CHECK_INTERVAL = 15.0  # seconds: a connection that looks open may be dead
@@ -60,21 +60,14 @@ class RedisNotifier:
         if self._pending and self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
-    def send_along(self, drafts: Sequence[JobDraft]) -> list[Command]:
-        """What a call that stores jobs sends after its own command, if it is time; otherwise the hints are
-        sent soon.
-
-        The server writes to its clients last come, first served. Because this is a command of its own, the
-        worker gets the message before the caller gets its reply, and need not wait for a processor until the
-        caller has read that."""
+    def send_along(self, drafts: Sequence[JobDraft]) -> list[str]:
+        """What a call that stores jobs publishes, if it is time; otherwise the hints are sent soon."""
         hints, now = lane_hints(drafts), monotonic_micros()
         if now - self._last_sent < MIN_INTERVAL:
             self.notify(hints)
             return []
         self._last_sent = now
-        if len(drafts) == 1:
-            return [self._connection.verb("assign", drafts[0].id.bytes, encode(hints[0]))]
-        return [("PUBLISH", self._channel, encode(hint)) for hint in hints]
+        return [encode(hint) for hint in hints]
 
     @property
     def is_listening(self) -> bool:

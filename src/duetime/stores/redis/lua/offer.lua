@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- A worker that has room offers a slot: the next job that is stored alone may be assigned to it (assign.lua).
+-- A worker that has room offers a slot: the next job that is stored alone may be assigned to it (add.lua).
 -- ARGV: node, how long the offer holds, id of the last assigned job that came in ('': none), lanes, targets.
 -- Returns an assigned job whose message was lost, and makes no offer then: id, row.
 local node, last, now = ARGV[1], ARGV[3], now_micros()
