@@ -205,7 +205,12 @@ async def names(api: Api, query: str) -> list[str]:
 async def test_schedules_are_filtered(api: Api) -> None:
     await create(api, name="Nightly report", owner="ann", queue="slow", labels={"team": "billing"})
     await create(api, name="hourly report", paused=True, labels={"team": "web:shop"})
-    await create(api, name="call", target={"type": "http", "url": "https://a.example/run"})
+    await create(
+        api,
+        name="call",
+        target={"type": "http", "url": "https://a.example/run"},
+        labels={"env:team": "web:shop"},
+    )
     assert await names(api, "text=REPORT") == ["Nightly report", "hourly report"]
     assert await names(api, "paused=true") == ["hourly report"]
     assert await names(api, "paused=false&text=report") == ["Nightly report"]
@@ -216,6 +221,8 @@ async def test_schedules_are_filtered(api: Api) -> None:
         == ["Nightly report"]
     )
     assert await names(api, "label=team:web:shop") == ["hourly report"]
+    assert await names(api, "label=env%5C:team:web:shop") == ["call"]
+    assert await names(api, "label=env:team:web:shop") == []
     assert await names(api, "label=team:") == []
     assert await names(api, "target=@http") == ["call"]
     assert await names(api, "target=invoice.send") == ["Nightly report", "hourly report"]

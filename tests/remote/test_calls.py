@@ -352,6 +352,18 @@ async def test_backfill_continues_at_next_from(service: Caller) -> None:
     assert (await service.backfill("daily", first, last)).existing == 3
 
 
+async def test_labels_and_payload_fields_with_colons_are_found(service: Caller) -> None:
+    named = {"env:team": "web:shop", "path\\": "c"}
+    await service.schedule("nightly", "report", dt.Every("5m"), labels=named)
+    sent = await service.submit("send", payload={"a:b": {"c": "d:e"}}, at=SOON, labels=named)
+    for label in named.items():
+        assert [one.name for one in await service.schedules(label=label)] == ["nightly"]
+        assert [one.id for one in await service.jobs(label=label)] == [sent.id]
+    assert [one.id for one in await service.jobs(payload=("a:b.c", "d:e"))] == [sent.id]
+    assert await service.jobs(label=("env", "team:web:shop")) == []
+    assert (await service.bulk_jobs("cancel", payload=("a:b.c", "d:e"))).done == 1
+
+
 async def test_bulk_actions_run_until_all_chunks_are_done(
     service: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from duetime.model.edit_plan import ScheduleEdit
 from duetime.model.instant import Micros
 from duetime.model.retry import Retry
 from duetime.model.schedule import KINDS, Missed, Schedule, ScheduleDraft
+from duetime.model.search import parse_pair
 from duetime.model.target import HTTP
 from duetime.model.when import from_json
 
@@ -192,10 +193,10 @@ def read_target_name(value: str | None, field: str) -> str | None:
 def read_pair(value: str | None, field: str, form: str) -> tuple[str, str] | None:
     if value is None:
         return None
-    key, colon, text = value.partition(":")
-    if not key or not colon:
-        raise InvalidInput(field, f"{value[:64]!r} has not the form {form}")
-    return key, text
+    pair = parse_pair(value)
+    if pair is None:
+        raise InvalidInput(field, f"{value[:64]!r} has not the form {form}; write a colon in the name as \\:")
+    return pair
 
 
 def read_retry(value: RetryIn) -> Retry:

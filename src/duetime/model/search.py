@@ -1,5 +1,5 @@
 """Which jobs and schedules a filter selects, for stores that have no query language; what a search finds in a
-job: its labels, the fields of its payload, and errors of the same cause."""
+job: its labels, the fields of its payload, and errors of the same cause; how filters write name and value."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from duetime.model.schedule import Schedule, ScheduleFilter
 
 # PostgreSQL has the same expressions, in the function `error_group`.
 _VARIABLE_PART = re.compile("""'[^']*'|"[^"]*"|[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*""")
+# `name:value`. The first colon ends the name, unless it has a backslash before it; `\\` is a backslash.
+_PAIR = re.compile(r"((?:\\.|[^\\:])+):(.*)", re.DOTALL)
+_ESCAPED, _SPECIAL = re.compile(r"\\([\\:])"), re.compile(r"([\\:])")
 _LAST_PLACE = re.compile('.*File "(?:[^"]*/)?([^"/]*)", line [0-9]+, in ([^\n]+)', re.DOTALL)
 
 
@@ -68,6 +71,16 @@ def error_group(error: str) -> str:
     message = _VARIABLE_PART.sub("N", error_line(error))
     place = _LAST_PLACE.match(error)
     return message if place is None else f"{message} (in {place[2]}, {place[1]})"
+
+
+def parse_pair(text: str) -> tuple[str, str] | None:
+    """Name and value; None if the text has not this form. Only the name has escapes."""
+    found = _PAIR.fullmatch(text)
+    return None if found is None else (_ESCAPED.sub(r"\1", found[1]), found[2])
+
+
+def format_pair(name: str, value: str) -> str:
+    return _SPECIAL.sub(r"\\\1", name) + ":" + value
 
 
 def has_label(labels: bytes | None, key: str, value: str) -> bool:

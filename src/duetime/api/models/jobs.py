@@ -184,10 +184,15 @@ class HeartbeatIn(ReportIn, title="Heartbeat"):
 # Bulk actions in requests.
 
 
-_PAIR = {"pattern": "^[^:]+:"}
+_PAIR = {"pattern": r"^(\\.|[^:\\])+:"}
 Label = Annotated[
     str,
-    Field(max_length=300, description="key:value", examples=["team:billing"], json_schema_extra=_PAIR),
+    Field(
+        max_length=300,
+        description=r"key:value; a colon in the key is \:",
+        examples=["team:billing"],
+        json_schema_extra=_PAIR,
+    ),
 ]
 TargetName = Annotated[
     Name,
@@ -203,7 +208,7 @@ PayloadField = Annotated[
     str,
     Field(
         max_length=500,
-        description="A field of the payload and its value, as path:value.",
+        description=r"A field of the payload and its value, as path:value; a colon in the path is \:",
         examples=["customer:c1", "order.id:17"],
         json_schema_extra=_PAIR,
     ),

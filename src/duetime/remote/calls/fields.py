@@ -13,6 +13,7 @@ from duetime.errors import InvalidInput
 from duetime.model import duration
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed, MissedPolicy
+from duetime.model.search import format_pair
 from duetime.model.unique import Unique
 from duetime.model.views import Page
 from duetime.model.when import At, Cron, Every, RRule, When, to_json
@@ -48,7 +49,7 @@ def label_text(label: tuple[str, str] | None) -> str | None:
         return None
     if isinstance(label, str) or len(label) != 2:
         raise InvalidInput("label", f'{label!r} is not a pair: write label=("team", "billing")')
-    return ":".join(label)
+    return format_pair(*label)
 
 
 def job_id_of(value: JobId) -> UUID:
