@@ -49,6 +49,31 @@ async def test_arguments_given_to_a_schedule_as_options_are_told_from_those_that
         await app.schedule("daily", report, dt.Every("1d"), paylod={"kind": "daily"})  # type: ignore[call-arg]
 
 
+async def test_payload_as_a_whole_is_refused_by_submit_of_an_unregistered_task(app: dt.App) -> None:
+    await app.open()
+    with pytest.raises(
+        dt.InvalidInput, match=r"payload: task 'elsewhere' .* as keywords, .*dt\.NewJob\('elsewhere', "
+    ):
+        await app.submit("elsewhere", payload={"kind": "daily"})
+    assert await app.jobs() == []
+    for job in (
+        await app.submit("elsewhere", kind="daily"),
+        *await app.submit_many([dt.NewJob("elsewhere", {"kind": "daily"})]),
+    ):
+        await job.refresh()
+        assert job.payload == {"kind": "daily"}
+
+
+async def test_registered_task_may_have_an_argument_named_payload(app: dt.App) -> None:
+    @app.task("store")
+    def store(payload: dict[str, int]) -> None: ...
+
+    await app.open()
+    for job in (await app.submit("store", payload={"a": 1}), await store.submit(payload={"a": 1})):
+        await job.refresh()
+        assert job.payload == {"payload": {"a": 1}}
+
+
 async def test_text_is_refused_as_when(app: dt.App, report: dt.Task[..., Any]) -> None:
     await app.open()
     when: Any = "0 9 * * *"

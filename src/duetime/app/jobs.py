@@ -77,6 +77,8 @@ class AppJobs:
     def _new(self, task: Task[..., Any] | str, arguments: dict[str, Any]) -> tuple[NewJob, Defaults | None]:
         name, known = self._context.resolve(task)
         options: dict[str, Any] = {}
+        if known is None:
+            _refuse_payload(name, arguments)
         if known is None or arguments.keys() != known.signature.names:
             options = {option: arguments.pop(option) for option in JOB_OPTIONS if option in arguments}
             if known is not None:
@@ -191,6 +193,17 @@ class AppJobs:
         await self._context.now()  # samples the store's clock if the last sample is old
         await self._context.shared.reports.report(job, report, policies, output)
         return await self.read(job_id)
+
+
+def _refuse_payload(name: str, arguments: dict[str, Any]) -> None:
+    """The clients and `schedule` take the payload as a whole; here it would become an argument of that name,
+    and no signature is known that says so."""
+    if "payload" in arguments:
+        raise InvalidInput(
+            "payload",
+            f"task {name!r} is not registered in this process: write its arguments as keywords, like "
+            f"submit({name!r}, customer=...), or as one value: submit_many([dt.NewJob({name!r}, {{...}})])",
+        )
 
 
 def check_whole(value: Any, least: int, field: str) -> int:
