@@ -127,6 +127,9 @@ def map_body(context: Any, body: Any) -> Any:
         made["target"] = {**target, "method": "POST"}
     if isinstance(made.get("target"), dict):
         made["target"] = _without_doubles(made["target"])
+    for name in ("retry", "missed"):
+        if isinstance(made.get(name), dict):
+            made[name] = _with_effect(made[name])
     if isinstance(made.get("jobs"), list):
         made["jobs"] = [map_body(context, one) for one in made["jobs"]]
     return made
@@ -154,6 +157,18 @@ def _without_doubles(target: dict[str, Any]) -> dict[str, Any]:
         **target,
         "secret_headers": {name: value for name, value in secret.items() if name.lower() not in names},
     }
+
+
+def _with_effect(policy: dict[str, Any]) -> dict[str, Any]:
+    """Without settings that have no effect next to the others: which ones do depends on their values."""
+    idle: set[str] = set()
+    if isinstance(policy.get("delays"), list):
+        idle = {"first_delay", "max_delay", "multiplier", "backoff"}
+    elif policy.get("backoff") == "linear":
+        idle = {"multiplier"}
+    elif policy.get("policy", "latest") in ("latest", "skip"):
+        idle = {"max", "within"} if policy.get("policy") == "skip" else {"max"}
+    return {name: value for name, value in policy.items() if name not in idle}
 
 
 def _right(value: Any) -> bool:

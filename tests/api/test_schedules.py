@@ -202,6 +202,20 @@ async def names(api: Api, query: str) -> list[str]:
     return [one["name"] for one in found.json()["items"]]
 
 
+async def test_policy_settings_without_effect_are_refused(api: Api) -> None:
+    for options, field in (
+        ({"retry": {"delays": ["1s"], "first_delay": "9s"}}, "retry.first_delay"),
+        ({"retry": {"backoff": "linear", "multiplier": 3}}, "retry.multiplier"),
+        ({"missed": {"max": 5}}, "missed.max"),
+        ({"missed": {"policy": "skip", "within": "1h"}}, "missed.within"),
+    ):
+        body = {"name": "s", "when": {"every": "1h"}, "target": {"type": "task", "name": "t"}, **options}
+        refused(await api.post("/schedules", body), 422, "input_invalid", field)
+    made = await create(api, retry={"delays": ["1s"], "max_attempts": 2}, missed={"policy": "skip"})
+    whole = await api.ask("PATCH", "/schedules/nightly", {"retry": made["retry"]})
+    assert whole.status_code == 200
+
+
 async def test_schedules_are_filtered(api: Api) -> None:
     await create(api, name="Nightly report", owner="ann", queue="slow", labels={"team": "billing"})
     await create(api, name="hourly report", paused=True, labels={"team": "web:shop"})

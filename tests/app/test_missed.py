@@ -214,6 +214,9 @@ async def test_fires_that_wait_for_the_one_before_are_not_missed(app: dt.App) ->
         ({"max": 0}, "missed.max"),
         ({"max": True}, "missed.max"),
         ({"max": 1_001}, "missed.max"),
+        ({"policy": "latest", "max": 5}, "missed.max"),
+        ({"policy": "skip", "max": 5}, "missed.max"),
+        ({"policy": "skip", "within": "1h"}, "missed.within"),
     ],
 )
 def test_invalid_missed_policies_are_refused(options: dict[str, Any], field: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -349,3 +351,42 @@ def test_edit_of_a_part_keeps_the_other_parts(side: Side) -> None:
         "schedule", "edit", "exact", "--missed", "skip", "--end-at", "2040-01-01T00:00:00Z", "--json"
     )
     assert (edited.json["missed"]["policy"], edited.json["end_at"]) == ("skip", "2040-01-01T00:00:00Z")
+    refused = side("schedule", "edit", "exact", "--within", "1h")
+    assert (refused.status, "missed.within: has no effect with 'skip'" in refused.err) == (2, True), (
+        refused.err
+    )
+    edited = side("schedule", "edit", "patient", "--missed", "latest", "--json")
+    assert edited.json["missed"] == {"policy": "latest", "within": "3h", "max": None}
+
+
+def test_settings_without_effect_are_refused(side: Side) -> None:
+    exact, patient = (
+        POLICIES.replace("delays:", "first_delay: 9s, delays:"),
+        POLICIES.replace("all,", "skip,"),
+    )
+    for text, problem in (
+        (exact, "retry.first_delay: has no effect with delays"),
+        (patient, "missed.within: has no effect with 'skip'"),
+    ):
+        refused = side.apply(text)
+        assert (refused.status, problem in refused.err) == (1, True), refused.err
+    added = side("schedule", "add", "s", "report", "--every", "1h", "--missed", "skip", "--within", "1h")
+    assert (added.status, "missed.within: has no effect" in added.err) == (2, True), added.err
+
+
+OLDER_DELAYS = {"first_delay": "9s", "multiplier": 2.0, "max_delay": "1h", "delays": ["1s", "2m"]}
+
+
+def test_settings_without_effect_of_an_older_version_are_read(side: Side, folder: Path) -> None:
+    side.apply(POLICIES)
+    older = (
+        json.dumps({"policy": "skip", "within": "6h", "max": 7}),
+        json.dumps({"retry": {"max_attempts": 4, **OLDER_DELAYS}}).encode(),
+    )
+    with closing(sqlite3.connect(folder / "duetime.db")) as file, file:
+        file.execute("UPDATE schedules SET missed = ?, policies = ? WHERE name = 'exact'", older)
+    assert side.schedule("exact")["missed"] == {"policy": "skip", "within": None, "max": None}
+    assert side.actions(side("export").out) == {"exact": "keep", "patient": "keep"}
+    words = ("schedule", "edit", "exact", "--max-attempts", "7", "--json")
+    assert side(*words).json["retry"] == {"max_attempts": 7, **OLDER_DELAYS, "first_delay": "5s"}
+    assert side("schedule", "edit", "exact", "--missed", "latest", "--json").json["missed"]["max"] is None

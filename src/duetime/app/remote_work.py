@@ -312,7 +312,7 @@ def _stop(key: AttemptKey, reason: StopReason) -> StopNotice:
 def _policies(own: Mapping[str, Any]) -> Policies:
     timeout = own.get("timeout")
     return Policies(
-        retry=Retry.from_json(own.get("retry") or {}),
+        retry=Retry.restore(own.get("retry") or {}),
         timeout=None if timeout is None else duration.parse(timeout, "timeout"),
     )
 

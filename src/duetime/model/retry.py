@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -43,7 +43,7 @@ class Retry:
     first_delay: Duration = "5s"
     multiplier: float = 2.0
     max_delay: Duration = "1h"
-    backoff: str = Backoff.EXPONENTIAL
+    backoff: str = Backoff.EXPONENTIAL.value
     jitter: bool | None = None
     delays: Iterable[Duration] | None = None
     delay: CustomDelay | None = None
@@ -84,6 +84,14 @@ class Retry:
             )
         if self.delay is not None and self.delays is not None:
             raise InvalidInput("retry.delay", "give either `delays` or `delay`, not both")
+        self._refuse_without_effect()
+
+    def _refuse_without_effect(self) -> None:
+        written = {name: getattr(self, name) for name in STORED}
+        cause = "delays" if self.delays is not None else "backoff='linear'"
+        for name in _without_effect(written):
+            if not _is_default(name, written[name]):
+                raise InvalidInput(f"retry.{name}", f"has no effect with {cause}: leave one of them out")
 
     def accepts(self, problem: BaseException | None) -> bool:
         """Whether a failure of this kind is retried."""
@@ -162,6 +170,11 @@ class Retry:
             raise InvalidInput(field, f"must be an object with any of {', '.join(sorted(STORED))}")
         return Retry(**value)
 
+    @staticmethod
+    def restore(value: Any) -> Retry:
+        """A stored policy. Older versions stored settings that have no effect next to the others."""
+        return Retry.from_json(effective_retry(value) if isinstance(value, Mapping) else value)
+
 
 STORED = frozenset(
     {
@@ -176,6 +189,30 @@ STORED = frozenset(
         "max_losses",
     }
 )
+
+
+DEFAULTS: Mapping[str, Any] = {one.name: one.default for one in fields(Retry)}
+
+
+def _without_effect(stored: Mapping[str, Any]) -> tuple[str, ...]:
+    """The settings that have no effect next to the others."""
+    if stored.get("delays") is not None:
+        return ("first_delay", "multiplier", "max_delay", "backoff")
+    return ("multiplier",) if stored.get("backoff") == Backoff.LINEAR else ()
+
+
+def effective_retry(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The same policy, with the defaults for settings that have no effect."""
+    idle = stored.keys() & set(_without_effect(stored))
+    return {name: DEFAULTS[name] if name in idle else value for name, value in stored.items()}
+
+
+def _is_default(name: str, value: Any) -> bool:
+    """A duration may be written in another way: `60m` is `1h`."""
+    default = DEFAULTS[name]
+    if name.endswith("_delay"):
+        return duration.parse(value, name) == duration.parse(default, name)
+    return bool(value == default)
 
 
 def _check_count(value: Any, most: int, field: str) -> None:

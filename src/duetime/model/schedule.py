@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, get_args
@@ -17,6 +17,7 @@ from duetime.model.ids import fire_id
 from duetime.model.instant import SECOND, Micros, to_iso
 from duetime.model.job import Claimed, JobDraft
 from duetime.model.publish import PUBLISH, PublishTarget
+from duetime.model.retry import effective_retry
 from duetime.model.shadow import SHADOW, ShadowTarget
 from duetime.model.target import HTTP, HttpTarget
 from duetime.model.when import When, to_json
@@ -97,6 +98,9 @@ class Missed:
             isinstance(self.max, bool) or not isinstance(self.max, int) or not 1 <= self.max <= MAX_MISSED
         ):
             raise InvalidInput("missed.max", f"{self.max!r} must be a whole number from 1 to {MAX_MISSED:,}")
+        for name in _without_effect(self.policy):
+            if getattr(self, name) is not None:
+                raise InvalidInput(f"missed.{name}", f"has no effect with {self.policy!r}: leave it out")
 
     @property
     def newest(self) -> int | None:
@@ -124,6 +128,22 @@ class Missed:
         if not isinstance(value, dict) or not set(value) <= {"policy", "within", "max"}:
             raise InvalidInput(field, "must be an object with any of policy, within, max")
         return Missed(**value)
+
+    @staticmethod
+    def restore(value: Mapping[str, Any]) -> Missed:
+        """A stored policy. Older versions stored settings that have no effect with it."""
+        return Missed.from_json(effective_missed(value))
+
+
+def _without_effect(policy: str) -> tuple[str, ...]:
+    """The settings that have no effect with this policy for missed fires."""
+    return {"skip": ("within", "max"), "latest": ("max",)}.get(policy, ())
+
+
+def effective_missed(missed: Mapping[str, Any]) -> dict[str, Any]:
+    """The same policy, without settings that have no effect."""
+    idle = _without_effect(missed.get("policy", "latest"))
+    return {name: None if name in idle else value for name, value in missed.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,9 +428,10 @@ def target(name: str, spec: bytes | None) -> dict[str, Any]:
 
 def policies(stored: bytes | None) -> dict[str, Any]:
     own = {} if stored is None else decode(stored)
+    retry = own.get("retry")
     return {
         "timeout": own.get("timeout"),
-        "retry": own.get("retry"),
+        "retry": None if retry is None else effective_retry(retry),
         "delivery": own.get("delivery", "at_least_once"),
         "expires": own.get("expires"),
     }

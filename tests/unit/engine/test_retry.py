@@ -47,7 +47,8 @@ def test_waits(retry: Retry, expected: list[float]) -> None:
 def test_no_wait_is_longer_than_the_longest(
     failures: int, noise: float, backoff: str, multiplier: float
 ) -> None:
-    retry = Retry(first_delay="1s", max_delay="1h", multiplier=multiplier, backoff=backoff)
+    factor = multiplier if backoff == "exponential" else 2.0
+    retry = Retry(first_delay="1s", max_delay="1h", multiplier=factor, backoff=backoff)
     assert 0 <= retry.wait(failures, noise) <= 3_600 * SECOND
 
 
@@ -132,12 +133,29 @@ def test_a_job_s_own_policy_keeps_the_task_s_judgement() -> None:
         ({"give_up_on": [int]}, "retry.give_up_on"),
         ({"give_up_on": 5}, "retry.give_up_on"),
         ({"max_age": "0s"}, "retry.max_age"),
+        ({"delays": ["1s"], "first_delay": "2s"}, "retry.first_delay"),
+        ({"delays": ["1s"], "max_delay": timedelta(minutes=5)}, "retry.max_delay"),
+        ({"delays": ["1s"], "multiplier": 3}, "retry.multiplier"),
+        ({"delays": ["1s"], "backoff": "linear"}, "retry.backoff"),
+        ({"backoff": "linear", "multiplier": 3.0}, "retry.multiplier"),
     ],
 )
 def test_nonsense_is_refused_by_name(options: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         Retry(**options)
     assert refused.value.field == field
+
+
+def test_defaults_written_out_next_to_delays_are_accepted() -> None:
+    """A policy that was read is sent back whole."""
+    retry = Retry(delays=["1s"], first_delay="5000ms", multiplier=2, max_delay=timedelta(hours=1))
+    assert Retry.from_json(retry.to_json()).to_json() == retry.to_json()
+
+
+def test_stored_settings_without_effect_are_read_as_defaults() -> None:
+    old = {"max_attempts": 3, "first_delay": "7s", "multiplier": 3.0, "max_delay": "1m", "backoff": "linear"}
+    assert Retry.restore({**old, "delays": ["1s"]}) == Retry(max_attempts=3, delays=["1s"])
+    assert Retry.restore(old) == Retry(max_attempts=3, first_delay="7s", max_delay="1m", backoff="linear")
 
 
 @pytest.mark.parametrize("value", [[], {"max_attempts": 3, "attempts": 3}, {"retry_on": []}, {"delay": "1s"}])

@@ -392,7 +392,7 @@ def _policy(retry: Retry) -> dict[str, Any]:
 
 def _stored_retry(one: Schedule) -> Retry:
     own = (decoded(one.draft.policies) or {}).get("retry")
-    return Retry() if own is None else Retry.from_json(own)
+    return Retry() if own is None else Retry.restore(own)
 
 
 def _labels(one: Schedule) -> dict[str, str]:

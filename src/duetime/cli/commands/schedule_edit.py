@@ -3,7 +3,7 @@ history, and past fires."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -71,7 +71,7 @@ from duetime.cli.selection import ProgressLine
 from duetime.engine.submit.validate import check_overlap
 from duetime.errors import InvalidWhen
 from duetime.model.retry import Retry
-from duetime.model.schedule import Missed
+from duetime.model.schedule import Missed, effective_missed
 from duetime.model.views import Backfilled, PlanView, ScheduleView, VersionView
 from duetime.model.when import Cron, RRule, When
 
@@ -164,8 +164,14 @@ async def _completed(backend: Backend, name: str, changes: dict[str, Any]) -> di
     if "retry" in changes:
         changes["retry"] = Retry.from_json({**(known.retry or {}), **changes["retry"]})
     if "missed" in changes:
-        changes["missed"] = Missed(**{**known.missed, **changes["missed"]})
+        changes["missed"] = _edited_missed(known.missed, changes["missed"])
     return changes
+
+
+def _edited_missed(known: Mapping[str, Any], flags: Mapping[str, Any]) -> Missed:
+    """A new policy drops the settings of the old one that have no effect with it."""
+    kept = effective_missed({**known, "policy": flags.get("policy", known.get("policy", "latest"))})
+    return Missed(**{**kept, **flags})
 
 
 def _in_zone(when: When, tz: str) -> When:

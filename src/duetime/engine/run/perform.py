@@ -176,7 +176,7 @@ def effective(job: Claimed, defaults: Policies) -> Policies:
     own = decode(job.policies)
     return Policies(
         retry=_own(
-            own, "retry", lambda retry: Retry.from_json(retry).judging_as(defaults.retry), defaults.retry
+            own, "retry", lambda retry: Retry.restore(retry).judging_as(defaults.retry), defaults.retry
         ),
         timeout=_own(own, "timeout", lambda timeout: duration.parse(timeout, "timeout"), defaults.timeout),
         delivery=_own(own, "delivery", Delivery, defaults.delivery),

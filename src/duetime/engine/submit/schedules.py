@@ -239,7 +239,8 @@ def _payload(value: Any, spec: bytes | None, defaults: Defaults) -> bytes:
 
 def _policies(stored: bytes | None, changes: Mapping[str, Any]) -> bytes | None:
     own = {} if stored is None else decode(stored)
-    retry = changes["retry"] if "retry" in changes else own.get("retry")
+    stored_retry = Retry.restore(own["retry"]) if "retry" in own else None
+    retry = changes.get("retry", stored_retry)
     return policies(
         changes.get("timeout", own.get("timeout")),
         Retry.from_json(retry) if isinstance(retry, Mapping) else retry,

@@ -10,7 +10,16 @@ from uuid import UUID
 
 from duetime.model.describe.when import describe
 from duetime.model.instant import Micros, to_datetime
-from duetime.model.schedule import Change, FieldChange, Schedule, policies, schedule_status, target
+from duetime.model.retry import effective_retry
+from duetime.model.schedule import (
+    Change,
+    FieldChange,
+    Schedule,
+    effective_missed,
+    policies,
+    schedule_status,
+    target,
+)
 from duetime.model.views.fields import ANY_JSON, TARGET, about, copied, decoded, moment
 from duetime.model.views.jobs import DeliveryName
 from duetime.model.when import restore, to_json
@@ -69,6 +78,9 @@ class ScheduleView:
     def __post_init__(self) -> None:
         if isinstance(self.when, dict):
             object.__setattr__(self, "when", restore(self.when))
+        if self.retry is not None:
+            object.__setattr__(self, "retry", effective_retry(self.retry))
+        object.__setattr__(self, "missed", effective_missed(self.missed))
 
     @property
     def task(self) -> str | None:

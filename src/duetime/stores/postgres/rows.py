@@ -110,4 +110,4 @@ def _draft_of(row: Any) -> ScheduleDraft:
 def _read_definition(definition: bytes) -> tuple[When, Missed]:
     """Planners read the same schedules repeatedly; to parse a cron expression costs more than to fetch it."""
     value = codec.decode(definition)
-    return restore(value["when"]), Missed.from_json(value["missed"])
+    return restore(value["when"]), Missed.restore(value["missed"])

@@ -115,4 +115,4 @@ def _when(text: bytes) -> When:
 
 @lru_cache(maxsize=256)
 def _missed(text: bytes) -> Missed:
-    return Missed.from_json(codec.decode(text))
+    return Missed.restore(codec.decode(text))

@@ -156,7 +156,7 @@ def _when(text: str) -> When:
 
 @lru_cache(maxsize=256)
 def _missed(text: str) -> Missed:
-    return Missed.from_json(codec.decode(text))
+    return Missed.restore(codec.decode(text))
 
 
 def maybe_uuid(data: bytes | None) -> UUID | None:

@@ -10,7 +10,7 @@ import pytest
 
 from duetime.model.ids import SEGMENTS, segment_of
 from duetime.model.instant import LATEST
-from duetime.model.schedule import Missed, Schedule, ScheduleFilter
+from duetime.model.schedule import Missed, MissedPolicy, Schedule, ScheduleFilter
 from duetime.model.when import At, Cron, Every, When
 from duetime.store import DueSchedules, Store
 from duetime.testing.conformance.drafts import (
@@ -107,6 +107,19 @@ class ScheduleConformance:
         await put(store, draft, None)
         found = await known(store)
         assert (found.draft, found.next_fire_time) == (draft, None)
+
+    @pytest.mark.parametrize("policy", ["latest", "skip"])
+    async def test_policy_for_missed_fires_of_an_older_version_is_read(
+        self, store: Store, policy: MissedPolicy
+    ) -> None:
+        older = Missed("all", within="6h", max=3)
+        object.__setattr__(older, "policy", policy)  # it is refused now
+        await put(store, schedule(missed=older), None)
+        found = (await known(store)).draft.missed
+        assert (found.policy, found.newest) == (policy, Missed(policy).newest)
+        assert [
+            one.draft.missed.policy for one in await store.list_schedules(ScheduleFilter(TENANT), 10)
+        ] == [policy]
 
     @pytest.mark.parametrize("text", AWKWARD)
     async def test_any_text_of_a_schedule_is_kept(self, store: Store, text: str) -> None:

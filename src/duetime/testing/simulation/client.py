@@ -204,10 +204,12 @@ class SimulatedClient:
         options: dict[str, Any] = {
             "payload": self._payload(kind),
             "overlap": overlap,
-            "missed": Missed(
-                chance.choice(("latest", "all", "all", "skip")),
-                chance.choice((None, "8s")),
-                chance.choice((None, 3)),
+            "missed": Missed.restore(
+                {
+                    "policy": chance.choice(("latest", "all", "all", "skip")),
+                    "within": chance.choice((None, "8s")),
+                    "max": chance.choice((None, 3)),
+                }
             ),
             "jitter": chance.choice(("0s", "0s", "250ms", "100ms..250ms")),
             "max_runs": chance.choice((None, None, None, 6)),
