@@ -10,6 +10,7 @@ from duetime.cli.backend import with_backend
 from duetime.cli.command import command, standalone
 from duetime.cli.format import say, show, show_table
 from duetime.cli.inputs import JsonFlag, setting_flags
+from duetime.cli.program import REFUSED
 from duetime.config import Settings
 from duetime.model.views import BrokerView
 
@@ -25,9 +26,12 @@ commands = standalone()
 def broker(
     context: typer.Context, settings: Annotated[Settings, setting_flags("queue")], as_json: JsonFlag = False
 ) -> None:
-    """Whether the broker answers, and how many messages it holds for each queue and priority. A message
-    names one or more due jobs."""
-    show(with_backend(context, lambda backend: backend.broker()), as_json, _show_broker)
+    """Whether the broker answers, and how many messages it holds for each queue and priority; fails if it is
+    down. A message names one or more due jobs."""
+    found = with_backend(context, lambda backend: backend.broker())
+    show(found, as_json, _show_broker)
+    if found.address is not None and not found.up:
+        raise typer.Exit(REFUSED)
 
 
 def _show_broker(found: BrokerView) -> None:
