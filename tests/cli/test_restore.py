@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import re
 import shutil
@@ -274,7 +275,7 @@ def test_damaged_or_foreign_file_is_refused(duetime: Duetime, folder: Path) -> N
     ("step", "problem", "status"),
     [
         ("tempfile.mkstemp", PermissionError(13, "Permission denied"), 2),
-        ("os.link", OSError(95, "Operation not supported"), 2),
+        ("name_file", OSError(30, "Read-only file system"), 2),
         ("_copy", sqlite3.OperationalError("database or disk is full"), 1),
     ],
 )
@@ -298,6 +299,24 @@ def test_backup_that_cannot_be_written_names_its_file(
     assert done.status == status
     assert re.search(r"monday.db cannot be written \(.*\): make room", done.err), done.err
     assert sorted(file.name for file in folder.glob("monday*")) == []
+
+
+def test_backup_on_a_file_system_without_hard_links(
+    duetime: Duetime, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    duetime("migrate")
+    with monkeypatch.context() as patched:
+        patched.setattr("os.link", fail)
+        done = duetime("backup", "monday.db")
+        assert done.status == 0, done.err
+        again = duetime("backup", "monday.db")
+    assert (again.status, "exists already" in again.err) == (2, True)
+    assert [file.name for file in folder.glob("monday*")] == ["monday.db"]
+    with closing(sqlite3.connect("monday.db")) as backup:
+        assert backup.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 # -- PostgreSQL

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from duetime.errors import ArchiveUnavailable, ConfigError
+from duetime.exclusive_file import name_file
 
 
 class Folder:
@@ -31,17 +32,18 @@ class Folder:
         """Complete under its name, or not there."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".partial", dir=path.parent)
+            descriptor, name = tempfile.mkstemp(prefix=".", suffix=".partial", dir=path.parent)
+            temporary = Path(name)
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                os.link(temporary, path)
+                name_file(temporary, path)
             except FileExistsError:
                 return
             finally:
-                os.unlink(temporary)
+                temporary.unlink(missing_ok=True)
             self._sync(path.parent)
         except OSError as problem:
             raise ArchiveUnavailable(f"{path} cannot be written: {problem.strerror}") from None

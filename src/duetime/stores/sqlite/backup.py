@@ -10,6 +10,7 @@ from pathlib import Path
 
 from duetime.clock import wall_micros
 from duetime.errors import ConfigError, StoreError
+from duetime.exclusive_file import name_file
 from duetime.model.stored import Record
 from duetime.stores.sql import records
 from duetime.stores.sql.session import run_now
@@ -47,11 +48,11 @@ def _copy_file(source: Path, target: Path, record: Record) -> int:
         _copy(source, partial)
         _finish(partial, record)
         _sync(partial)
-        os.link(partial, target)  # fails if the name is taken meanwhile
+        name_file(partial, target)  # fails if the name is taken meanwhile
         _sync(target.parent)
         return target.stat().st_size
     finally:
-        partial.unlink()
+        partial.unlink(missing_ok=True)
 
 
 def read_record(file: Path, kind: str, tenant: str, key: str) -> Record | None:
