@@ -29,7 +29,7 @@ SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean"
 DEFAULTS = {
     "MissedIn": ("policy",),
     "NewScheduleIn": ("queue", "priority", "delivery", "overlap", "jitter"),
-    "RetryIn": ("max_attempts", "first_delay", "multiplier", "max_delay"),
+    "RetryIn": ("max_attempts", "first_delay", "multiplier", "max_delay", "backoff", "max_losses"),
 }
 # The fields whose possible values a form offers.
 CHOICES = {"AlertChannelView": ("type",)}

@@ -218,3 +218,93 @@ async def _lose_the_answer(route: Route) -> None:
         return
     await route.fetch()
     await route.abort()
+
+
+RETRY = {
+    "max_attempts": 4,
+    "first_delay": "7s",
+    "multiplier": 3.0,
+    "max_delay": "10m",
+    "backoff": "linear",
+    "delays": ["10s", "1m"],
+    "jitter": True,
+    "max_age": "2h",
+    "max_losses": 2,
+}
+MISSED = {"policy": "latest", "within": "1h", "max": 3}
+
+
+async def test_edit_of_one_part_keeps_the_others_of_a_policy(page: Page, site: Site) -> None:
+    schedule = site.add_schedule("kept-policies", retry=RETRY, missed=MISSED)
+    editor = Editor(page, site)
+    await editor.open(f"/schedules/{schedule['id']}?tab=edit")
+    await page.get_by_label("Max attempts").fill("6")
+    await page.get_by_label("Maximum age of missed fires").fill("2h")
+    await editor.save()
+    saved = site.request("GET", "/schedules/kept-policies")
+    assert saved["retry"] == {**RETRY, "max_attempts": 6}
+    assert saved["missed"] == {**MISSED, "within": "2h"}
+
+
+async def test_form_shows_every_part_of_a_retry_policy(page: Page, site: Site) -> None:
+    schedule = site.add_schedule("shown-policy", retry=RETRY)
+    editor = Editor(page, site)
+    await editor.open(f"/schedules/{schedule['id']}?tab=edit")
+    await expect(page.get_by_label("Random delays")).to_be_checked()
+    await expect(page.get_by_label("Max losses")).to_have_value("2")
+    await page.get_by_label("Delays", exact=True).fill("5s, 30s,")
+    await page.get_by_label("Max age", exact=True).fill("")
+    await editor.save()
+    expected = {**RETRY, "delays": ["5s", "30s"]}
+    del expected["max_age"]
+    assert site.request("GET", "/schedules/shown-policy")["retry"] == expected
+
+
+async def test_delays_without_jitter_are_shown_as_exact_and_stay_so(page: Page, site: Site) -> None:
+    schedule = site.add_schedule("exact-delays", retry={"delays": ["10s", "1m"]})
+    editor = Editor(page, site)
+    await editor.open(f"/schedules/{schedule['id']}?tab=edit")
+    await expect(page.get_by_label("Random delays")).not_to_be_checked()
+    await page.get_by_label("Max attempts").fill("6")
+    await editor.save()
+    saved = site.request("GET", "/schedules/exact-delays")["retry"]
+    assert saved == {**schedule["retry"], "max_attempts": 6}
+
+
+async def test_all_missed_fires_without_a_maximum_stay_without_one(page: Page, site: Site) -> None:
+    schedule = site.add_schedule("all-missed", missed={"policy": "all"})
+    editor = Editor(page, site)
+    await editor.open(f"/schedules/{schedule['id']}?tab=edit")
+    await expect(page.get_by_label("Maximum number of missed fires")).to_have_value("")
+    await page.get_by_label("Maximum age of missed fires").fill("2h")
+    await editor.save()
+    saved = site.request("GET", "/schedules/all-missed")["missed"]
+    assert saved == {"policy": "all", "within": "2h", "max": None}
+
+
+async def test_parts_of_a_newer_service_are_sent_back(page: Page, site: Site) -> None:
+    schedule = site.add_schedule("newer", retry=RETRY, missed=MISSED)
+    extra = {"size": 3}
+    stored = {**schedule, **{name: schedule[name] | extra for name in ("when", "target", "retry", "missed")}}
+    sent: dict[str, Any] = {}
+
+    async def answer(route: Route) -> None:
+        if route.request.method == "GET":
+            await route.fulfill(json=stored)
+        else:
+            sent.update(route.request.post_data_json or {})
+            await route.continue_()
+
+    await page.route(f"**/schedules/{schedule['id']}", answer)
+    await page.route(f"**/schedules/{schedule['id']}/plan?*", answer)
+    editor = Editor(page, site)
+    await editor.open(f"/schedules/{schedule['id']}?tab=edit")
+    await page.get_by_label("View", exact=True).get_by_text("JSON", exact=True).click()
+    await to_form(page)
+    await page.get_by_label("Cron expression").fill("0 5 1 1 *")
+    await page.get_by_label("Max attempts").fill("6")
+    await page.get_by_label("Maximum age of missed fires").fill("2h")
+    await page.get_by_role("combobox", name="Task").fill("careful")
+    await editor.button("Review and save").click()
+    await expect(page.get_by_role("alert").first).to_be_visible()
+    assert [sent[name]["size"] for name in ("when", "target", "retry", "missed")] == [3, 3, 3, 3]

@@ -302,7 +302,7 @@ export type WorkerView = { worker: number; queues: Array<string>; tasks: Array<s
 export const DEFAULTS = {
   MissedIn: { policy: "latest" },
   NewScheduleIn: { queue: "default", priority: 5, delivery: "at_least_once", overlap: "allow", jitter: "0s" },
-  RetryIn: { max_attempts: 5, first_delay: "5s", multiplier: 2.0, max_delay: "1h" },
+  RetryIn: { max_attempts: 5, first_delay: "5s", multiplier: 2.0, max_delay: "1h", backoff: "exponential", max_losses: 5 },
 } as const;
 
 /** Possible values of fields, for forms. */

@@ -1,7 +1,10 @@
-import { Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Button, Collapse, Group, NumberInput, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { Icon } from '../parts/Icon';
 import type { FieldErrors } from './fieldErrors';
+import { DEFAULTS } from '../api/schema';
 import type { Task } from '../api/types';
-import { EMPTY_RUN, draftOfRun, type RunDraft } from './runDraft';
+import { EMPTY_RUN, draftOfRun, isRandom, type RunDraft } from './runDraft';
 
 interface RetryFieldsProps {
   draft: RunDraft;
@@ -10,11 +13,22 @@ interface RetryFieldsProps {
   errorAt: FieldErrors;
 }
 
-function describeRetry({ firstDelay, maxDelay, ...draft }: RunDraft): string {
+const BACKOFFS = [
+  { value: 'exponential', label: 'Exponential: multiplied each time' },
+  { value: 'linear', label: 'Linear: grows by the first delay' },
+];
+
+function describeRetry(draft: RunDraft): string {
   const maxAttempts = draft.maxAttempts || EMPTY_RUN.maxAttempts;
-  const multiplier = draft.multiplier || EMPTY_RUN.multiplier;
   if (maxAttempts === 1) return 'one attempt, with no retry';
-  return `${maxAttempts} attempts, with a delay of ${firstDelay} that is multiplied by ${multiplier} each time, up to ${maxDelay}`;
+  return `${maxAttempts} attempts, ${describeDelays(draft)}`;
+}
+
+function describeDelays({ firstDelay, maxDelay, backoff, delays, ...draft }: RunDraft): string {
+  if (delays.trim()) return `with delays of ${delays.trim()}, the last one repeated`;
+  if (backoff === 'linear') return `with delays that grow by ${firstDelay} each time, up to ${maxDelay}`;
+  const multiplier = draft.multiplier || EMPTY_RUN.multiplier;
+  return `with a delay of ${firstDelay} that is multiplied by ${multiplier} each time, up to ${maxDelay}`;
 }
 
 export function RetryFields({ draft, declared, onChange, errorAt }: RetryFieldsProps) {
@@ -69,14 +83,80 @@ export function RetryFields({ draft, declared, onChange, errorAt }: RetryFieldsP
           <Switch
             label="Random delays"
             description="From zero up to the delay, so that many failed jobs do not come back together"
-            checked={draft.retryJitter}
+            checked={isRandom(draft)}
             onChange={(event) => onChange({ retryJitter: event.currentTarget.checked })}
           />
+          <MoreRetryFields draft={draft} onChange={onChange} errorAt={errorAt} />
           <Text size="xs" c="dimmed">
             A job gets {describeRetry(draft)}. If the last attempt fails, it becomes a dead letter.
           </Text>
         </>
       )}
     </Stack>
+  );
+}
+
+/** What few policies set. Open if this policy does. */
+function MoreRetryFields({ draft, onChange, errorAt }: Omit<RetryFieldsProps, 'declared'>) {
+  const isUsed =
+    draft.backoff !== EMPTY_RUN.backoff || draft.delays + draft.maxAge !== '' || draft.maxLosses !== '';
+  const [more, { toggle }] = useDisclosure(isUsed);
+  return (
+    <>
+      <Button
+        variant="subtle"
+        color="gray"
+        size="compact-sm"
+        onClick={toggle}
+        w="fit-content"
+        aria-expanded={more}
+        rightSection={<Icon name="down" size={14} />}
+      >
+        More retry options
+      </Button>
+      <Collapse expanded={more}>
+        <Stack gap="xs">
+          <Group grow align="flex-start">
+            <TextInput
+              label="Delays"
+              description="In place of those above, e.g. 10s, 1m, 15m"
+              placeholder="none"
+              value={draft.delays}
+              onChange={(event) => onChange({ delays: event.currentTarget.value })}
+              error={errorAt('retry.delays')}
+            />
+            <Select
+              label="Backoff"
+              description="How the first delay grows"
+              data={BACKOFFS}
+              value={draft.backoff}
+              onChange={(backoff) => onChange({ backoff: (backoff ?? 'exponential') as RunDraft['backoff'] })}
+              allowDeselect={false}
+              error={errorAt('retry.backoff')}
+            />
+          </Group>
+          <Group grow align="flex-start">
+            <TextInput
+              label="Max age"
+              description="No attempt starts so long after the fire time"
+              placeholder="no limit"
+              value={draft.maxAge}
+              onChange={(event) => onChange({ maxAge: event.currentTarget.value })}
+              error={errorAt('retry.max_age')}
+            />
+            <NumberInput
+              label="Max losses"
+              description="Workers that may die with this job"
+              placeholder={String(DEFAULTS.RetryIn.max_losses)}
+              min={1}
+              allowDecimal={false}
+              value={draft.maxLosses}
+              onChange={(value) => onChange({ maxLosses: value === '' ? '' : Number(value) })}
+              error={errorAt('retry.max_losses')}
+            />
+          </Group>
+        </Stack>
+      </Collapse>
+    </>
   );
 }

@@ -1,4 +1,5 @@
 import { DEFAULTS, type RetryIn } from '../api/schema';
+import { hiddenParts, type Parts } from './hiddenParts';
 import { recordOf, pairsOf, type Pair } from './pairs';
 
 /**
@@ -16,11 +17,32 @@ export interface RunDraft {
   firstDelay: string;
   multiplier: number | '';
   maxDelay: string;
-  retryJitter: boolean;
+  backoff: Backoff;
+  /** With commas. */
+  delays: string;
+  /** Null: the default, which depends on `delays`. */
+  retryJitter: boolean | null;
+  maxAge: string;
+  maxLosses: number | '';
+  retryHidden: Parts;
   expires: string;
   owner: string;
   labels: Pair[];
 }
+
+type Backoff = NonNullable<RetryIn['backoff']>;
+
+const RETRY_FIELDS: ReadonlyArray<keyof RetryIn> = [
+  'max_attempts',
+  'first_delay',
+  'multiplier',
+  'max_delay',
+  'backoff',
+  'delays',
+  'jitter',
+  'max_age',
+  'max_losses',
+];
 
 export const EMPTY_RUN: RunDraft = {
   queue: '',
@@ -32,7 +54,12 @@ export const EMPTY_RUN: RunDraft = {
   firstDelay: DEFAULTS.RetryIn.first_delay,
   multiplier: DEFAULTS.RetryIn.multiplier,
   maxDelay: DEFAULTS.RetryIn.max_delay,
-  retryJitter: true,
+  backoff: DEFAULTS.RetryIn.backoff,
+  delays: '',
+  retryJitter: null,
+  maxAge: '',
+  maxLosses: '',
+  retryHidden: {},
   expires: '',
   owner: '',
   labels: [],
@@ -48,15 +75,32 @@ export function runOptionsOf(draft: RunDraft): RunOptions {
     ...(draft.timeout.trim() && { timeout: draft.timeout.trim() }),
     ...(draft.expires.trim() && { expires: draft.expires.trim() }),
     ...(draft.owner.trim() && { owner: draft.owner.trim() }),
-    ...(draft.customRetry && {
-      retry: {
-        ...(draft.maxAttempts !== '' && { max_attempts: draft.maxAttempts }),
-        first_delay: draft.firstDelay.trim(),
-        ...(draft.multiplier !== '' && { multiplier: draft.multiplier }),
-        max_delay: draft.maxDelay.trim(),
-        ...(!draft.retryJitter && { jitter: false }),
-      },
-    }),
+    ...(draft.customRetry && { retry: retryOf(draft) }),
+  };
+}
+
+const delaysOf = (draft: RunDraft): string[] =>
+  draft.delays
+    .split(',')
+    .map((delay) => delay.trim())
+    .filter(Boolean);
+
+/** Delays that are given one by one are exact by default. */
+export const isRandom = (draft: RunDraft): boolean => draft.retryJitter ?? delaysOf(draft).length === 0;
+
+function retryOf(draft: RunDraft): RetryIn {
+  const delays = delaysOf(draft);
+  return {
+    ...draft.retryHidden,
+    ...(draft.maxAttempts !== '' && { max_attempts: draft.maxAttempts }),
+    first_delay: draft.firstDelay.trim(),
+    ...(draft.multiplier !== '' && { multiplier: draft.multiplier }),
+    max_delay: draft.maxDelay.trim(),
+    ...(draft.backoff !== EMPTY_RUN.backoff && { backoff: draft.backoff }),
+    ...(delays.length > 0 && { delays }),
+    ...(draft.retryJitter !== null && { jitter: draft.retryJitter }),
+    ...(draft.maxAge.trim() && { max_age: draft.maxAge.trim() }),
+    ...(draft.maxLosses !== '' && { max_losses: draft.maxLosses }),
   };
 }
 
@@ -73,17 +117,23 @@ interface RunOptions {
 
 /** The form for run options. Missing fields stay empty. */
 export function draftOfRun(options: RunOptions): RunDraft {
+  const retry: RetryIn = options.retry ?? {};
   return {
     queue: options.queue ?? '',
     priority: options.priority ?? '',
     timeout: options.timeout ?? '',
     delivery: options.delivery ?? '',
     customRetry: options.retry != null,
-    maxAttempts: options.retry?.max_attempts ?? EMPTY_RUN.maxAttempts,
-    firstDelay: options.retry?.first_delay ?? EMPTY_RUN.firstDelay,
-    multiplier: options.retry?.multiplier ?? EMPTY_RUN.multiplier,
-    maxDelay: options.retry?.max_delay ?? EMPTY_RUN.maxDelay,
-    retryJitter: options.retry?.jitter ?? EMPTY_RUN.retryJitter,
+    maxAttempts: retry.max_attempts ?? EMPTY_RUN.maxAttempts,
+    firstDelay: retry.first_delay ?? EMPTY_RUN.firstDelay,
+    multiplier: retry.multiplier ?? EMPTY_RUN.multiplier,
+    maxDelay: retry.max_delay ?? EMPTY_RUN.maxDelay,
+    backoff: retry.backoff ?? EMPTY_RUN.backoff,
+    delays: (retry.delays ?? []).join(', '),
+    retryJitter: retry.jitter ?? null,
+    maxAge: retry.max_age ?? '',
+    maxLosses: retry.max_losses ?? '',
+    retryHidden: hiddenParts(retry, RETRY_FIELDS),
     expires: options.expires ?? '',
     owner: options.owner ?? '',
     labels: pairsOf(options.labels ?? {}),

@@ -1,5 +1,6 @@
 import type { HttpTarget, Target } from '../api/types';
 import { readJson } from '../parts/json';
+import { hiddenParts, type Parts } from './hiddenParts';
 import { pairsOf, recordOf, type Pair } from './pairs';
 
 type CalledTarget = Exclude<Target, { type: 'shadow' }>;
@@ -28,7 +29,29 @@ export interface TargetDraft {
   callTimeout: string;
   success: string;
   isAsync: boolean;
+  /** By type of the target. */
+  targetHidden: Readonly<Record<string, Parts>>;
 }
+
+/** The parts of each type that the form shows. */
+const SHOWN: Readonly<Record<string, readonly string[]>> = {
+  shadow: ['type', 'target'],
+  task: ['type', 'name'],
+  command: ['type', 'argv', 'cwd'],
+  publish: ['type', 'destination', 'key', 'report'],
+  http: [
+    'type',
+    'url',
+    'method',
+    'headers',
+    'secret_headers',
+    'signing_secret',
+    'body',
+    'timeout',
+    'success',
+    'async',
+  ],
+};
 
 export const METHODS = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
@@ -50,6 +73,7 @@ export const EMPTY_TARGET: TargetDraft = {
   callTimeout: '30s',
   success: '2xx',
   isAsync: false,
+  targetHidden: {},
 };
 
 export const PAYLOAD_USE: Record<TargetDraft['kind'], string> = {
@@ -60,8 +84,8 @@ export const PAYLOAD_USE: Record<TargetDraft['kind'], string> = {
 };
 
 export function targetOf(draft: TargetDraft): Target {
-  const target = calledTarget(draft);
-  return draft.isShadow ? { type: 'shadow', target } : target;
+  const target = { ...draft.targetHidden[draft.kind], ...calledTarget(draft) };
+  return draft.isShadow ? { ...draft.targetHidden['shadow'], type: 'shadow', target } : target;
 }
 
 function calledTarget(draft: TargetDraft): CalledTarget {
@@ -94,9 +118,22 @@ function calledTarget(draft: TargetDraft): CalledTarget {
   };
 }
 
-export function draftOfTarget(target: { type: string; [key: string]: unknown }): TargetDraft {
-  if (target.type === 'shadow')
-    return { ...draftOfTarget(target['target'] as { type: string }), isShadow: true };
+interface AnyTarget {
+  type: string;
+  [key: string]: unknown;
+}
+
+export function draftOfTarget(target: AnyTarget): TargetDraft {
+  const isShadow = target.type === 'shadow';
+  const called = isShadow ? (target['target'] as AnyTarget) : target;
+  const targets = isShadow ? [target, called] : [called];
+  const targetHidden = Object.fromEntries(
+    targets.map((one) => [one.type, hiddenParts(one, SHOWN[one.type] ?? [])]),
+  );
+  return { ...draftOfCalled(called), isShadow, targetHidden };
+}
+
+function draftOfCalled(target: AnyTarget): TargetDraft {
   if (target.type === 'task') return { ...EMPTY_TARGET, kind: 'task', task: String(target['name'] ?? '') };
   if (target.type === 'command')
     return {

@@ -16,7 +16,7 @@ interface EditorBarProps {
 export function EditorBar({ draft, onChange, touched, onDiscard, children }: EditorBarProps) {
   const toForm = () => {
     const { body, problem } = bodyOf(draft);
-    const shown = problem === null ? formOfJson(body) : { form: null, problem };
+    const shown = problem === null ? formOfJson(body, draft.base) : { form: null, problem };
     if (shown.form === null) showError(new Error(shown.problem ?? ''));
     else onChange({ ...shown.form, version: draft.version, base: draft.base });
   };

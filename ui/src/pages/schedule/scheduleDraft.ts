@@ -1,5 +1,6 @@
 import type { NewSchedule, Schedule, SchedulePatch, Task } from '../../api/types';
 import { DEFAULTS } from '../../api/schema';
+import { hiddenParts, type Parts } from '../../forms/hiddenParts';
 import { EMPTY_RUN, draftOfRun, runOptionsOf, type RunDraft } from '../../forms/runDraft';
 import { EMPTY_TARGET, draftOfTarget, targetOf, type TargetDraft } from '../../forms/targetDraft';
 import { readJson, showJson } from '../../parts/json';
@@ -15,6 +16,7 @@ export interface ScheduleDraft extends WhenDraft, TargetDraft, RunDraft {
   missed: MissedPolicy;
   missedWithin: string;
   missedMax: string;
+  missedHidden: Parts;
   jitter: string;
   startAt: string;
   endAt: string;
@@ -36,6 +38,7 @@ export const EMPTY_SCHEDULE: ScheduleDraft = {
   missed: DEFAULTS.MissedIn.policy,
   missedWithin: '',
   missedMax: '',
+  missedHidden: {},
   jitter: DEFAULTS.NewScheduleIn.jitter,
   startAt: '',
   endAt: '',
@@ -67,9 +70,10 @@ export function bodyOf(draft: ScheduleDraft): { body: NewSchedule; problem: stri
     ...runOptionsOf(draft),
     overlap: draft.overlap,
     missed: {
+      ...draft.missedHidden,
       policy: draft.missed,
       ...(draft.missedWithin.trim() && { within: draft.missedWithin.trim() }),
-      ...(draft.missed === 'all' && draft.missedMax && { max: Number(draft.missedMax) }),
+      ...(draft.missedMax && { max: Number(draft.missedMax) }),
     },
     jitter: draft.jitter.trim() || EMPTY_SCHEDULE.jitter,
     ...(startAt && { start_at: startAt }),
@@ -101,7 +105,8 @@ export function draftOfBody(body: NewSchedule): ScheduleDraft {
     overlap: body.overlap ?? EMPTY_SCHEDULE.overlap,
     missed: missed.policy ?? EMPTY_SCHEDULE.missed,
     missedWithin: missed.within ?? '',
-    missedMax: missed.max === undefined ? '' : String(missed.max),
+    missedMax: missed.max == null ? '' : String(missed.max),
+    missedHidden: hiddenParts(missed, ['policy', 'within', 'max']),
     jitter: body.jitter ?? EMPTY_SCHEDULE.jitter,
     startAt: localOf(body.start_at ?? null, when.tz),
     endAt: localOf(body.end_at ?? null, when.tz),
@@ -112,11 +117,18 @@ export function draftOfBody(body: NewSchedule): ScheduleDraft {
   };
 }
 
-/** The form for a definition that the user wrote as JSON, or why no form shows all of it. */
-export function formOfJson(body: NewSchedule): { form: ScheduleDraft | null; problem: string | null } {
+/**
+ * The form for a definition that the user wrote as JSON, or why no form shows all of it. It keeps what it
+ * does not show of `base`, the stored definition.
+ */
+export function formOfJson(
+  body: NewSchedule,
+  base: NewSchedule | null,
+): { form: ScheduleDraft | null; problem: string | null } {
   try {
     const form = draftOfBody(body);
-    const missing = fieldsWithout(body, bodyOf(form).body);
+    const kept = base === null ? [] : fieldsNotShown(base);
+    const missing = fieldsNotShown(body).filter((field) => !kept.includes(field));
     if (missing.length === 0) return { form, problem: null };
     const problem = `The form cannot show ${missing.join(', ')}: remove it, or save the JSON`;
     return { form: null, problem };
@@ -126,6 +138,11 @@ export function formOfJson(body: NewSchedule): { form: ScheduleDraft | null; pro
     return { form: null, problem };
   }
 }
+
+const NOTHING_HIDDEN = { whenHidden: {}, targetHidden: {}, retryHidden: {}, missedHidden: {} };
+
+const fieldsNotShown = (body: NewSchedule): string[] =>
+  fieldsWithout(body, bodyOf({ ...draftOfBody(body), ...NOTHING_HIDDEN }).body);
 
 /** The fields that have a value in `before` and none in `after`. */
 function fieldsWithout(before: unknown, after: unknown, name = ''): string[] {

@@ -1,4 +1,5 @@
 import type { When } from '../../api/types';
+import { hiddenParts, type Parts } from '../../forms/hiddenParts';
 import { BROWSER_ZONE } from '../../time/viewerZone';
 import { instantOf, localInput } from '../../time/format';
 
@@ -16,7 +17,17 @@ export interface WhenDraft {
   at: string;
   rrule: string;
   tz: string;
+  /** By type. */
+  whenHidden: Readonly<Partial<Record<WhenKind, Parts>>>;
 }
+
+/** The parts of each type that the form shows. */
+const SHOWN: Readonly<Record<WhenKind, readonly string[]>> = {
+  cron: ['cron', 'tz'],
+  every: ['every', 'anchor'],
+  at: ['at'],
+  rrule: ['rrule', 'tz'],
+};
 
 export const EMPTY_WHEN: WhenDraft = {
   whenKind: 'cron',
@@ -26,9 +37,15 @@ export const EMPTY_WHEN: WhenDraft = {
   at: '',
   rrule: 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0',
   tz: BROWSER_ZONE,
+  whenHidden: {},
 };
 
-export function whenOf(draft: WhenDraft): When {
+export const whenOf = (draft: WhenDraft): When => ({
+  ...draft.whenHidden[draft.whenKind],
+  ...shownWhenOf(draft),
+});
+
+function shownWhenOf(draft: WhenDraft): When {
   switch (draft.whenKind) {
     case 'cron':
       return { cron: draft.cron.trim(), tz: draft.tz };
@@ -45,6 +62,11 @@ export function whenOf(draft: WhenDraft): When {
 }
 
 export function draftOfWhen(when: Record<string, string>): WhenDraft {
+  const draft = shownDraftOfWhen(when);
+  return { ...draft, whenHidden: { [draft.whenKind]: hiddenParts(when, SHOWN[draft.whenKind]) } };
+}
+
+function shownDraftOfWhen(when: Record<string, string>): WhenDraft {
   const tz = when['tz'] ?? BROWSER_ZONE;
   const base = { ...EMPTY_WHEN, tz };
   if (when['cron'] !== undefined)
