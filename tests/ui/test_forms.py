@@ -134,6 +134,31 @@ async def test_wrong_limit_keeps_the_dialog_and_its_input(page: Page, site: Site
     await expect(rate).to_have_value("100 a minute")
 
 
+async def test_refused_reason_keeps_the_dialog_and_its_text(page: Page, site: Site) -> None:
+    schedule = site.add_schedule("refused-pause")
+    job = site.submit("greet", queue="refused", delay="1h")
+    screen = Screen(page, site)
+    long = "x" * 1001
+    for path, button, verb in (
+        (f"/jobs/{job}", "Cancel", "Cancel job"),
+        (f"/schedules/{schedule['id']}", "Pause", "Pause"),
+        ("/queues", "Pause refused", "Pause"),
+    ):
+        await screen.open(path)
+        await screen.button(button).click()
+        reason = screen.dialog.get_by_label("Reason")
+        await reason.fill(long)
+        act = screen.dialog.get_by_role("button", name=verb, exact=True)
+        await act.click()
+        await sees_error_at(reason, "characters")
+        await expect(reason).to_have_value(long)
+        await reason.fill("wrong month")
+        await act.click()
+        await expect(screen.dialog).to_have_count(0)
+    assert site.request("GET", f"/jobs/{job}")["state"] == "cancelled"
+    assert site.request("GET", "/schedules/refused-pause")["pause_note"] == "wrong month"
+
+
 async def test_reschedule_without_a_time_or_priority_says_so(page: Page, site: Site) -> None:
     job = site.submit("greet", delay="1h")
     screen = Screen(page, site)

@@ -5,8 +5,11 @@ import { FormProblem } from './FormProblem';
 interface DialogFormProps {
   title: string;
   verb: string;
+  danger?: boolean;
+  closeLabel?: string;
   /** What is wrong with the input, from the server. */
   error: unknown;
+  errorTitle?: string;
   isPending: boolean;
   size?: string;
   children: ReactNode;
@@ -18,7 +21,10 @@ interface DialogFormProps {
 export function DialogForm({
   title,
   verb,
+  danger = false,
+  closeLabel = 'Cancel',
   error,
+  errorTitle = 'Not saved',
   isPending,
   size = 'md',
   children,
@@ -41,12 +47,12 @@ export function DialogForm({
       <form onSubmit={submit} noValidate>
         <Stack>
           {children}
-          {error !== null && <FormProblem error={error} title="Not saved" />}
+          {error !== null && <FormProblem error={error} title={errorTitle} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
-              Cancel
+              {closeLabel}
             </Button>
-            <Button type="submit" loading={isPending}>
+            <Button type="submit" loading={isPending} {...(danger && { color: 'red' })}>
               {verb}
             </Button>
           </Group>

@@ -1,8 +1,8 @@
 import { Button, Group } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Job } from '../../api/types';
+import { ReasonDialog } from '../../forms/ReasonDialog';
 import { Icon } from '../../parts/Icon';
-import { ReasonDialog } from '../../parts/ReasonDialog';
 import { useHasScope } from '../../session/sessionContext';
 import { RescheduleDialog } from './RescheduleDialog';
 import { RetryDialog } from './RetryDialog';
@@ -75,6 +75,8 @@ export function JobActions({ job }: { job: Job }) {
           title="Cancel the job"
           verb="Cancel job"
           placeholder="e.g. wrong month"
+          field="reason"
+          message={isPending ? 'Job cancelled' : 'Cancellation requested'}
           danger
           onClose={cancel.close}
           onConfirm={actions.cancel}

@@ -74,6 +74,7 @@ export default function QueuesPage() {
       {limiting !== null && <LimitDialog queue={limiting} onClose={() => setLimiting(null)} />}
       {pausing !== null && (
         <PauseDialog
+          subject={`Queue ${pausing}`}
           title={`Pause queue ${pausing}`}
           onClose={() => setPausing(null)}
           onPause={(note) => actions.pause(pausing, note)}

@@ -5,10 +5,7 @@ export function useQueueActions() {
   const act = useAction();
   return {
     pause: (name: string, note: string) =>
-      act(
-        () => call('POST /queues/{name}/pause', { path: { name }, body: note ? { note } : {} }),
-        `Queue ${name} paused`,
-      ),
+      call('POST /queues/{name}/pause', { path: { name }, body: note ? { note } : {} }),
     resume: (name: string) =>
       act(() => call('POST /queues/{name}/resume', { path: { name } }), `Queue ${name} resumed`),
   };

@@ -1,17 +1,21 @@
-import { ReasonDialog } from '../../parts/ReasonDialog';
+import { ReasonDialog } from '../../forms/ReasonDialog';
 
 interface PauseDialogProps {
+  /** "Queue mail" */
+  subject: string;
   title: string;
   onClose: () => void;
-  onPause: (note: string) => void;
+  onPause: (note: string) => Promise<unknown>;
 }
 
-export function PauseDialog({ title, onClose, onPause }: PauseDialogProps) {
+export function PauseDialog({ subject, title, onClose, onPause }: PauseDialogProps) {
   return (
     <ReasonDialog
       title={title}
       verb="Pause"
       placeholder="e.g. database migration"
+      field="note"
+      message={`${subject} paused`}
       onClose={onClose}
       onConfirm={onPause}
     >

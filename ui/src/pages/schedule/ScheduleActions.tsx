@@ -59,7 +59,12 @@ export function ScheduleActions({ schedule }: { schedule: Schedule }) {
         </Menu.Dropdown>
       </Menu>
       {pausing && (
-        <PauseDialog title={`Pause ${schedule.name}`} onClose={pause.close} onPause={actions.pause} />
+        <PauseDialog
+          subject={schedule.name}
+          title={`Pause ${schedule.name}`}
+          onClose={pause.close}
+          onPause={actions.pause}
+        />
       )}
       {backfilling && <BackfillDialog schedule={schedule} onClose={backfill.close} />}
       {removing && (

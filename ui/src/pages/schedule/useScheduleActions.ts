@@ -7,12 +7,11 @@ export function useScheduleActions(schedule: Schedule) {
   const act = useAction();
   const [, navigate] = useLocation();
   const path = { schedule_id: schedule.id };
+  const pause = (note: string) =>
+    call('POST /schedules/{schedule_id}/pause', { path, body: note ? { note } : {} });
   return {
-    pause: (note: string) =>
-      act(
-        () => call('POST /schedules/{schedule_id}/pause', { path, body: note ? { note } : {} }),
-        `${schedule.name} paused`,
-      ),
+    pause,
+    pauseWithoutNote: () => act(() => pause(''), `${schedule.name} paused`),
     resume: () =>
       act(() => call('POST /schedules/{schedule_id}/resume', { path }), `${schedule.name} resumed`),
     trigger: () =>

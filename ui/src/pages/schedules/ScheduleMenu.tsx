@@ -43,7 +43,7 @@ function Entries({ schedule }: { schedule: Schedule }) {
       <Menu.Item
         leftSection={<Icon name={schedule.paused ? 'play' : 'pause'} />}
         disabled={!canManage}
-        onClick={() => (schedule.paused ? actions.resume() : actions.pause(''))}
+        onClick={schedule.paused ? actions.resume : actions.pauseWithoutNote}
       >
         {schedule.paused ? 'Resume' : 'Pause'}
       </Menu.Item>
