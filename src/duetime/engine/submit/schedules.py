@@ -239,15 +239,20 @@ def _payload(value: Any, spec: bytes | None, defaults: Defaults) -> bytes:
 
 def _policies(stored: bytes | None, changes: Mapping[str, Any]) -> bytes | None:
     own = {} if stored is None else decode(stored)
-    stored_retry = Retry.restore(own["retry"]) if "retry" in own else None
-    retry = changes.get("retry", stored_retry)
     return policies(
         changes.get("timeout", own.get("timeout")),
-        Retry.from_json(retry) if isinstance(retry, Mapping) else retry,
+        _retry(own, changes),
         changes.get("delivery", own.get("delivery")),
         own.get("version", 1),
         _expires(changes) if "expires" in changes else own.get("expires"),
     )
+
+
+def _retry(own: Mapping[str, Any], changes: Mapping[str, Any]) -> Retry | None:
+    if "retry" not in changes:
+        return Retry.restore(own["retry"]) if "retry" in own else None
+    given = changes["retry"]
+    return Retry.from_json(given) if isinstance(given, Mapping) else given
 
 
 def _expires(options: Mapping[str, Any]) -> str | None:
