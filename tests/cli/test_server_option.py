@@ -8,14 +8,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from duetime.cli.backend import key_of, uses_server
+from duetime.cli.store_backend import StoreBackend
 from duetime.config_sources import load
 from duetime.errors import ConfigError
+from duetime.model.views import EventView
+from duetime.remote import AsyncClient
 from tests.cli.conftest import Duetime
 from tests.cli.node import COMMAND
 from tests.cli.served import served
@@ -223,7 +226,27 @@ def test_events_are_printed_as_they_happen(duetime: Duetime, url: str, folder: P
     assert following.returncode == 0, err
     events = [json.loads(line) for line in out.splitlines()]
     assert len(events) == 2
-    assert all(event["kind"] in ("schedule", "reset") for event in events)
+    assert events[0]["kind"] == "schedule", "a reset says nothing to a reader that just began"
+    assert events[1]["kind"] in ("schedule", "reset")
+
+
+@pytest.mark.parametrize("over_http", [False, True])
+def test_resets_are_printed_after_the_first_event(
+    duetime: Duetime, monkeypatch: pytest.MonkeyPatch, over_http: bool
+) -> None:
+    kinds = ["reset", "reset", "job", "reset", "job"]
+
+    async def events(*_: object, **more: object) -> AsyncIterator[EventView]:
+        for number, kind in enumerate(kinds, 1):
+            yield EventView(id=number, kind=kind, data={"action": kind})
+
+    duetime("migrate")
+    monkeypatch.setattr(AsyncClient if over_http else StoreBackend, "events", events)
+    place = ["--server", SERVER] if over_http else []
+    begun = duetime(*place, "events", "--count", "3", "--json").out.splitlines()
+    assert [json.loads(line)["id"] for line in begun] == [3, 4, 5]
+    resumed = duetime(*place, "events", "--after", "0", "--count", "3", "--json").out.splitlines()
+    assert [json.loads(line)["id"] for line in resumed] == [1, 2, 3]
 
 
 def test_closed_pipe_is_not_an_error(duetime: Duetime, folder: Path) -> None:

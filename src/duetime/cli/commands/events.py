@@ -18,6 +18,7 @@ from duetime.model.views import EventView, to_json
 commands = standalone()
 
 KINDS = ("job", "schedule", "node", "queue")
+RESET = "reset"  # what a reader knows may be out of date
 
 
 def _complete_types(incomplete: str) -> list[str]:
@@ -47,8 +48,12 @@ def events(
     wanted = None if types is None else [kind.strip() for kind in types.split(",")]
 
     async def work(backend: Backend) -> None:
-        seen = 0
+        seen, begun = 0, after is not None
         async for event in backend.events(wanted, after=after):
+            # A process that learns of its first subscriber writes a reset. This one had seen nothing before.
+            begun = begun or event.kind != RESET
+            if not begun:
+                continue
             if as_json:
                 typer.echo(json.dumps(to_json(event)))
             else:
