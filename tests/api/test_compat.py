@@ -457,3 +457,58 @@ async def test_an_answer_can_be_changed_and_sent_back_whole(seeds: Seeds) -> Non
     expected = made | {"enabled": False, "updatedAt": changed.json()["updatedAt"]}
     assert (changed.status_code, changed.json()) == (200, expected)
     refused(await seeds.send("POST /api/schedules", made), 422, "input_invalid", "id")
+
+
+NO_AGENT = {"type": "http", "url": "https://agent.example/run"}
+AGENT = {**NO_AGENT, "headers": {"X-Agent-Id": "a"}}
+OTHER_SCHEDULES: dict[str, dict[str, Any]] = {
+    "no id": {"target": NO_AGENT},
+    "an empty id": {"target": {**AGENT, "headers": {"X-Agent-Id": ""}}},
+    "a long id": {"target": {**AGENT, "headers": {"X-Agent-Id": "a" * 300}}},
+    "an id in lower case": {"target": {**AGENT, "headers": {"x-agent-id": "a"}}},
+    "a hidden id": {"target": {**NO_AGENT, "secret_headers": {"X-Agent-Id": "a"}}},
+    "a raw body": {"target": {**AGENT, "body": "raw"}, "payload": "text"},
+    "a task": {"target": {"type": "task", "name": "report"}},
+    "a message": {"target": {"type": "publish", "destination": "orders"}},
+    "a shadow": {"target": {"type": "shadow", "target": {"type": "task", "name": "report"}}},
+    "long delays": {"target": AGENT, "retry": {"first_delay": "40d", "max_delay": "365d"}},
+    "listed delays": {"target": AGENT, "retry": {"delays": ["1s"]}},
+    "an empty title": {"target": AGENT, "labels": {"title": ""}},
+    "an odd title": {"target": AGENT, "labels": {"title": " \n@" + "t" * 200}},
+    "a rule": {"target": AGENT, "when": {"rrule": "FREQ=DAILY"}},
+    "an instant": {"target": AGENT, "when": {"at": "2040-01-01T00:00:00Z"}},
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_SCHEDULES)
+async def test_answer_for_any_schedule_of_v1_can_be_sent_back_whole(seeds: Seeds, kind: str) -> None:
+    fields = {"name": "other", "when": {"every": "10m"}, **OTHER_SCHEDULES[kind]}
+    made = await seeds.v1.post("/schedules", fields)
+    assert made.status_code == 201, made.text
+    shown = (await seeds.send("GET /api/schedules/other")).json()
+    same = await seeds.update(shown["id"], **shown)
+    assert (same.status_code, same.json()) == (200, shown)
+    assert (await seeds.v1.get("/schedules/other")).json()["version"] == 1
+    paused = await seeds.update(shown["id"], **(shown | {"enabled": False}))
+    assert (paused.status_code, paused.json()["enabled"]) == (200, False)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"agentId": ""}, "agentId"),
+        ({"agentId": "a" * 256}, "agentId"),
+        ({"name": ""}, "name"),
+        ({"retryPolicy": {"initialDelayMs": 30 * 86_400_000 + 1}}, "retryPolicy.initialDelayMs"),
+        ({"retryPolicy": {"maxDelayMs": 30 * 86_400_000 + 1}}, "retryPolicy.maxDelayMs"),
+        ({"retryPolicy": {"maxDelayMs": -1}}, "retryPolicy.maxDelayMs"),
+    ],
+)
+async def test_new_values_of_an_agent_schedule_are_checked(
+    seeds: Seeds, change: dict[str, Any], field: str
+) -> None:
+    made = await seeds.create()
+    refused(await seeds.update(made["id"], **change), 422, "input_invalid", field)
+    assert (await seeds.send(READ, id=made["id"])).json() == made
+    created = await seeds.send("POST /api/schedules", {**json.loads(parsed(CREATE).body), **change})
+    refused(created, 422, "input_invalid", field)

@@ -25,6 +25,7 @@ from duetime.api.models.targets import (
     text_schema,
 )
 from duetime.api.problems import ApiProblem
+from duetime.engine.submit.validate import check_name
 from duetime.errors import Conflict, InvalidInput
 from duetime.model import duration
 from duetime.model.instant import Micros
@@ -54,7 +55,6 @@ CronExpression = Annotated[
 ]
 AgentId = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_AGENT_ID),
     WithJsonSchema(
         {
             **_AGENT_ID,
@@ -68,7 +68,7 @@ Missed = Annotated[MissedName, Field(description="What to do with fires that wer
 AgentUrl = Annotated[str, WithJsonSchema(_TARGET["url"])]
 HttpMethod = Annotated[str, WithJsonSchema(_TARGET["method"])]
 Headers = Annotated[dict[str, str], WithJsonSchema(_TARGET["headers"])]
-Delay = Annotated[int, Field(ge=0, le=MAX_DELAY), WHOLE]
+Delay = Annotated[int, Field(ge=0, json_schema_extra={"maximum": MAX_DELAY}), WHOLE]
 ReadOnly = Annotated[str, Field(description="As the answer showed it; it does not change.")]
 CAMEL = ConfigDict(alias_generator=to_camel)
 _EXAMPLE: dict[str, Any] = {
@@ -235,7 +235,26 @@ def _field(ours: str) -> str:
 
 
 # -- requests ----------------------------------------------------------------------------------------------
+# Schedules of other APIs may have values that are refused here. Answers show them and can be sent back whole,
+# so only new values are checked.
+def check_title(title: str) -> None:
+    check_name(title, "name", MAX_TITLE)
+
+
+def _check_agent_id(agent_id: str) -> None:
+    if not 1 <= len(agent_id) <= MAX_AGENT_ID:
+        raise InvalidInput("agentId", f"has {len(agent_id)} characters: use 1 to {MAX_AGENT_ID}")
+
+
+def _check_delays(policy: RetryPolicyIn, before: Mapping[str, Any]) -> None:
+    for name in ("initial_delay_ms", "max_delay_ms"):
+        value, field = getattr(policy, name), to_camel(name)
+        if name in policy.model_fields_set and value > MAX_DELAY and value != before[field]:
+            raise InvalidInput(f"retryPolicy.{field}", f"{value} is too long: use at most {MAX_DELAY}")
+
+
 def new_schedule(body: AgentScheduleIn, name: str, default: Retry) -> NewScheduleIn:
+    _check_agent_id(body.agent_id)
     return NewScheduleIn(
         name=name,
         when={"cron": body.cron_expression, "tz": "UTC"},
@@ -257,6 +276,10 @@ def patch(body: AgentSchedulePatchIn, known: Schedule) -> SchedulePatchIn:
     """Only the fields that differ: sending back an answer unchanged changes nothing."""
     before = schedule(known)
     given = {name for name in body.model_fields_set if getattr(body, name) != before[to_camel(name)]}
+    if "name" in given:
+        check_title(body.name)
+    if "agent_id" in given:
+        _check_agent_id(body.agent_id)
     changes: dict[str, Any] = {}
     if "cron_expression" in given:
         zone = known.draft.when.tz if isinstance(known.draft.when, Cron) else "UTC"
@@ -306,6 +329,7 @@ def _headers(headers: Mapping[str, str], agent_id: str) -> dict[str, str]:
 def _retry(policy: RetryPolicyIn, default: Retry) -> RetryIn:
     """Without jitter, because clients of this API expect exact delays."""
     before, given = _policy(default), policy.model_fields_set
+    _check_delays(policy, before)
     merged = {
         name: getattr(policy, name) if name in given else before[to_camel(name)]
         for name in RetryPolicyIn.model_fields

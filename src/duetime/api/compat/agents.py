@@ -32,7 +32,7 @@ from duetime.app.services import Services
 from duetime.clock import wall_micros
 from duetime.config import Settings
 from duetime.engine.plan.leases import read_leases
-from duetime.engine.submit.validate import MAX_NAME_LENGTH, check_name
+from duetime.engine.submit.validate import MAX_NAME_LENGTH
 from duetime.errors import DuetimeError, ScheduleExists, VersionConflict
 from duetime.model.ids import first_id
 from duetime.model.instant import to_datetime
@@ -194,7 +194,7 @@ async def _create(context: RequestContext, view: Services, body: AgentScheduleIn
     own as a label."""
     made = view.context.ids.new(await view.context.moment())
     with mapping.original_fields():
-        check_name(body.name, "name", mapping.MAX_TITLE)
+        mapping.check_title(body.name)
         fits = len(body.name) <= MAX_NAME_LENGTH
         stored = await _put(context, view, body, body.name, made) if fits else None
         if stored is None:
@@ -225,8 +225,6 @@ async def _put(
 
 async def _update(context: RequestContext, reference: str, body: AgentSchedulePatchIn) -> Schedule:
     with mapping.original_fields():
-        if "name" in body.model_fields_set:
-            check_name(body.name, "name", mapping.MAX_TITLE)
         for _ in range(MAX_TRIES):
             known = await context.view.schedules.find(reference)
             patch = mapping.patch(body, known)
