@@ -4,7 +4,6 @@ returns."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace as changed
 from datetime import datetime
 from getpass import getuser
 from typing import Any
@@ -13,25 +12,21 @@ from uuid import UUID
 from duetime.app import App
 from duetime.app.bulk import Bulk
 from duetime.app.listing import JobQuery
-from duetime.app.schedules import NewSchedule, edit_of
+from duetime.app.schedules import NewSchedule
 from duetime.cli.files import key_ring
+from duetime.cli.store_drafts import Drafts, Target
 from duetime.config import Settings
-from duetime.engine.submit.build import NO_DEFAULTS, NewJob
-from duetime.engine.submit.schedules import schedule_draft
+from duetime.engine.submit.build import NewJob
 from duetime.engine.submit.submission import JobRequest
-from duetime.engine.submit.validate import check_id, check_name, check_state
+from duetime.engine.submit.validate import check_id, check_state
 from duetime.invokers.http.lazy import seal_for
-from duetime.model.command import COMMAND, CommandTarget
-from duetime.model.destination import check_destination
 from duetime.model.duration import Duration
 from duetime.model.edit_plan import HORIZON, ScheduleEdit
 from duetime.model.instant import to_datetime, to_micros
 from duetime.model.job import Job, JobFilter, State
 from duetime.model.limit import QueueFilter
-from duetime.model.publish import PublishTarget
-from duetime.model.schedule import Schedule, ScheduleDraft, ScheduleFilter
-from duetime.model.shadow import SHADOW, ShadowTarget
-from duetime.model.target import HTTP, HttpTarget, Seal
+from duetime.model.schedule import Schedule, ScheduleFilter
+from duetime.model.target import Seal
 from duetime.model.views import (
     AlertChannelView,
     Backfilled,
@@ -59,7 +54,6 @@ from duetime.model.when import When
 REASON = "cancelled from the command line"
 
 JobId = UUID | str
-Target = str | Mapping[str, Any]  # the name of a task, or another target
 Progress = Callable[[BulkResult], None]
 
 
@@ -68,6 +62,7 @@ class StoreBackend:
         self._app = app
         self._settings = settings
         self._author = user_name()
+        self._drafts = Drafts(app, settings, self._seal)
         # Calls that return what a client does
         self.discard_job, self.dead_groups = app.discard_job, app.dead.groups
         self.known_tasks, self.nodes = app.nodes.tasks, app.nodes.views
@@ -81,7 +76,7 @@ class StoreBackend:
 
     # -- jobs --------------------------------------------------------------------------------------
     async def submit(self, target: Target, payload: Any, **options: Any) -> Submitted:
-        name, spec = self._target(target)
+        name, spec = self._drafts.target(target)
         new = NewJob(name, payload, **_given(options))
         stored = await self._app.jobs.submit_request(JobRequest(new, spec, payload is None))
         known = None if stored.conflict in (None, "replaced") else await self._app.read_job(stored.id)
@@ -168,12 +163,12 @@ class StoreBackend:
         payload: Any,
         **options: Any,
     ) -> ScheduleView:
-        schedules, (task, spec) = self._app.schedules, self._target(target)
+        schedules, (task, spec) = self._app.schedules, self._drafts.target(target)
         given, by = {**_given(options), "payload": payload}, self._author
         if spec is None:
             new = NewSchedule(name, task, when, **given)
             return await schedules.create(new, replace=replace, author=by, paused=paused)
-        draft = await self._draft(name, task, spec, when, given)
+        draft = await self._drafts.schedule(name, task, spec, when, given)
         return await self._schedule(await schedules.put(draft, replace=replace, author=by, paused=paused))
 
     async def plan_new_schedule(
@@ -188,8 +183,8 @@ class StoreBackend:
         count: int | None = None,
         **options: Any,
     ) -> PlanView:
-        task, spec = self._target(target)
-        draft = await self._draft(name, task, spec, when, {**_given(options), "payload": payload})
+        task, spec = self._drafts.target(target)
+        draft = await self._drafts.schedule(name, task, spec, when, {**_given(options), "payload": payload})
         known = await self._app.schedules.declared(draft)
         edit = ScheduleEdit(draft if known is None else known.draft, True if paused else None)
         return PlanView.of(await self._app.previews.plan(known, edit, horizon or HORIZON), count)
@@ -200,7 +195,7 @@ class StoreBackend:
         schedules = self._app.schedules
 
         async def work(known: Schedule) -> Schedule:
-            return await schedules.apply_edit(known, await self._edit(known, changes), self._author)
+            return await schedules.apply_edit(known, await self._drafts.edit(known, changes), self._author)
 
         return await self._schedule(await schedules.at_version(reference, version, work))
 
@@ -247,7 +242,7 @@ class StoreBackend:
         count: int | None = None,
     ) -> PlanView:
         known = await self._app.schedules.find(reference)
-        edit = await self._edit(known, changes)
+        edit = await self._drafts.edit(known, changes)
         return PlanView.of(await self._app.previews.plan(known, edit, horizon or HORIZON), count)
 
     async def schedule_versions(self, reference: str, *, limit: int = 20) -> list[VersionView]:
@@ -369,46 +364,9 @@ class StoreBackend:
             for_=for_, start=start, condition=condition, subject=subject, note=note, author=self._author
         )
 
-    # -- targets -----------------------------------------------------------------------------------
-    def _target(self, target: Target, before: bytes | None = None) -> tuple[str, bytes | None]:
-        """The name of the target in a job, and its stored form if it is not a task. `before` is the stored
-        form of the HTTP target that it replaces."""
-        if isinstance(target, str):
-            return check_name(target, "task"), None
-        if target.get("type") == "command":
-            return COMMAND, CommandTarget.from_json(target).to_spec()
-        if target.get("type") == "publish":
-            publish = PublishTarget.from_json(target)
-            check_destination(self._settings.destinations, publish.destination, self._app.tenant)
-            return publish.name, publish.to_spec()
-        if target.get("type") == "shadow":
-            shadow = ShadowTarget.from_json(target)
-            if shadow.target["type"] == "task":
-                check_name(shadow.target["name"], "target.target.name")
-            return SHADOW, shadow.to_spec()
-        return HTTP, HttpTarget.received(target, before, self._seal).to_spec()
-
     def _seal(self) -> Seal | None:
         """With the keys of the nodes on this store."""
         return seal_for(key_ring(self._settings, self._app.store), self._app.tenant)
-
-    async def _draft(
-        self, name: str, task: str, spec: bytes | None, when: When, options: Any
-    ) -> ScheduleDraft:
-        app = self._app
-        if spec is None:
-            return await app.schedules.draft(NewSchedule(name, task, when, **options))
-        draft = schedule_draft(
-            app.context.ids, app.tenant, name, task, when, NO_DEFAULTS, await app.now(), options
-        )
-        return changed(draft, target_spec=spec)
-
-    async def _edit(self, known: Schedule, changes: Mapping[str, Any]) -> ScheduleEdit:
-        target, draft = changes.get("target"), known.draft
-        if isinstance(target, Mapping):
-            before = draft.target_spec if draft.target == HTTP else None
-            changes = {**changes, "target": self._target(target, before)}
-        return await edit_of(self._app.context, known, changes)
 
     # -- rows as views -----------------------------------------------------------------------------
     async def _job(self, row: Job) -> JobView:
