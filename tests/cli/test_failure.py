@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from duetime.errors import (
 )
 from duetime.version import VERSION
 from tests.cli.conftest import Duetime
+from tests.cli.node import COMMAND
 
 
 @pytest.mark.parametrize(
@@ -150,6 +153,40 @@ def test_internal_error_is_one_line_and_with_debug_a_traceback(
     )
     assert (quiet.status, loud.status) == (1, 1)
     assert "Traceback (most recent call last)" in loud.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["job", "list"],
+        ["job", "list", "--json"],
+        ["--version"],
+        ["--help"],
+        ["job", "submit", "t"],
+        ["stats"],
+    ],
+)
+def test_output_that_cannot_be_written_is_one_line(duetime: Duetime, folder: Path, words: list[str]) -> None:
+    duetime("migrate")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [COMMAND, *words], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    problem = "the output cannot be written (No space left on device): make room"
+    assert (done.returncode, problem in done.stderr, done.stderr.count("\n")) == (1, True, 1), done.stderr
+
+
+def test_full_disk_of_a_named_file_is_not_about_the_output(
+    duetime: Duetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(self: StoreBackend, **_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "x.db")
+
+    duetime("migrate")
+    monkeypatch.setattr(StoreBackend, "jobs", fail)
+    done = duetime("job", "list")
+    assert (done.status, "x.db" in done.err, "output" in done.err) == (1, True, False), done.err
 
 
 def test_ctrl_c_is_quiet(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:

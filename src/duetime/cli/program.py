@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -156,6 +157,9 @@ Examples:
 """
 KEY = "The API key for --server. Visible in the process list: prefer DUETIME_KEY or --key-file."
 PIPE_CLOSED = 128 + 13
+# What a write to standard output answers when it cannot go on. Commands report the errors of their own files.
+_LOST_OUTPUT = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+MAKE_ROOM = "make room, or send it elsewhere; what the command did stays done"
 # Some versions of typer carry a click of their own, others use the installed one; typer's exports lead to
 # either.
 _CLICK_ERROR: type = typer.BadParameter.__mro__[2]
@@ -218,6 +222,8 @@ class Program(TyperGroup):
             _show_traceback(problem, given)
             if isinstance(problem, _CLICK_ERROR):
                 _exit(usage_message(problem, load_command), "usage", USAGE)
+            if lost := _why_output_is_lost(problem):
+                _exit(f"the output cannot be written ({lost}): {MAKE_ROOM}", "output", REFUSED)
             _exit(
                 f"unexpected {type(problem).__name__}: {problem}; run it with `duetime --debug` to see where",
                 "internal",
@@ -233,6 +239,13 @@ class Program(TyperGroup):
         except BrokenPipeError:
             raise PipeClosed from None  # click would exit with status 1
         return result
+
+
+def _why_output_is_lost(problem: Exception) -> str | None:
+    """None for other errors. Those about a file that is named are not about the output."""
+    if not isinstance(problem, OSError) or problem.errno not in _LOST_OUTPUT or problem.filename is not None:
+        return None
+    return problem.strerror
 
 
 def _exit_quietly() -> NoReturn:
