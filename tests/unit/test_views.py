@@ -37,6 +37,18 @@ def test_a_rule_that_cannot_be_read_does_not_hide_the_schedule() -> None:
     assert from_json(ScheduleView, encode(stored)).name == "nightly"
 
 
+def test_settings_without_effect_of_an_older_service_are_left_out() -> None:
+    """An edit or an export sends the policies back."""
+    stored = {
+        **to_json(SCHEDULE),
+        "missed": {"policy": "latest", "within": "1h", "max": 5},
+        "retry": {"max_attempts": 2, "first_delay": "9s", "delays": ["1s"]},
+    }
+    read = from_json(ScheduleView, encode(stored))
+    assert read.missed == {"policy": "latest", "within": "1h", "max": None}
+    assert read.retry == {"max_attempts": 2, "first_delay": "5s", "delays": ["1s"]}
+
+
 def test_fields_of_a_newer_service_are_ignored() -> None:
     assert from_json(ScheduleView, encode({**to_json(SCHEDULE), "mood": "fine"})) == SCHEDULE
 

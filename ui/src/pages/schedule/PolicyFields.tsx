@@ -44,14 +44,16 @@ export function PolicyFields({ draft, onChange, errorAt }: PolicyFieldsProps) {
         <Choices choices={MISSED} />
       </Radio.Group>
       <Group grow align="flex-start">
-        <TextInput
-          label="Maximum age of missed fires"
-          description="Older ones are skipped"
-          placeholder="no limit"
-          value={draft.missedWithin}
-          onChange={(event) => onChange({ missedWithin: event.currentTarget.value })}
-          error={errorAt('missed.within')}
-        />
+        {draft.missed !== 'skip' && (
+          <TextInput
+            label="Maximum age of missed fires"
+            description="Older ones are skipped"
+            placeholder="no limit"
+            value={draft.missedWithin}
+            onChange={(event) => onChange({ missedWithin: event.currentTarget.value })}
+            error={errorAt('missed.within')}
+          />
+        )}
         {draft.missed === 'all' && (
           <NumberInput
             label="Maximum number of missed fires"

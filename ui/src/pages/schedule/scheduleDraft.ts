@@ -72,8 +72,8 @@ export function bodyOf(draft: ScheduleDraft): { body: NewSchedule; problem: stri
     missed: {
       ...draft.missedHidden,
       policy: draft.missed,
-      ...(draft.missedWithin.trim() && { within: draft.missedWithin.trim() }),
-      ...(draft.missedMax && { max: Number(draft.missedMax) }),
+      ...(draft.missed !== 'skip' && draft.missedWithin.trim() && { within: draft.missedWithin.trim() }),
+      ...(draft.missed === 'all' && draft.missedMax && { max: Number(draft.missedMax) }),
     },
     jitter: draft.jitter.trim() || EMPTY_SCHEDULE.jitter,
     ...(startAt && { start_at: startAt }),
