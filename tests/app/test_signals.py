@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -119,3 +121,34 @@ def test_task_that_swallows_its_cancellation_does_not_keep_the_process(submitted
     assert (text, process.returncode) == ("ended\n", 0)
     assert f"task stubborn of job {job.id} ignores its cancellation: the process ends without it" in errors
     assert 'File "<string>", line 23, in stubborn' in errors
+
+
+def test_second_signal_ends_the_wait_for_a_task_that_ignores_it(submitted: dt.App, url: str) -> None:
+    job = submitted.sync.submit("stubborn")
+    process = start(url)
+    process.send_signal(signal.SIGTERM)
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("stopping: 1 running job has 30s to finish")
+    process.send_signal(signal.SIGTERM)
+    began = monotonic()
+    try:
+        text, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (text, process.returncode) == ("ended\n", 0)
+    assert "ends the wait" not in errors
+    assert monotonic() - began < 20  # of the 28 seconds that are left
+    asyncio.run(runs_again(url))
+    assert (job.refresh().state, job.attempt) == ("succeeded", 2)
+
+
+async def runs_again(url: str) -> None:
+    """Another node takes the job that was given up."""
+    app, ran = dt.App(url), asyncio.Event()
+
+    @app.task("stubborn")
+    async def willing() -> None:
+        ran.set()
+
+    async with app.running():
+        await asyncio.wait_for(ran.wait(), 60)

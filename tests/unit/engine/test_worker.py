@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from random import Random
 from typing import Any, cast
 from uuid import UUID
@@ -20,6 +21,7 @@ from duetime.engine.run.start_check import StartCheck
 from duetime.engine.run.worker import LONG_TURN, MAX_STARTS, Worker
 from duetime.invoker import Context, Policies
 from duetime.model.hint import JobHint
+from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, Delivery, Ending, State
 from duetime.model.lease import NodeId
 from duetime.model.limit import Limit
@@ -184,6 +186,30 @@ def test_suspect_job_of_another_node_is_released(virtual: SimulationLoop) -> Non
         made.worker.take([job(losses=1)])
         await asyncio.sleep(1)
         assert (handler.started, made.done, made.held) == ([], [], 0)
+
+    virtual.run_until_complete(scene())
+
+
+class Stubborn(Handler):
+    async def invoke(self, context: Context, payload: bytes) -> Any:
+        for _ in range(100):
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(1)
+
+
+@pytest.mark.parametrize(("after", "waits"), [(1, []), (5, [1])])
+def test_second_signal_ends_the_wait_for_a_task_that_ignores_its_cancellation(
+    virtual: SimulationLoop, after: int, waits: list[int]
+) -> None:
+    async def scene() -> None:
+        loop, said = asyncio.get_running_loop(), list[int]()
+        made = make(Stubborn())
+        made.worker.take([job()])
+        await asyncio.sleep(1)
+        began = loop.time()
+        loop.call_later(after, made.worker.hurry)
+        await made.worker.drain(30 * SECOND, said.append)
+        assert (said, round(loop.time() - began)) == (waits, after + 1)
 
     virtual.run_until_complete(scene())
 

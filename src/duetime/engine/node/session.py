@@ -72,7 +72,6 @@ class NodeSession:
         self._store = store
         self._clock = clock
         self._options = options
-        self._grace = options.grace
         self._observers = observers
         self._loops: list[Loop] = []
         self._tasks: dict[Loop, asyncio.Task[None]] = {}
@@ -123,9 +122,9 @@ class NodeSession:
     def interrupt(self) -> None:
         """The node stops: do not wait for running jobs. The worker closes first, so that this node does
         not claim again what it releases."""
-        self._grace = 0
         if self._work is not None:
             self._work.worker.close(Stop.SHUTDOWN)
+            self._work.worker.hurry()
             self._work.worker.interrupt(Stop.SHUTDOWN)
 
     async def stop(self) -> None:
@@ -136,7 +135,7 @@ class NodeSession:
             await self._end(work.stop_fetching())
             await work.close_link()
             work.worker.close(Stop.SHUTDOWN)
-            grace = self._grace
+            grace = self._options.grace
             await work.worker.drain(
                 grace, lambda running: self._observers(NodeWaits(self.node, running, grace))
             )

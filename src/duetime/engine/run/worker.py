@@ -76,6 +76,7 @@ class Worker:
         self._found = 0  # of those that were woken, how many found something to do
         self._emptied: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
+        self._hurried: asyncio.Future[None] = self._loop.create_future()
 
     @property
     def running(self) -> list[Claimed]:
@@ -180,12 +181,17 @@ class Worker:
     async def drain(self, grace: Micros, on_wait: Callable[[int], None]) -> None:
         """Wait for running jobs; interrupt those that do not end within the grace period. `on_wait` gets
         their number if the wait is not short."""
-        await self._wait_for_running(min(grace, SHORT_WAIT))
-        if self.running and grace > SHORT_WAIT:
+        await self._wait_for_running(min(grace, SHORT_WAIT), self._hurried)
+        if self.running and grace > SHORT_WAIT and not self._hurried.done():
             on_wait(len(self.running))
-            await self._wait_for_running(grace - SHORT_WAIT)
+            await self._wait_for_running(grace - SHORT_WAIT, self._hurried)
         self.interrupt(Stop.SHUTDOWN)
         await self._wait_for_running(SECOND)
+
+    def hurry(self) -> None:
+        """End the grace period of `drain`, also for jobs that ignore their cancellation."""
+        if not self._hurried.done():
+            self._hurried.set_result(None)
 
     def interrupt(self, why: Stop) -> None:
         for slot in self._slots:
@@ -389,10 +395,12 @@ class Worker:
         self._ready.extend(kept)
         return chosen
 
-    async def _wait_for_running(self, timeout: Micros) -> None:
+    async def _wait_for_running(self, timeout: Micros, *ends: asyncio.Future[None]) -> None:
         if self.running:
             self._emptied = self._loop.create_future()
-            await asyncio.wait([self._emptied], timeout=timeout / SECOND)
+            await asyncio.wait(
+                [self._emptied, *ends], timeout=timeout / SECOND, return_when=asyncio.FIRST_COMPLETED
+            )
 
 
 def needs_permit(job: Claimed) -> bool:
