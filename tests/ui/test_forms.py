@@ -245,34 +245,31 @@ async def _lose_the_answer(route: Route) -> None:
     await route.abort()
 
 
-RETRY = {
-    "max_attempts": 4,
-    "first_delay": "7s",
-    "multiplier": 3.0,
-    "max_delay": "10m",
-    "backoff": "linear",
-    "delays": ["10s", "1m"],
-    "jitter": True,
-    "max_age": "2h",
-    "max_losses": 2,
-}
-MISSED = {"policy": "latest", "within": "1h", "max": 3}
+GROWING = {"first_delay": "7s", "max_delay": "10m", "backoff": "linear"}
+LISTED = {"delays": ["10s", "1m"]}
+OTHER_PARTS = {"max_attempts": 4, "jitter": True, "max_age": "2h", "max_losses": 2}
+MISSED = {"policy": "all", "within": "1h", "max": 3}
 
 
-async def test_edit_of_one_part_keeps_the_others_of_a_policy(page: Page, site: Site) -> None:
-    schedule = site.add_schedule("kept-policies", retry=RETRY, missed=MISSED)
+@pytest.mark.parametrize("delays", [GROWING, LISTED], ids=["growing", "listed"])
+async def test_edit_of_one_part_keeps_the_others_of_a_policy(
+    page: Page, site: Site, delays: dict[str, Any]
+) -> None:
+    name = f"kept-policies-{len(delays)}"
+    schedule = site.add_schedule(name, retry=OTHER_PARTS | delays, missed=MISSED)
     editor = Editor(page, site)
     await editor.open(f"/schedules/{schedule['id']}?tab=edit")
     await page.get_by_label("Max attempts").fill("6")
     await page.get_by_label("Maximum age of missed fires").fill("2h")
     await editor.save()
-    saved = site.request("GET", "/schedules/kept-policies")
-    assert saved["retry"] == {**RETRY, "max_attempts": 6}
+    saved = site.request("GET", f"/schedules/{name}")
+    assert saved["retry"] == schedule["retry"] | {"max_attempts": 6}
+    assert saved["retry"].items() >= delays.items()
     assert saved["missed"] == {**MISSED, "within": "2h"}
 
 
 async def test_form_shows_every_part_of_a_retry_policy(page: Page, site: Site) -> None:
-    schedule = site.add_schedule("shown-policy", retry=RETRY)
+    schedule = site.add_schedule("shown-policy", retry=OTHER_PARTS | LISTED)
     editor = Editor(page, site)
     await editor.open(f"/schedules/{schedule['id']}?tab=edit")
     await expect(page.get_by_label("Random delays")).to_be_checked()
@@ -280,9 +277,24 @@ async def test_form_shows_every_part_of_a_retry_policy(page: Page, site: Site) -
     await page.get_by_label("Delays", exact=True).fill("5s, 30s,")
     await page.get_by_label("Max age", exact=True).fill("")
     await editor.save()
-    expected = {**RETRY, "delays": ["5s", "30s"]}
+    expected = schedule["retry"] | {"delays": ["5s", "30s"]}
     del expected["max_age"]
-    assert site.request("GET", "/schedules/shown-policy")["retry"] == expected
+    saved = site.request("GET", "/schedules/shown-policy")["retry"]
+    assert {name: part for name, part in saved.items() if part is not None} == expected
+
+
+async def test_delays_in_place_of_a_first_delay_leave_it_out(page: Page, site: Site) -> None:
+    """The server refuses settings that have no effect next to the others."""
+    schedule = site.add_schedule("replaced-delays", retry=OTHER_PARTS | GROWING)
+    editor = Editor(page, site)
+    await editor.open(f"/schedules/{schedule['id']}?tab=edit")
+    await expect(page.get_by_label("Multiplier")).to_be_disabled()
+    await page.get_by_label("Delays", exact=True).fill("5s")
+    await expect(page.get_by_label("First delay")).to_be_disabled()
+    await editor.save()
+    saved = site.request("GET", "/schedules/replaced-delays")["retry"]
+    assert saved["delays"] == ["5s"]
+    assert saved.items() >= OTHER_PARTS.items()
 
 
 async def test_delays_without_jitter_are_shown_as_exact_and_stay_so(page: Page, site: Site) -> None:
@@ -308,7 +320,7 @@ async def test_all_missed_fires_without_a_maximum_stay_without_one(page: Page, s
 
 
 async def test_parts_of_a_newer_service_are_sent_back(page: Page, site: Site) -> None:
-    schedule = site.add_schedule("newer", retry=RETRY, missed=MISSED)
+    schedule = site.add_schedule("newer", retry=OTHER_PARTS | LISTED, missed=MISSED)
     extra = {"size": 3}
     stored = {**schedule, **{name: schedule[name] | extra for name in ("when", "target", "retry", "missed")}}
     sent: dict[str, Any] = {}

@@ -4,7 +4,7 @@ import { Icon } from '../parts/Icon';
 import type { FieldErrors } from './fieldErrors';
 import { DEFAULTS } from '../api/schema';
 import type { Task } from '../api/types';
-import { EMPTY_RUN, draftOfRun, isRandom, type RunDraft } from './runDraft';
+import { EMPTY_RUN, draftOfRun, hasDelays, hasMultiplier, isRandom, type RunDraft } from './runDraft';
 
 interface RetryFieldsProps {
   draft: RunDraft;
@@ -60,12 +60,14 @@ export function RetryFields({ draft, declared, onChange, errorAt }: RetryFieldsP
             />
             <TextInput
               label="First delay"
+              disabled={hasDelays(draft)}
               value={draft.firstDelay}
               onChange={(event) => onChange({ firstDelay: event.currentTarget.value })}
               error={errorAt('retry.first_delay')}
             />
             <NumberInput
               label="Multiplier"
+              disabled={!hasMultiplier(draft)}
               placeholder={String(EMPTY_RUN.multiplier)}
               min={1}
               max={100}
@@ -75,6 +77,7 @@ export function RetryFields({ draft, declared, onChange, errorAt }: RetryFieldsP
             />
             <TextInput
               label="Max delay"
+              disabled={hasDelays(draft)}
               value={draft.maxDelay}
               onChange={(event) => onChange({ maxDelay: event.currentTarget.value })}
               error={errorAt('retry.max_delay')}
@@ -127,6 +130,7 @@ function MoreRetryFields({ draft, onChange, errorAt }: Omit<RetryFieldsProps, 'd
             />
             <Select
               label="Backoff"
+              disabled={hasDelays(draft)}
               description="How the first delay grows"
               data={BACKOFFS}
               value={draft.backoff}

@@ -86,18 +86,27 @@ const delaysOf = (draft: RunDraft): string[] =>
     .filter(Boolean);
 
 /** Delays that are given one by one are exact by default. */
-export const isRandom = (draft: RunDraft): boolean => draft.retryJitter ?? delaysOf(draft).length === 0;
+export const isRandom = (draft: RunDraft): boolean => draft.retryJitter ?? !hasDelays(draft);
+
+/** Which fields have no effect next to the others. They are not sent: the server refuses them. */
+export const hasDelays = (draft: RunDraft): boolean => delaysOf(draft).length > 0;
+export const hasMultiplier = (draft: RunDraft): boolean => !hasDelays(draft) && draft.backoff !== 'linear';
+
+function delayPartsOf(draft: RunDraft): RetryIn {
+  if (hasDelays(draft)) return { delays: delaysOf(draft) };
+  return {
+    first_delay: draft.firstDelay.trim(),
+    ...(hasMultiplier(draft) && draft.multiplier !== '' && { multiplier: draft.multiplier }),
+    max_delay: draft.maxDelay.trim(),
+    ...(draft.backoff !== EMPTY_RUN.backoff && { backoff: draft.backoff }),
+  };
+}
 
 function retryOf(draft: RunDraft): RetryIn {
-  const delays = delaysOf(draft);
   return {
     ...draft.retryHidden,
     ...(draft.maxAttempts !== '' && { max_attempts: draft.maxAttempts }),
-    first_delay: draft.firstDelay.trim(),
-    ...(draft.multiplier !== '' && { multiplier: draft.multiplier }),
-    max_delay: draft.maxDelay.trim(),
-    ...(draft.backoff !== EMPTY_RUN.backoff && { backoff: draft.backoff }),
-    ...(delays.length > 0 && { delays }),
+    ...delayPartsOf(draft),
     ...(draft.retryJitter !== null && { jitter: draft.retryJitter }),
     ...(draft.maxAge.trim() && { max_age: draft.maxAge.trim() }),
     ...(draft.maxLosses !== '' && { max_losses: draft.maxLosses }),
