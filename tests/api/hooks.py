@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -11,6 +12,9 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.specs.openapi.coverage import _schema as coverage
 from schemathesis.specs.openapi.formats import format_length_bounds
+
+from duetime.model.retry import Retry, effective_retry
+from duetime.model.schedule import Missed, effective_missed
 
 UNITS = st.sampled_from(["ms", "s", "m", "h", "d"])
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_.", min_size=1, max_size=20)
@@ -127,9 +131,6 @@ def map_body(context: Any, body: Any) -> Any:
         made["target"] = {**target, "method": "POST"}
     if isinstance(made.get("target"), dict):
         made["target"] = _without_doubles(made["target"])
-    for name in ("retry", "missed"):
-        if isinstance(made.get(name), dict):
-            made[name] = _with_effect(made[name])
     if isinstance(made.get("jobs"), list):
         made["jobs"] = [map_body(context, one) for one in made["jobs"]]
     return made
@@ -137,8 +138,10 @@ def map_body(context: Any, body: Any) -> Any:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Short time ranges and no long waits."""
+    """Short time ranges, no long waits, and no settings without effect."""
     query = case.query
+    if (body := _with_effect(case.body)) != case.body:  # a body that is set is judged by the schema again
+        case.body = body
     if isinstance(query, dict) and query.get("wait") == "30s":
         query["wait"] = "30ms"
     if isinstance(case.body, dict) and case.body.get("wait") == "30s":
@@ -159,15 +162,29 @@ def _without_doubles(target: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_effect(policy: dict[str, Any]) -> dict[str, Any]:
-    """Without settings that have no effect next to the others: which ones do depends on their values."""
-    idle: set[str] = set()
-    if isinstance(policy.get("delays"), list):
-        idle = {"first_delay", "max_delay", "multiplier", "backoff"}
-    elif policy.get("backoff") == "linear":
-        idle = {"multiplier"}
-    elif policy.get("policy", "latest") in ("latest", "skip"):
-        idle = {"max", "within"} if policy.get("policy") == "skip" else {"max"}
+def _with_effect(body: Any) -> Any:
+    """Without settings of policies that have no effect next to the others: which ones do depends on values."""
+    if isinstance(body, list):
+        return [_with_effect(one) for one in body]
+    if not isinstance(body, dict):
+        return body
+    made = {name: _with_effect(value) for name, value in body.items()}
+    if isinstance(made.get("retry"), dict):
+        made["retry"] = _effective(made["retry"], effective_retry, Retry)
+    if isinstance(made.get("missed"), dict):
+        made["missed"] = _effective(made["missed"], effective_missed, partial(Missed, "all"))
+    return made
+
+
+def _effective(policy: dict[str, Any], effective: Callable[[Any], Any], make: Callable[..., Any]) -> Any:
+    """A setting that is wrong stays."""
+    try:
+        kept = effective(policy)
+        idle = {name: value for name, value in policy.items() if kept[name] != value}
+        for name, value in idle.items():
+            make(**{name: int(value) if isinstance(value, float) and value.is_integer() else value})
+    except (TypeError, ValueError):
+        return policy
     return {name: value for name, value in policy.items() if name not in idle}
 
 
