@@ -303,7 +303,9 @@ async def test_second_interrupt_ends_the_node_without_waiting(app: dt.App) -> No
 
 
 @pytest.mark.slow
-async def test_a_task_that_ignores_the_end_does_not_hold_up_the_node(memory_app: dt.App) -> None:
+async def test_a_task_that_ignores_the_end_does_not_hold_up_the_node(
+    memory_app: dt.App, caplog: pytest.LogCaptureFixture
+) -> None:
     started = asyncio.Event()
     release = asyncio.Event()
 
@@ -317,9 +319,11 @@ async def test_a_task_that_ignores_the_end_does_not_hold_up_the_node(memory_app:
                 continue
 
     async with asyncio.timeout(60), memory_app.running(grace="100ms"):
-        await stubborn.submit()
+        job = await stubborn.submit()
         await soon(started)
     release.set()
+    assert f"task work of job {job.id} ignores its cancellation: the node ends without it" in caplog.text
+    assert "in stubborn" in caplog.text
 
 
 async def test_node_ends_when_the_block_raises(memory_app: dt.App) -> None:

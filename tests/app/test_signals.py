@@ -119,7 +119,8 @@ def test_task_that_swallows_its_cancellation_does_not_keep_the_process(submitted
     finally:
         process.kill()
     assert (text, process.returncode) == ("ended\n", 0)
-    assert f"task stubborn of job {job.id} ignores its cancellation: the process ends without it" in errors
+    assert f"task stubborn of job {job.id} ignores its cancellation: the node ends without it" in errors
+    assert errors.count("ignores its cancellation") == 1
     assert 'File "<string>", line 23, in stubborn' in errors
 
 

@@ -15,7 +15,7 @@ from duetime import queues, stores
 from duetime.app.adoption import refuse_unadopted
 from duetime.app.broker import BrokerReader
 from duetime.app.core import AsyncApp
-from duetime.app.event_loop import run_in_new_loop
+from duetime.app.event_loop import name_stubborn, run_in_new_loop
 from duetime.app.services import Services
 from duetime.app.sync import SyncApp
 from duetime.app.tracing import open_tracer
@@ -125,6 +125,7 @@ class App(AsyncApp):
             try:
                 await life
             finally:
+                name_stubborn(node.stubborn, "node")
                 self._node_here = None
                 for target in targets.values():
                     await target.close()

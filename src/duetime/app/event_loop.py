@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from traceback import StackSummary
 from types import CoroutineType, FrameType
 from typing import Any
+from weakref import WeakSet
 
 from duetime.engine.run.perform import perform
 
 STUBBORN_TIMEOUT_SECONDS = 1.0
-STUBBORN = "%s ignores its cancellation: the process ends without it. Stack:\n%s"
+STUBBORN = "%s ignores its cancellation: the %s ends without it. Stack:\n%s"
 
 _logger = logging.getLogger("duetime")
+_named: WeakSet[asyncio.Task[Any]] = WeakSet()
 
 
 def run_in_new_loop(main: Coroutine[Any, Any, None]) -> None:
@@ -34,12 +36,20 @@ async def _let_go() -> None:
         task.cancel()
     if others:
         _, stubborn = await asyncio.wait(others, timeout=STUBBORN_TIMEOUT_SECONDS)
+        name_stubborn(stubborn, "process")
         for task in stubborn:
-            frames = list(_frames(task))
-            _logger.error(STUBBORN, _name(frames), _shown(frames))
             asyncio._unregister_task(task)
     # The calls of asyncio.to_thread: the loop waits for its executor when it is closed.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+
+
+def name_stubborn(tasks: Iterable[asyncio.Task[Any]], what: str) -> None:
+    """Log which job does not end, and where it waits; once, when its node or the process ends."""
+    for task in tasks:
+        if task not in _named and not task.done():
+            _named.add(task)
+            frames = list(_frames(task))
+            _logger.error(STUBBORN, _name(frames), what, _shown(frames))
 
 
 def _name(frames: list[FrameType]) -> str:

@@ -62,6 +62,7 @@ class Node:
         self._over: asyncio.Event = asyncio.Event()  # this session must end: stopped or fenced
         self._stopping = False
         self._unwritten: Unwritten = []
+        self.stubborn: list[asyncio.Task[None]] = []  # runners whose tasks ignored their cancellation
         self.started: asyncio.Event = asyncio.Event()
         self.ended: asyncio.Event = asyncio.Event()  # it no longer runs, for whatever reason
 
@@ -167,7 +168,7 @@ class Node:
             await self._over.wait()
         finally:
             if self._stopping and heartbeat.trusted():
-                await session.stop()
+                self.stubborn = await session.stop()
             else:
                 self._unwritten = await session.abort()
             await self._leave(heartbeat)

@@ -127,9 +127,10 @@ class NodeSession:
             self._work.worker.hurry()
             self._work.worker.interrupt(Stop.SHUTDOWN)
 
-    async def stop(self) -> None:
+    async def stop(self) -> list[asyncio.Task[None]]:
         """Orderly: claim nothing more, finish or release, write every settlement. Until that is done, this
-        node plans and dispatches its segments: it lives, so no other node takes them."""
+        node plans and dispatches its segments: it lives, so no other node takes them. Returns the runners
+        whose tasks ignore their cancellation."""
         work = self._work
         if work is not None:
             await self._end(work.stop_fetching())
@@ -143,9 +144,11 @@ class NodeSession:
         self._unsubscribe()
         await self._end(self._loops)
         await self._disconnect()
-        if work is not None:
-            work.worker.dismiss()
-            await work.output.close()
+        if work is None:
+            return []
+        stubborn = work.worker.dismiss()
+        await work.output.close()
+        return stubborn
 
     async def abort(self) -> Unwritten:
         """The node id is lost: stop everything that runs under it. Returns settlements that are not written

@@ -198,11 +198,13 @@ class Worker:
             if slot.job is not None:
                 self._interrupt(slot, slot.job, why)
 
-    def dismiss(self) -> None:
-        """Cancel the runners. The settlement of a task that still runs will be refused."""
+    def dismiss(self) -> list[asyncio.Task[None]]:
+        """Cancel the runners. The settlement of a task that still runs will be refused. Returns the runners
+        of these tasks."""
         for slot in self._slots:
             if slot.runner is not None:
                 slot.runner.cancel()
+        return [slot.runner for slot in self._slots if slot.job is not None and slot.runner is not None]
 
     # -- starting
     def _tick(self) -> None:
