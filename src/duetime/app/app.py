@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from functools import partial
@@ -27,7 +27,7 @@ from duetime.engine.node.heartbeat import Heartbeat
 from duetime.engine.node.loop import LoopThread, Signals, share_the_interpreter, spare_the_collector
 from duetime.engine.node.node import Node
 from duetime.engine.node.options import DEFAULT_ROLES, ROLES, HandlerRegistry, NodeOptions
-from duetime.engine.submit.validate import refuse_unknown
+from duetime.engine.submit.validate import check_name, refuse_unknown
 from duetime.errors import Conflict, InvalidInput
 from duetime.invoker import Handler
 from duetime.invokers.alert.handler import AlertHandler
@@ -38,7 +38,7 @@ from duetime.invokers.threads import Threads
 from duetime.lease import LeaseTable
 from duetime.leases import leases_for
 from duetime.model import duration
-from duetime.model.instant import Micros
+from duetime.model.instant import SECOND, Micros
 from duetime.model.job import DEFAULT_TENANT
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import DEFAULT_QUOTAS, Quotas
@@ -63,6 +63,19 @@ TargetMaker = Callable[[Callable[[], Micros]], Target]  # given the store's cloc
 NODE_OPTIONS = tuple(
     option.name for option in fields(NodeOptions) if option.name not in ("version", "broker", "ping")
 )
+
+# Of durations, as the settings have them. NodeOptions itself refuses a short lease and lookahead.
+SHORTEST: Mapping[str, Micros] = {
+    "lease": 0,
+    "lookahead": 0,
+    "grace": 0,
+    "output_retention": 0,
+    "watchdog_interval": SECOND,
+    "alert_interval": SECOND,
+    "retention": 60 * SECOND,
+    "keep_failed": 60 * SECOND,
+    "keep_queues": 60 * SECOND,
+}
 
 
 class App(AsyncApp):
@@ -329,30 +342,40 @@ def _parsed(options: dict[str, Any]) -> dict[str, Any]:
 
 def _node_option(name: str, value: Any) -> Any:
     match name:
-        case (
-            "lease"
-            | "lookahead"
-            | "grace"
-            | "retention"
-            | "output_retention"
-            | "watchdog_interval"
-            | "alert_interval"
-        ):
-            return duration.parse(value, name)
-        case "keep_failed":
-            return None if value is None else duration.parse(value, name)
+        case "keep_failed" if value is None:
+            return None
         case "keep_queues":
-            return {queue: duration.parse(kept, name) for queue, kept in dict(value).items()}
-        case "roles" | "queues":
-            if isinstance(value, str) or not all(isinstance(part, str) for part in value):
-                raise InvalidInput(name, f"{value!r} is not a list of names: write {name}=[...]")
-            return tuple(value)
+            if not isinstance(value, Mapping):
+                raise InvalidInput(name, f'{value!r} is not a mapping: write {name}={{"billing": "90d"}}')
+            return {check_name(queue, name): _lapse(kept, name) for queue, kept in value.items()}
+        case "name":
+            return check_name(value, name)
+        case "queues":
+            return tuple(check_name(queue, name) for queue in _names(value, name))
+        case "roles":
+            return _names(value, name)
+        case _ if name in SHORTEST:
+            return _lapse(value, name)
         case "concurrency" | "queue_depth" if isinstance(value, bool) or not isinstance(value, int):
             raise InvalidInput(name, f"{value!r} must be a whole number")
         case "max_load" if isinstance(value, bool) or not isinstance(value, int | float | None):
             raise InvalidInput(name, f"{value!r} must be a number")
         case _:
             return value
+
+
+def _lapse(value: Any, name: str) -> Micros:
+    lapse, shortest = duration.parse(value, name), SHORTEST[name]
+    if lapse < shortest:
+        raise InvalidInput(name, f"{value!s} is too short: use {duration.show(shortest)} or more")
+    return lapse
+
+
+def _names(value: Any, name: str) -> tuple[str, ...]:
+    parts = None if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+    if parts is None or not all(isinstance(part, str) for part in parts):
+        raise InvalidInput(name, f"{value!r} is not a list of names: write {name}=[...]")
+    return tuple(dict.fromkeys(parts))
 
 
 def _refuse_a_running_loop() -> None:
