@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ EMPTY = answer(200, {"items": [], "next_cursor": None})
         ("localhost:8080", "begins with neither http:// nor https://"),
         ("example.org", "begins with neither"),
         ("http:/localhost", "begins with neither"),
-        ("", "scheme 'none' and host 'none'"),
+        ("", "the URL is empty"),
         ("postgresql://user:secret@host/db", "'postgresql' is the scheme of a store URL, which dt.App takes"),
         ("sqlite:///duetime.db", "'sqlite' is the scheme of a store URL"),
         ("http://user:secret@host:port", "the value is not a URL"),
@@ -167,3 +168,19 @@ async def test_policies_are_taken_as_the_app_takes_them(service: Caller) -> None
         await service.schedule("daily", "nowhere", dt.Every("1d"), missed="never")
     with pytest.raises(InvalidInput, match=r"retry: 3 is not a Retry: write dt\.Retry\(max_attempts=5\)"):
         await service.submit("nowhere", {}, retry=3)
+
+
+@pytest.mark.parametrize("labels", [[1], 5, {"team": 1}])
+def test_labels_that_are_not_a_mapping_of_text_are_refused(labels: Any) -> None:
+    client = dt.Client("http://127.0.0.1:9")
+    with pytest.raises(InvalidInput, match="labels: must be a mapping of text to text"):
+        client.submit("work", labels=labels)
+    with pytest.raises(InvalidInput, match="labels: must be a mapping of text to text"):
+        client.schedule("nightly", "work", when=dt.Every("1d"), labels=labels)
+
+
+def test_naive_instant_of_an_edit_is_named() -> None:
+    with pytest.raises(InvalidInput, match=r"end_at: .* is not an aware datetime"):
+        dt.Client("http://127.0.0.1:9").edit_schedule(
+            "00000000-0000-7000-8000-000000000000", {"end_at": datetime(2030, 1, 1)}
+        )

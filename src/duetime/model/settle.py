@@ -24,8 +24,8 @@ class _Delay(Directive):
     text: str
 
     def __init__(self, delay: Duration, reason: str | None = None) -> None:
-        super().__init__(reason or f"{self.text} {delay}")
         self.delay: Micros = duration.parse(delay, "delay")
+        super().__init__(reason or f"{self.text} {duration.show(self.delay)}")
         self.reason = reason
 
 

@@ -91,7 +91,9 @@ def _address_problem(url: object, scheme: str, host: str | None) -> str:
             f"{scheme!r} is the scheme of a store URL, which dt.App takes; a client takes the "
             f"address of a service (`duetime serve`)"
         )
-    if isinstance(url, str) and url and "://" not in url:
+    if url == "":
+        return "the URL is empty"
+    if isinstance(url, str) and "://" not in url:
         return "the URL begins with neither http:// nor https://"
     return f"scheme {scheme or 'none'!r} and host {host or 'none'!r} are not the URL of a service"
 

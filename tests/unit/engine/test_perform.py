@@ -66,6 +66,7 @@ def settled(body: Body, store: FakeStore | None = None, **how: Any) -> Settlemen
     ("verdict", "ending", "state", "failures", "due", "error"),
     [
         (Snooze("5m"), Ending.SNOOZED, State.PENDING, 0, 300, "snoozed for 5m"),
+        (Snooze("90s"), Ending.SNOOZED, State.PENDING, 0, 90, "snoozed for 1m30s"),
         (Snooze("0s", "no stock"), Ending.SNOOZED, State.PENDING, 0, 0, "no stock"),
         (RetryAfter("10s", "429"), Ending.FAILED, State.PENDING, 1, 10, "429"),
         (Cancel("the order is gone"), Ending.CANCELLED, State.CANCELLED, 0, 0, "the order is gone"),

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from duetime.engine.submit.validate import check_id, check_priority
+from duetime.engine.submit.validate import check_id, check_priority, encode_labels
 from duetime.errors import InvalidInput
 from duetime.model import duration
 from duetime.model.retry import Retry
@@ -36,6 +36,13 @@ def instant(moment: datetime | None, field: str) -> str | None:
             field, f"{moment!r} is not an aware datetime: add a time zone, like datetime(..., tzinfo=UTC)"
         )
     return moment.isoformat()
+
+
+def labels_of(labels: Mapping[str, str] | None) -> dict[str, str] | None:
+    if labels is None:
+        return None
+    encode_labels(labels)  # refuses what the service would refuse
+    return dict(labels)
 
 
 def duration_text(value: duration.Duration | None, field: str) -> str | None:
@@ -104,7 +111,7 @@ def job_body(
         else duration_text(expires, "expires"),
         jitter=duration_text(jitter, "jitter"),
         retry=retry_of(retry),
-        labels=None if labels is None else dict(labels),
+        labels=labels_of(labels),
         **plain,
     )
     if "priority" in body:

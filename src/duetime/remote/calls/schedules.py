@@ -20,6 +20,7 @@ from duetime.remote.calls.fields import (
     given,
     instant,
     label_text,
+    labels_of,
     listed,
     missed_of,
     retry_of,
@@ -102,7 +103,7 @@ def new_schedule(
         timeout=duration_text(timeout, "timeout"),
         retry=retry_of(retry),
         expires=duration_text(expires, "expires"),
-        labels=None if labels is None else dict(labels),
+        labels=labels_of(labels),
         paused=paused or None,
         **plain,
     )
@@ -206,7 +207,7 @@ def edited(changes: Mapping[str, Any]) -> dict[str, Any]:
         "missed": _missed,
     }
     return {
-        name: _plain(writers[name](value) if name in writers and value is not None else value)
+        name: _plain(name, writers[name](value) if name in writers and value is not None else value)
         for name, value in changes.items()
     }
 
@@ -231,5 +232,5 @@ def _missed(value: Any) -> Any:
     return missed_of(value) if isinstance(value, Missed) else value
 
 
-def _plain(value: Any) -> Any:
-    return instant(value, "changes") if isinstance(value, datetime) else value
+def _plain(name: str, value: Any) -> Any:
+    return instant(value, name) if isinstance(value, datetime) else value
