@@ -43,7 +43,7 @@ from duetime.invokers.protocol import (
 )
 from duetime.invokers.signature import Signature
 from duetime.invokers.threads import Interrupted
-from duetime.model.codec import reader, refuse_nan
+from duetime.model.codec import encode, reader, refuse_large_result, refuse_nan
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, trace
 from duetime.model.output import OutputBuffer, Stream
@@ -238,6 +238,7 @@ def main() -> None:
         pipe.output.flush()
         if ending["kind"] == "result":
             refuse_nan(ending["value"], "result")
+            refuse_large_result(encode(ending["value"]))
         pipe.send(ending)
     except InvalidInput as problem:
         pipe.send(describe(problem))

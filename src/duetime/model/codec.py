@@ -19,6 +19,7 @@ import msgspec
 from duetime.errors import InvalidInput, InvalidPayload, PayloadTooLarge
 
 MAX_PAYLOAD = 256 * 1024
+MAX_RESULT = 256 * 1024
 MAX_DEPTH = 32
 REQUIRED: Any = msgspec.NODEFAULT
 _EVERYDAY = (
@@ -113,6 +114,15 @@ def _check(value: Any, field: str, depth: int) -> None:
                 _check(item, field, depth - 1)
         case _:
             pass
+
+
+def refuse_large_result(data: bytes) -> None:
+    if len(data) > MAX_RESULT:
+        raise InvalidInput(
+            "result",
+            f"{len(data):,} bytes is over the limit of {MAX_RESULT:,}: "
+            "store it elsewhere and return a reference",
+        )
 
 
 def refuse_nan(value: Any, field: str) -> None:

@@ -252,7 +252,9 @@ async def test_process_that_left_the_group_ends_with_a_stopped_attempt(tmp_path:
 
 
 async def test_result_that_is_too_long_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="over the limit of 2,097,152"):
+    with pytest.raises(
+        InvalidInput, match="over the limit of 262,144: store it elsewhere and return a reference"
+    ):
         await isolated(chores.long_result)
 
 

@@ -15,7 +15,7 @@ from duetime.engine.run.commit import commit, rollback, shielded
 from duetime.errors import DuetimeError, Fenced, InvalidInput, InvalidPayload, StoreUnavailable
 from duetime.invoker import Context, Handler, Policies
 from duetime.model import duration
-from duetime.model.codec import decode, encode, refuse_nan
+from duetime.model.codec import decode, encode, refuse_large_result, refuse_nan
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, Ending, Outcome, State, error_text, trace
 from duetime.model.retry import Retry
@@ -32,7 +32,6 @@ from duetime.model.settle import (
 )
 from duetime.model.trace import is_only_origin
 
-MAX_RESULT_BYTES = 256 * 1024
 NULL = b"null"
 Own = TypeVar("Own")
 # Looked up once: access to an enum member is slow, and every job needs these
@@ -237,10 +236,5 @@ def _encode_result(result: Any) -> bytes:
         raise InvalidInput(
             "result", f"the task returned something that is not JSON ({problem}): {remedy}"
         ) from None
-    if len(data) > MAX_RESULT_BYTES:
-        raise InvalidInput(
-            "result",
-            f"{len(data):,} bytes is over the limit of {MAX_RESULT_BYTES:,}: "
-            "store it elsewhere and return a reference",
-        )
+    refuse_large_result(data)
     return data
