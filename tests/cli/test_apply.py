@@ -390,3 +390,21 @@ def test_settings_without_effect_of_an_older_version_are_read(side: Side, folder
     words = ("schedule", "edit", "exact", "--max-attempts", "7", "--json")
     assert side(*words).json["retry"] == {"max_attempts": 7, **OLDER_DELAYS, "first_delay": "5s"}
     assert side("schedule", "edit", "exact", "--missed", "latest", "--json").json["missed"]["max"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "part", "remedy"),
+    [
+        (("--header", "X-Team: mail"), "header", "--target URL"),
+        (("--method", "GET"), "method", "--target URL"),
+        (("--cwd", "/tmp"), "cwd", "--command or --shell"),
+    ],
+)
+def test_edit_of_a_part_of_the_target_asks_for_all_of_it(
+    side: Side, words: tuple[str, ...], part: str, remedy: str
+) -> None:
+    side.apply(POLICIES)
+    refused = side("schedule", "edit", "patient", *words)
+    assert refused.status != 0
+    message = f"{part}: an edit replaces the whole target: give it again with {remedy}, next to --{part}"
+    assert message in refused.err

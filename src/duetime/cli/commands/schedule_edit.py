@@ -36,7 +36,6 @@ from duetime.cli.inputs import (
     HeadersFlag,
     JitterFlag,
     JsonFlag,
-    LabelsFlag,
     LimitFlag,
     MaxAttemptsFlag,
     MaxRunsFlag,
@@ -69,7 +68,7 @@ from duetime.cli.inputs import (
 from duetime.cli.program import value_option
 from duetime.cli.selection import ProgressLine
 from duetime.engine.submit.validate import check_overlap
-from duetime.errors import InvalidWhen
+from duetime.errors import InvalidInput, InvalidWhen
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed, effective_missed
 from duetime.model.views import Backfilled, PlanView, ScheduleView, VersionView
@@ -78,6 +77,16 @@ from duetime.model.when import Cron, RRule, When
 commands = standalone()
 
 MAX_FIRES_PER_CALL = 1_000
+
+
+def _require_target(replacement: str | None, **parts: object) -> None:
+    """An edit replaces the target as a whole."""
+    part = next((name for name, value in parts.items() if value), None)
+    if replacement is None and part is not None:
+        what = "--command or --shell" if part == "cwd" else "--target URL"
+        raise InvalidInput(
+            part, f"an edit replaces the whole target: give it again with {what}, next to --{part}"
+        )
 
 
 def _changes(
@@ -114,7 +123,10 @@ def _changes(
     queue: QueueFlag = None,
     priority: PriorityFlag = None,
     owner: OwnerFlag = None,
-    label: LabelsFlag = None,
+    label: Annotated[
+        list[str] | None,
+        value_option("--label", "NAME=VALUE", "A label, in place of all present ones; may be repeated."),
+    ] = None,
 ) -> dict[str, Any]:
     """Only what was given."""
     policy = {"policy": missed, "within": within}
@@ -143,6 +155,7 @@ def _changes(
         changes["tz"] = tz
     words = (target, method, header, command, shell, cwd, destination, message_key, report)
     if any(words):
+        _require_target(target or command or shell or destination, method=method, header=header, cwd=cwd)
         changes["target"] = read_target(*words)
     if payload is not None:
         changes["payload"] = read_payload(payload)
