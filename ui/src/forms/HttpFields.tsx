@@ -1,17 +1,5 @@
-import {
-  Collapse,
-  Button,
-  Group,
-  PasswordInput,
-  SegmentedControl,
-  Select,
-  Stack,
-  Switch,
-  TextInput,
-  Input,
-} from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
-import { Icon } from '../parts/Icon';
+import { Group, PasswordInput, SegmentedControl, Select, Switch, TextInput, Input } from '@mantine/core';
+import { MoreOptions } from '../parts/MoreOptions';
 import type { FieldErrors } from './fieldErrors';
 import { PairsInput } from './PairsInput';
 import { METHODS, type TargetDraft } from './targetDraft';
@@ -23,7 +11,6 @@ interface HttpFieldsProps {
 }
 
 export function HttpFields({ draft, onChange, errorAt }: HttpFieldsProps) {
-  const [more, { toggle }] = useDisclosure(false);
   return (
     <>
       <Group gap="xs" wrap="nowrap" align="flex-start">
@@ -62,69 +49,56 @@ export function HttpFields({ draft, onChange, errorAt }: HttpFieldsProps) {
         error={errorAt('target.secret_headers')}
         secret
       />
-      <Button
-        variant="subtle"
-        color="gray"
-        size="compact-sm"
-        onClick={toggle}
-        w="fit-content"
-        aria-expanded={more}
-        rightSection={<Icon name="down" size={14} />}
-      >
-        More call options
-      </Button>
-      <Collapse expanded={more}>
-        <Stack gap="md">
-          <Group gap="md" align="flex-start" grow>
-            <TextInput
-              label="Call timeout"
-              description="For one call, e.g. 30s"
-              value={draft.callTimeout}
-              onChange={(event) => onChange({ callTimeout: event.currentTarget.value })}
-              error={errorAt('target.timeout')}
-            />
-            <TextInput
-              label="Success codes"
-              description="e.g. 2xx, 304, 200-299"
-              value={draft.success}
-              onChange={(event) => onChange({ success: event.currentTarget.value })}
-              error={errorAt('target.success')}
-            />
-          </Group>
-          <Input.Wrapper
-            label="Body"
-            labelElement="div"
-            description="Send the payload as JSON, or as plain text"
-          >
-            <SegmentedControl
-              mt={4}
-              display="flex"
-              w="fit-content"
-              value={draft.body}
-              onChange={(body) => onChange({ body: body as TargetDraft['body'] })}
-              data={[
-                { value: 'json', label: 'JSON' },
-                { value: 'raw', label: 'Plain text' },
-              ]}
-              aria-label="Body"
-            />
-          </Input.Wrapper>
-          <PasswordInput
-            label="Signing secret"
-            description="Standard Webhooks secret (whsec_…). It lets the receiver verify the sender."
-            value={draft.signingSecret}
-            onChange={(event) => onChange({ signingSecret: event.currentTarget.value })}
-            error={errorAt('target.signing_secret')}
-            autoComplete="off"
+      <MoreOptions label="More call options" isUsed={false} gap="md">
+        <Group gap="md" align="flex-start" grow>
+          <TextInput
+            label="Call timeout"
+            description="For one call, e.g. 30s"
+            value={draft.callTimeout}
+            onChange={(event) => onChange({ callTimeout: event.currentTarget.value })}
+            error={errorAt('target.timeout')}
           />
-          <Switch
-            label="Asynchronous: the receiver answers 202 and reports later"
-            description="The job keeps running until the receiver reports its outcome"
-            checked={draft.isAsync}
-            onChange={(event) => onChange({ isAsync: event.currentTarget.checked })}
+          <TextInput
+            label="Success codes"
+            description="e.g. 2xx, 304, 200-299"
+            value={draft.success}
+            onChange={(event) => onChange({ success: event.currentTarget.value })}
+            error={errorAt('target.success')}
           />
-        </Stack>
-      </Collapse>
+        </Group>
+        <Input.Wrapper
+          label="Body"
+          labelElement="div"
+          description="Send the payload as JSON, or as plain text"
+        >
+          <SegmentedControl
+            mt={4}
+            display="flex"
+            w="fit-content"
+            value={draft.body}
+            onChange={(body) => onChange({ body: body as TargetDraft['body'] })}
+            data={[
+              { value: 'json', label: 'JSON' },
+              { value: 'raw', label: 'Plain text' },
+            ]}
+            aria-label="Body"
+          />
+        </Input.Wrapper>
+        <PasswordInput
+          label="Signing secret"
+          description="Standard Webhooks secret (whsec_…). It lets the receiver verify the sender."
+          value={draft.signingSecret}
+          onChange={(event) => onChange({ signingSecret: event.currentTarget.value })}
+          error={errorAt('target.signing_secret')}
+          autoComplete="off"
+        />
+        <Switch
+          label="Asynchronous: the receiver answers 202 and reports later"
+          description="The job keeps running until the receiver reports its outcome"
+          checked={draft.isAsync}
+          onChange={(event) => onChange({ isAsync: event.currentTarget.checked })}
+        />
+      </MoreOptions>
     </>
   );
 }

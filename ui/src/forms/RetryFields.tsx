@@ -1,6 +1,5 @@
-import { Button, Collapse, Group, NumberInput, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
-import { Icon } from '../parts/Icon';
+import { Group, NumberInput, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { MoreOptions } from '../parts/MoreOptions';
 import type { FieldErrors } from './fieldErrors';
 import { DEFAULTS } from '../api/schema';
 import type { Task } from '../api/types';
@@ -103,64 +102,48 @@ export function RetryFields({ draft, declared, onChange, errorAt }: RetryFieldsP
 function MoreRetryFields({ draft, onChange, errorAt }: Omit<RetryFieldsProps, 'declared'>) {
   const isUsed =
     draft.backoff !== EMPTY_RUN.backoff || draft.delays + draft.maxAge !== '' || draft.maxLosses !== '';
-  const [more, { toggle }] = useDisclosure(isUsed);
   return (
-    <>
-      <Button
-        variant="subtle"
-        color="gray"
-        size="compact-sm"
-        onClick={toggle}
-        w="fit-content"
-        aria-expanded={more}
-        rightSection={<Icon name="down" size={14} />}
-      >
-        More retry options
-      </Button>
-      <Collapse expanded={more}>
-        <Stack gap="xs">
-          <Group grow align="flex-start">
-            <TextInput
-              label="Delays"
-              description="In place of those above, e.g. 10s, 1m, 15m"
-              placeholder="none"
-              value={draft.delays}
-              onChange={(event) => onChange({ delays: event.currentTarget.value })}
-              error={errorAt('retry.delays')}
-            />
-            <Select
-              label="Backoff"
-              disabled={hasDelays(draft)}
-              description="How the first delay grows"
-              data={BACKOFFS}
-              value={draft.backoff}
-              onChange={(backoff) => onChange({ backoff: (backoff ?? 'exponential') as RunDraft['backoff'] })}
-              allowDeselect={false}
-              error={errorAt('retry.backoff')}
-            />
-          </Group>
-          <Group grow align="flex-start">
-            <TextInput
-              label="Max age"
-              description="No attempt starts so long after the fire time"
-              placeholder="no limit"
-              value={draft.maxAge}
-              onChange={(event) => onChange({ maxAge: event.currentTarget.value })}
-              error={errorAt('retry.max_age')}
-            />
-            <NumberInput
-              label="Max losses"
-              description="Workers that may die with this job"
-              placeholder={String(DEFAULTS.RetryIn.max_losses)}
-              min={1}
-              allowDecimal={false}
-              value={draft.maxLosses}
-              onChange={(value) => onChange({ maxLosses: value === '' ? '' : Number(value) })}
-              error={errorAt('retry.max_losses')}
-            />
-          </Group>
-        </Stack>
-      </Collapse>
-    </>
+    <MoreOptions label="More retry options" isUsed={isUsed} gap="xs">
+      <Group grow align="flex-start">
+        <TextInput
+          label="Delays"
+          description="In place of those above, e.g. 10s, 1m, 15m"
+          placeholder="none"
+          value={draft.delays}
+          onChange={(event) => onChange({ delays: event.currentTarget.value })}
+          error={errorAt('retry.delays')}
+        />
+        <Select
+          label="Backoff"
+          disabled={hasDelays(draft)}
+          description="How the first delay grows"
+          data={BACKOFFS}
+          value={draft.backoff}
+          onChange={(backoff) => onChange({ backoff: (backoff ?? 'exponential') as RunDraft['backoff'] })}
+          allowDeselect={false}
+          error={errorAt('retry.backoff')}
+        />
+      </Group>
+      <Group grow align="flex-start">
+        <TextInput
+          label="Max age"
+          description="No attempt starts so long after the fire time"
+          placeholder="no limit"
+          value={draft.maxAge}
+          onChange={(event) => onChange({ maxAge: event.currentTarget.value })}
+          error={errorAt('retry.max_age')}
+        />
+        <NumberInput
+          label="Max losses"
+          description="Workers that may die with this job"
+          placeholder={String(DEFAULTS.RetryIn.max_losses)}
+          min={1}
+          allowDecimal={false}
+          value={draft.maxLosses}
+          onChange={(value) => onChange({ maxLosses: value === '' ? '' : Number(value) })}
+          error={errorAt('retry.max_losses')}
+        />
+      </Group>
+    </MoreOptions>
   );
 }
