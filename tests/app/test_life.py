@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 import duetime as dt
+from duetime.app.app import SHORTEST
+from duetime.config_sources import load
 from duetime.engine.node import session
+from duetime.model import duration
 from duetime.model.instant import SECOND
 from duetime.model.settle import Settlement
 from duetime.store import Settled, Successors
@@ -258,6 +261,17 @@ async def test_migrating_twice_changes_nothing(app: dt.App) -> None:
 def test_a_tenant_must_have_a_name(tenant: Any) -> None:
     with pytest.raises(dt.InvalidInput, match="tenant"):
         dt.App("memory://", tenant=tenant)
+
+
+@pytest.mark.parametrize("name", [name for name in SHORTEST if name not in ("lease", "lookahead")])
+def test_shortest_durations_are_those_of_the_settings(name: str) -> None:
+    """`lease` and `lookahead` are refused by the node itself."""
+    shortest, too_short = duration.show(SHORTEST[name]), duration.show(max(0, SHORTEST[name] - 1_000))
+    prefix = "billing=" if name == "keep_queues" else ""
+    assert load({name: prefix + shortest}, {})
+    if too_short != shortest:
+        with pytest.raises(dt.ConfigError, match=f"use {shortest} or more"):
+            load({name: prefix + too_short}, {})
 
 
 @pytest.mark.parametrize(
