@@ -54,6 +54,22 @@ def test_few_spans_are_exported_after_the_delay() -> None:
     assert exports.batches == [[1]]
 
 
+def test_spans_that_end_during_an_export_wait_for_the_next() -> None:
+    exports = Exports()
+
+    def export(own: Sequence[bytes], others: Sequence[ReadableSpan]) -> None:
+        exports.export(own, others)
+        if len(exports.batches) < 100:  # busy tasks: spans end all the time
+            queue.add(span(len(exports.batches)))
+
+    queue = SpanQueue(export, ExportLimits(100, 5, NEVER))
+    queue.add(span(0))
+    assert queue.force_flush()
+    assert exports.batches == [[0]]
+    assert queue.force_flush()
+    assert exports.batches == [[0], [1]]
+
+
 def test_oldest_spans_are_dropped_and_counted(caplog: Any) -> None:
     exports = Exports()
     exports.go_on.clear()

@@ -89,15 +89,19 @@ class SpanQueue(SpanProcessor):
             self._wake.clear()
             is_last = self._stopped
             flushes = [self._flushes.popleft() for _ in range(len(self._flushes))]
-            rest = self._batch - 1 if is_full and not flushes and not is_last else 0
-            while len(self._ended) > rest:
-                self._export_batch()
+            # Only what is there now: spans that end while it is exported are not sent one by one.
+            left = len(self._ended)
+            if is_full and not flushes and not is_last:
+                left -= left % self._batch
+            while left > 0:
+                left -= self._export_batch(left)
             for done in flushes:
                 done()
 
-    def _export_batch(self) -> None:
+    def _export_batch(self, limit: int) -> int:
+        """How many were exported, or are lost."""
         ended = self._ended
-        batch = [ended.popleft() for _ in range(min(len(ended), self._batch))]
+        batch = [ended.popleft() for _ in range(min(limit, self._batch))]
         own = [span for span in batch if isinstance(span, bytes)]
         others = [span for span in batch if not isinstance(span, bytes)]
         try:
@@ -108,3 +112,4 @@ class SpanQueue(SpanProcessor):
             self._warned_at = monotonic_micros()
             log.warning("traces: %d spans dropped: the collector is too slow, or away", self._dropped)
             self._dropped = 0
+        return len(batch)
