@@ -13,7 +13,8 @@ class Scale:
     drain: int = 20_000
     drain_long: int = 200_000
     repeats: int = 3
-    traced: int = 100_000
+    traced: int = 50_000
+    traced_turns: int = 15  # each drain costs a few percent more or less than the one before
     pick_up_seconds: int = 15
     answers: int = 2_000
     punctual: int = 1_000

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import mean, stdev
 
 from bench.figures import Figure, median
 from bench.setting import Setting
@@ -17,17 +18,18 @@ from bench.workloads.drain import Drained, drain
 from tests.servers.agent import Agent
 
 SAMPLING = 0.1
-DELAY_VARIABLE, DELAY = "OTEL_BSP_SCHEDULE_DELAY", 2_000  # milliseconds until spans are exported; not 5,000
-LAST_EXPORT = 2.5  # seconds after the drain in which the last spans are exported; without traces, too
+DELAY_VARIABLE, DELAY = "OTEL_BSP_SCHEDULE_DELAY", 1_000  # milliseconds until spans are exported; not 5,000
+LAST_EXPORT = 1.5  # seconds after the drain in which the last spans are exported; without traces, too
 
 
 def sampled_drain(setting: Setting) -> Iterator[Figure]:
     plain: list[Drained] = []
     traced: list[Drained] = []
     with _quick_exports():
-        for turn in range(setting.scale.turns):
-            plain.append(_drain(setting, None))
-            traced.append(_drain(setting, SAMPLING))
+        for turn in range(setting.scale.traced_turns):
+            both = [(plain, None), (traced, SAMPLING)]
+            for drains, sampling in both if turn % 2 == 0 else reversed(both):  # a machine slows down
+                drains.append(_drain(setting, sampling))
             setting.say(f"turn {turn + 1}: {_told(plain[-1])}; traced {_told(traced[-1])}")
     before, after = [one.worker_cpu for one in plain], [one.worker_cpu for one in traced]
     name = f"drain {setting.scale.traced:,} without traces, CPU per job"
@@ -44,7 +46,9 @@ def _told(drained: Drained) -> str:
 
 def _ratio(name: str, title: str, plain: list[float], traced: list[float]) -> Figure:
     ratios = [with_traces / without for with_traces, without in zip(traced, plain, strict=True)]
-    remark, detail = f"{min(ratios):.3f} to {max(ratios):.3f}", {"plain": plain, "traced": traced}
+    error = stdev(ratios) / len(ratios) ** 0.5
+    remark = f"mean {mean(ratios):.3f} +- {error:.3f}; {min(ratios):.3f} to {max(ratios):.3f}"
+    detail = {"plain": plain, "traced": traced}
     return Figure(name, title, median(ratios), " x", None, remark, detail)
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from duetime.errors import Conflict, Fenced, InvalidInput
@@ -417,6 +417,15 @@ def await_report(job: Claimed) -> HandOver:
     """The attempt goes on elsewhere, for as long as the job's own timeout allows."""
     own = None if job.policies is None else decode(job.policies).get("timeout")
     return HandOver(own or REPORT_TIMEOUT)
+
+
+class DirectCall(NamedTuple):
+    """All that `invoke` of a handler does for a job without policies of its own: `function(context, **read(
+    payload))`, or without the context. Who stands between them can do it with one call less."""
+
+    function: Callable[..., Awaitable[Any]]
+    with_context: bool
+    read: Callable[[bytes], dict[str, Any]]
 
 
 class Handler(Protocol):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from duetime.cli.format import visible, visible_lines
 from duetime.model.events import Event, NodeJoined
 from duetime.model.masking import without_secrets
-from duetime.tracing import current
+from duetime.tracing import current_span
 
 FIELDS = ("node", "request_id", "status", "job_id", "target", "attempt", "schedule", "trace_id", "span_id")
 COLOURS = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
@@ -33,7 +33,7 @@ class NodeIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if self.node is not None and not hasattr(record, "node"):
             record.node = self.node
-        span = current.get()
+        span = current_span()
         if span is not None:
             record.trace_id, record.span_id = span.id.trace_text, span.id.span_text
         return True

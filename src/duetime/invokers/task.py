@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from duetime.errors import InvalidInput, InvalidPayload
-from duetime.invoker import Context, Policies
+from duetime.invoker import Context, DirectCall, Policies
 from duetime.invokers.children import ChildProcesses
 from duetime.invokers.isolation import Isolation, check_isolated
 from duetime.invokers.resources import ResourceBox
@@ -223,7 +223,7 @@ class TaskHandler:
         self._children = (
             None if isolation is None else ChildProcesses(function, signature.task, isolation, resources)
         )
-        self.invoke_plain: Invoke  # of a job without policies of its own
+        self.direct: DirectCall | None = None
         self.invoke: Invoke = self._choose()
 
     def _choose(self) -> Invoke:
@@ -235,15 +235,13 @@ class TaskHandler:
             or self._versions.applies_to_all
         )
         if indirect or not inspect.iscoroutinefunction(function):
-            self.invoke_plain = self._invoke_indirectly
             return self._invoke_indirectly
+        self.direct = DirectCall(function, self._signature.wants_context, read)
         upgrade = self._versions.upgraded
         if self._signature.wants_context:
-            self.invoke_plain = lambda context, payload: function(context, **read(payload))
             return lambda context, payload: function(
                 context, **read(upgrade(context.job, payload) if context.job.policies else payload)
             )
-        self.invoke_plain = lambda context, payload: function(**read(payload))
         return lambda context, payload: function(
             **read(upgrade(context.job, payload) if context.job.policies else payload)
         )

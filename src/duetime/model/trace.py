@@ -91,11 +91,9 @@ def says_only_parent(policies: bytes) -> bool:
     return len(policies) == CHILD_LENGTH and policies.startswith(CHILD_BEGINS)
 
 
-def parent_bytes(policies: bytes | None) -> tuple[bytes, bytes] | None:
+def parent_bytes(policies: bytes) -> tuple[bytes, bytes] | None:
     """The ids of the trace and of the span that the first attempt of a job is a child of, if its policies say
-    only that, as `with_origin` writes them. None says nothing. Quick: every exported attempt asks."""
-    if policies is None or not says_only_parent(policies):
-        return None
+    only that. Quick: every exported attempt asks."""
     try:
         return unhexlify(policies[TRACE_PLACE]), unhexlify(policies[SPAN_PLACE])
     except ValueError:

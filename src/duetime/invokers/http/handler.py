@@ -27,7 +27,7 @@ from duetime.model.signing import Signer, read_secret, report_token
 from duetime.model.target import SIGNING
 from duetime.model.trace import attempt_trace
 from duetime.model.url import Egress
-from duetime.tracing import Span, current
+from duetime.tracing import Span, current_span
 
 ACCEPTED = 202
 ERROR_STATUS = 400
@@ -78,7 +78,7 @@ class HttpHandler:
         job = context.job
         prepared, body = self._read(job, payload)
         headers, hidden = self._headers(prepared, job, body)
-        span = current.get()
+        span = current_span()
         if span is None:
             headers[TRACEPARENT] = attempt_trace(job.id, job.attempt, job.policies).id.traceparent
             response = await self._call(prepared, headers, body, hidden)

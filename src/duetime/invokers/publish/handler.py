@@ -18,7 +18,7 @@ from duetime.model.limit import Limit
 from duetime.model.publish import PublishTarget, cloud_event
 from duetime.model.settle import AttemptFailed, Directive, GiveUp
 from duetime.model.signing import report_token
-from duetime.tracing import current
+from duetime.tracing import current_span
 
 PUBLISH_TIMEOUT = 30.0  # seconds, for the broker's confirmation
 NO_TOKEN = (
@@ -47,7 +47,7 @@ class PublishHandler:
 
     async def invoke(self, context: Context, payload: bytes) -> Any:
         job = context.job
-        span = current.get()
+        span = current_span()
         if span is None:
             return await self._send(job, None)
         name = self._destination.name

@@ -9,12 +9,11 @@ from uuid import UUID
 from opentelemetry.context import Context as OtelContext
 from opentelemetry.context import attach, detach
 
-from duetime.invoker import Context, Handler
+from duetime.invoker import Context, DirectCall, Handler
 from duetime.model.settle import Directive, Snooze
 from duetime.model.trace import RANDOM_BITS, says_only_parent
 from duetime.observers.traces.sampling import Sampling
-from duetime.observers.traces.span import CURRENT_SPAN, AttemptSpan, Spans
-from duetime.tracing import current
+from duetime.observers.traces.span import CURRENT_SPAN, OWN_SPAN, AttemptSpan, Spans
 
 Invoke = Callable[[Context, bytes], Awaitable[Any]]
 
@@ -30,26 +29,32 @@ class TracedHandler:
         self._plain = handler.invoke
         self._tracer = tracer
         self._sampling = sampling
+        direct: DirectCall | None = getattr(handler, "direct", None)
         # Every job comes here: a function is quicker than a method.
         self.invoke: Invoke = (
-            self._decide
-            if self._calls_out or sampling.asks
-            else self._by_id(getattr(handler, "invoke_plain", self._plain), sampling.bound)
+            self._decide if direct is None or sampling.asks else self._by_id(direct, sampling.bound)
         )
 
     def _decide(self, context: Context, payload: bytes) -> Awaitable[Any]:
         job = context.job
-        if self._sampling.of_attempt(job):
-            return _traced(AttemptSpan(self._tracer, job), self._plain, context, payload)
-        if self._calls_out:  # what it calls is told not to export its part of the trace either
-            span = AttemptSpan(self._tracer, job, is_sampled=False)
-            return _traced(span, self._plain, context, payload)
-        return self._plain(context, payload)
+        is_sampled = self._sampling.of_attempt(job)
+        # What an unsampled attempt calls is told not to export its part of the trace either.
+        if not is_sampled and not self._calls_out:
+            return self._plain(context, payload)
+        policies = job.policies
+        only_parent = policies is not None and says_only_parent(policies)
+        span = AttemptSpan(self._tracer, job, policies if only_parent else None, is_sampled)
+        return _traced(span, self._plain, context, payload)
 
-    def _by_id(self, plain: Invoke, bound: int) -> Invoke:
+    def _by_id(self, direct: DirectCall, bound: int) -> Invoke:
         """As `_decide`, for jobs that have no policies, or only those of a caller that is traced: with few
         calls, because the code of a sampled attempt is seldom in the caches of the processor."""
         decide, tracer, mask = self._decide, self._tracer, RANDOM_BITS
+        function, with_context, read = direct
+
+        def plain(context: Context, payload: bytes) -> Awaitable[Any]:
+            return function(context, **read(payload)) if with_context else function(**read(payload))
+
         bound = bound + 3 >> 2  # of `lower_half`, without its shift
         highest = 0x80 | bound >> 56  # with the variant of a UUID
 
@@ -60,18 +65,18 @@ class TracedHandler:
                 id = job.id
                 # Of asyncpg's ids `int` is slow: one byte decides about most of them.
                 if (type(id) is not UUID and id.bytes[8] > highest) or id.int & mask >= bound:
-                    return plain(context, payload)  # most jobs
+                    # Most jobs: as `plain` does it.
+                    return function(context, **read(payload)) if with_context else function(**read(payload))
             elif not says_only_parent(policies):
                 return decide(context, payload)
-            return _traced(AttemptSpan(tracer, job), plain, context, payload)
+            return _traced(AttemptSpan(tracer, job, policies), plain, context, payload)
 
         return invoke
 
 
 async def _traced(span: AttemptSpan, plain: Invoke, context: Context, payload: bytes) -> Any:
     """As `with span.active()`, with fewer calls."""
-    outer = attach(OtelContext({CURRENT_SPAN: span}))
-    before = current.set(span)
+    outer = attach(OtelContext({CURRENT_SPAN: span, OWN_SPAN: span}))
     try:
         result = await plain(context, payload)
         if result is not None and isinstance(result, Directive) and not isinstance(result, Snooze):
@@ -81,6 +86,5 @@ async def _traced(span: AttemptSpan, plain: Invoke, context: Context, payload: b
         span.fail_by(problem)
         raise
     finally:
-        current.reset(before)
         detach(outer)
         span.end()

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType, TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from uuid import UUID
 
 from opentelemetry import context as contexts
@@ -27,12 +27,14 @@ from duetime.model.trace import (
 )
 from duetime.observers.traces.otlp import MESSAGE_ID_NAME, span_bytes
 from duetime.observers.traces.shapes import SpanShape, attempt_shape, first_attempt_encoder
-from duetime.tracing import current
+from duetime.tracing import find_spans_by
 
 MAX_REASON = 500
 Parent = SpanId | SpanContext | None  # an id is that of a span in another process
 NO_PARENT = contexts.Context()
 [CURRENT_SPAN] = api.set_span_in_context(api.INVALID_SPAN, NO_PARENT)  # the name in a context
+# The innermost span of Duetime; the current one may be a task's own.
+OWN_SPAN = contexts.create_key("duetime-span")
 
 
 class Spans(Protocol):
@@ -236,11 +238,14 @@ class AttemptSpan(OwnSpan):
     ids: Any = Computed()
     shape: Any = Computed()
 
-    def __init__(self, tracer: Spans, job: Claimed, is_sampled: bool = True) -> None:
+    def __init__(
+        self, tracer: Spans, job: Claimed, only_parent: bytes | None, is_sampled: bool = True
+    ) -> None:
+        """`only_parent`: its policies, if `says_only_parent` is true of them."""
         self.began_at = wall_nanos()
         self._tracer = tracer
         self._job = job
-        self._is_plain = is_sampled  # until more is known of it than its job
+        self._only_parent = only_parent if is_sampled else None  # None: more is known than its job
         if not is_sampled:
             self.is_sampled = False
 
@@ -257,21 +262,22 @@ class AttemptSpan(OwnSpan):
         self.update_name(name)
 
     def add(self, attributes: Mapping[str, Any]) -> None:
-        self._is_plain = False
+        self._only_parent = None
         super().add(attributes)
 
     def full(self) -> api.Span:
-        self._is_plain = False
+        self._only_parent = None
         return super().full()
 
     def end(self, end_time: int | None = None) -> None:
-        job = self._job
-        quick = self._is_plain and job.attempt == 1 and job.schedule is None
-        above = parent_bytes(job.policies) if quick else None
+        job, policies = self._job, self._only_parent
+        above = None
+        if policies is not None and job.attempt == 1 and job.schedule is None:
+            above = parent_bytes(policies)
         if above is None:
             super().end(end_time)
             return
-        self._is_plain = False
+        self._only_parent = None
         self.ended_at = ended_at = wall_nanos() if end_time is None else end_time
         encode = first_attempt_encoder(job.queue, job.target, job.tenant)  # most spans
         self._tracer.ended(encode(above[0], job.id, above[1], self.began_at, ended_at))
@@ -280,7 +286,7 @@ class AttemptSpan(OwnSpan):
 class Active:
     """A span while it is the current one. An error that leaves the block is the span's error."""
 
-    __slots__ = ("_base", "_before", "_outer", "_span")
+    __slots__ = ("_base", "_outer", "_span")
 
     def __init__(self, span: OwnSpan, base: contexts.Context) -> None:
         self._span = span
@@ -288,18 +294,23 @@ class Active:
 
     def __enter__(self) -> OwnSpan:
         span = self._span
-        self._outer = contexts.attach(contexts.Context({**self._base, CURRENT_SPAN: span}))
-        self._before = current.set(span)
+        self._outer = contexts.attach(contexts.Context({**self._base, CURRENT_SPAN: span, OWN_SPAN: span}))
         return span
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, _: TracebackType | None
     ) -> None:
-        current.reset(self._before)
         contexts.detach(self._outer)
         if problem is not None:
             self._span.fail_by(problem)
         self._span.end()
+
+
+def _own_span() -> OwnSpan | None:
+    return cast("OwnSpan | None", contexts.get_value(OWN_SPAN))
+
+
+find_spans_by(_own_span)
 
 
 def span_context(span: SpanId, is_remote: bool = True) -> SpanContext:
