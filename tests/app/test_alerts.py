@@ -41,6 +41,7 @@ async def sweep_until(app: dt.App, expected: list[tuple[str, str, list[str]]]) -
         await asyncio.sleep(0.1)
 
 
+@pytest.mark.slow
 async def test_every_condition_is_found_and_over(app: dt.App) -> None:
     fails = {"on"}
 

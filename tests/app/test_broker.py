@@ -80,6 +80,7 @@ async def test_jobs_with_a_limit_come_through_the_broker(app: dt.App) -> None:
         assert [(await job.wait(timeout="60s")).result for job in jobs] == list(range(30))
 
 
+@pytest.mark.slow
 async def test_jobs_of_a_queue_with_limits_are_claimed_from_the_store(app: dt.App) -> None:
     async with connected(app):
         await app.limit_queue("slow", max_running=1)
@@ -88,6 +89,7 @@ async def test_jobs_of_a_queue_with_limits_are_claimed_from_the_store(app: dt.Ap
             await job.wait(timeout="60s")
 
 
+@pytest.mark.slow
 async def test_without_the_broker_jobs_are_claimed_from_the_store(
     app: dt.App, broker: MemoryBroker, events: list[Event]
 ) -> None:
@@ -115,6 +117,7 @@ async def test_node_starts_while_the_broker_is_down(app: dt.App, broker: MemoryB
         assert (await (await app.submit("echo", value=1)).wait(timeout="60s")).result == 1
 
 
+@pytest.mark.slow
 async def test_lost_messages_cost_time_only(app: dt.App, broker: MemoryBroker) -> None:
     async with connected(app):
         broker.faults = lambda _: ()
@@ -163,6 +166,7 @@ async def test_message_is_acknowledged_after_the_claim_while_the_next_is_receive
         await until(lambda: not any(broker.depth("default").values()))
 
 
+@pytest.mark.slow
 async def test_received_messages_survive_a_failed_acknowledgement_of_others(
     broker: MemoryBroker, app: dt.App
 ) -> None:
@@ -198,6 +202,7 @@ async def test_received_messages_survive_a_failed_acknowledgement_of_others(
         await until(lambda: not any(broker.depth("default").values()))
 
 
+@pytest.mark.slow
 async def test_worker_gives_back_tickets_it_has_no_room_for(
     app: dt.App, broker: MemoryBroker, events: list[Event]
 ) -> None:

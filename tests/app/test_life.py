@@ -116,6 +116,7 @@ async def test_closing_again_does_not_ask_a_store_that_went_away_before() -> Non
     await app.close()
 
 
+@pytest.mark.slow
 async def test_a_store_that_is_away_when_a_node_stops_is_not_hammered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -52,6 +52,7 @@ async def test_output_of_each_attempt_is_kept(app: dt.App) -> None:
     assert all(job.fire_time <= line.at for line in first.lines)
 
 
+@pytest.mark.slow
 async def test_output_is_readable_while_the_attempt_runs(make_app: MakeApp) -> None:
     app, reader = make_app(), make_app()
     go_on = asyncio.Event()

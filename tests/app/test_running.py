@@ -349,6 +349,7 @@ async def test_run_async_ends_when_cancelled(memory_app: dt.App) -> None:
         await life
 
 
+@pytest.mark.slow
 async def test_heartbeat_counts_the_other_workers(make_app: MakeApp) -> None:
     """Claims depend on it: see the tests of the claimer."""
     one, other = make_app(), make_app()
@@ -371,6 +372,7 @@ async def test_heartbeat_counts_the_other_workers(make_app: MakeApp) -> None:
         await eventually(alone)
 
 
+@pytest.mark.slow
 async def test_node_plans_its_segments_until_its_last_job_has_ended(memory_app: dt.App) -> None:
     """It is alive, so the other planners leave its segments to it."""
     started, release = asyncio.Event(), asyncio.Event()

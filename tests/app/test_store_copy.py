@@ -296,6 +296,7 @@ class Fleet:
             ran["slow"] += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 async def test_live_copy_runs_every_job_once(make: Make, kind: str) -> None:
     """Jobs run before, during and after the move; the nodes stop when the copy says so."""

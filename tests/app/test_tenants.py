@@ -53,6 +53,7 @@ async def flood(make_app: MakeApp) -> AsyncIterator[Flood]:
     flood.go.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seen", ["now", "before"])
 async def test_hanging_jobs_of_one_tenant_leave_slots_for_another(flood: Flood, seen: str) -> None:
     """Also when the node was started after the last job of the other tenant."""

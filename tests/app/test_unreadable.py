@@ -7,6 +7,8 @@ import json
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 import duetime as dt
 from tests.app.waiting import eventually
 
@@ -50,6 +52,7 @@ async def test_schedule_of_a_vanished_zone_is_paused_alone(tmp_path: Path) -> No
     assert "bad" not in ran
 
 
+@pytest.mark.slow
 async def test_policies_with_settings_without_effect_are_read_and_fire(tmp_path: Path) -> None:
     path = tmp_path / "duetime.db"
     app = dt.App(f"sqlite:///{path}")

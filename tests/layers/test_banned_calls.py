@@ -13,6 +13,7 @@ from tests.layers.banned import findings
 PACKAGE = Path(duetime.__file__).parent
 
 
+@pytest.mark.slow
 def test_source_uses_no_banned_call() -> None:
     found = [
         finding

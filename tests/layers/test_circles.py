@@ -13,6 +13,7 @@ from tests.layers.modules import circles, import_graph, parse_package
 PACKAGE = Path(duetime.__file__).parent
 
 
+@pytest.mark.slow
 def test_package_has_no_import_circle() -> None:
     found = circles(import_graph(parse_package(PACKAGE)))
     assert not found, "\n" + "\n".join(" <-> ".join(group) for group in found)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import duetime
 from tests.layers.modules import classes, parse_package
 
@@ -18,6 +20,7 @@ ALLOWED = {
 MAX_ALLOWED = 10
 
 
+@pytest.mark.slow
 def test_class_names_are_defined_once() -> None:
     trees = {
         name: tree for name, tree in parse_package(PACKAGE).items() if not name.startswith("duetime.testing")

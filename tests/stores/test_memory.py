@@ -139,6 +139,7 @@ async def test_a_permit_that_is_passed_on_is_announced() -> None:
     assert heard == [JobHint(LANE.queue, LANE.priority, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [10, 5_000])
 async def test_waiting_jobs_cost_a_claim_nothing(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs of limit keys that are full or out of starts are not looked at again until that has changed."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,6 +68,7 @@ def walked(grid: Grid, *schedules: Coming) -> list[tuple[int, int]]:
     return list(zip(edges, counts, strict=False))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(whens, min_size=1, max_size=4),
@@ -84,6 +86,7 @@ def test_counting_by_the_day_is_counting_one_by_one(
     assert counted(grid, *schedules) == walked(grid, *schedules)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(EXPRESSIONS),

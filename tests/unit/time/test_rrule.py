@@ -324,6 +324,7 @@ def test_any_text_is_read_or_refused(text: str, led: bool) -> None:
     assert found is None or found > AFTER
 
 
+@pytest.mark.slow
 def test_rule_that_is_slow_to_count_is_refused_as_fast_as_others_are_read() -> None:
     """Compared with a rule that has many fires, one in each period."""
 
