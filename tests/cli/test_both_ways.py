@@ -226,6 +226,7 @@ SCRIPTS = {
         schedule edit ping --priority 9 --json
         schedule edit ping --priority 9 --json
         schedule edit ping
+        schedule edit ping --unset priority --unset end-at --json
         schedule pause nightly --note 'month end'
         schedule show nightly
         why nightly

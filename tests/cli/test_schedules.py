@@ -96,6 +96,42 @@ def test_schedule_add_twice_needs_replace(duetime: Duetime) -> None:
     assert duetime(*other, "--replace", "--json").json["version"] == 2
 
 
+OPTIONS = (
+    "--payload", '{"a": 1}', "--overlap", "skip", "--missed", "all", "--within", "6h", "--jitter", "1s..5s",
+    "--start-at", "2030-01-01T00:00:00Z", "--end-at", "2031-01-01T00:00:00Z", "--max-runs", "9",
+    "--queue", "slow", "--priority", "2", "--timeout", "5m", "--max-attempts", "3",
+    "--delivery", "at_most_once", "--expires", "1h", "--owner", "anna", "--label", "team=blue",
+)  # fmt: skip
+
+
+def test_an_edit_removes_every_optional_value(duetime: Duetime) -> None:
+    add(duetime, "plain", "--cron", "0 3 * * *")
+    add(duetime, "nightly", "--cron", "0 3 * * *", *OPTIONS)
+    fields = ("payload", "queue", "priority", "timeout", "retry", "delivery", "expires", "owner", "labels",
+        "overlap", "missed", "jitter", "start-at", "end_at", "max-runs")  # fmt: skip
+    flags = [flag for field in fields for flag in ("--unset", field)]
+    done = duetime("schedule", "edit", "nightly", *flags, "--json")
+    assert done.status == 0, done.err
+    plain = duetime("schedule", "show", "plain", "--json").json
+    names = [name for name in FIELDS if name not in ("id", "name", "version", "created_at", "updated_at")]
+    assert [done.json[name] for name in names] == [plain[name] for name in names]
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (["--unset", "when"], "unset: 'when' cannot be removed: use payload, queue,"),
+        (["--unset", "owner", "--owner", "anna"], "owner: has a value and is removed"),
+        (["--message-key", "a"], "give it again with --destination, next to --message-key"),
+        (["--report"], "give it again with --target URL or --destination, next to --report"),
+    ],
+)
+def test_refused_edits_name_the_flag(duetime: Duetime, flags: list[str], reason: str) -> None:
+    add(duetime)
+    refused = duetime("schedule", "edit", "nightly", *flags)
+    assert (refused.status, reason in refused.err) == (2, True), refused.err
+
+
 def test_schedule_list_shows_names_states_and_descriptions(duetime: Duetime) -> None:
     add(duetime, "b[red]old", "--every", "5m")
     add(duetime, "a")

@@ -67,6 +67,7 @@ from duetime.cli.inputs import (
 )
 from duetime.cli.program import value_option
 from duetime.cli.selection import ProgressLine
+from duetime.engine.submit.schedules import LEFT_OUT
 from duetime.engine.submit.validate import check_overlap
 from duetime.errors import InvalidInput, InvalidWhen
 from duetime.model.retry import Retry
@@ -77,15 +78,21 @@ from duetime.model.when import Cron, RRule, When
 commands = standalone()
 
 MAX_FIRES_PER_CALL = 1_000
+# The flags that give a target again, by the part of it that an edit names.
+WHOLE_TARGET = {
+    "cwd": "--command or --shell",
+    "message_key": "--destination",
+    "report": "--target URL or --destination",
+}
 
 
 def _require_target(replacement: str | None, **parts: object) -> None:
     """An edit replaces the target as a whole."""
     part = next((name for name, value in parts.items() if value), None)
     if replacement is None and part is not None:
-        what = "--command or --shell" if part == "cwd" else "--target URL"
+        what, flag = WHOLE_TARGET.get(part, "--target URL"), part.replace("_", "-")
         raise InvalidInput(
-            part, f"an edit replaces the whole target: give it again with {what}, next to --{part}"
+            part, f"an edit replaces the whole target: give it again with {what}, next to --{flag}"
         )
 
 
@@ -127,6 +134,15 @@ def _changes(
         list[str] | None,
         value_option("--label", "NAME=VALUE", "A label, in place of all present ones; may be repeated."),
     ] = None,
+    unset: Annotated[
+        list[str] | None,
+        value_option(
+            "--unset",
+            "FIELD",
+            "Remove a value, so that the default applies: end-at, timeout, labels, ...; may be repeated.",
+            autocompletion=lambda incomplete: [one for one in _removable() if one.startswith(incomplete)],
+        ),
+    ] = None,
 ) -> dict[str, Any]:
     """Only what was given."""
     policy = {"policy": missed, "within": within}
@@ -155,13 +171,30 @@ def _changes(
         changes["tz"] = tz
     words = (target, method, header, command, shell, cwd, destination, message_key, report)
     if any(words):
-        _require_target(target or command or shell or destination, method=method, header=header, cwd=cwd)
+        whole = target or command or shell or destination
+        _require_target(whole, method=method, header=header, cwd=cwd, message_key=message_key, report=report)
         changes["target"] = read_target(*words)
     if payload is not None:
         changes["payload"] = read_payload(payload)
+    changes |= _defaults(unset or [], changes)
     if not changes:
         raise typer.BadParameter("nothing to change: give at least one flag, such as --cron or --priority")
     return changes
+
+
+def _removable() -> list[str]:
+    return [name.replace("_", "-") for name in LEFT_OUT]
+
+
+def _defaults(unset: list[str], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of these fields in a schedule that was made without them."""
+    names = [text.replace("-", "_") for text in unset]
+    for text, name in zip(unset, names, strict=True):
+        if name not in LEFT_OUT:
+            raise InvalidInput("unset", f"{text[:40]!r} cannot be removed: use {', '.join(_removable())}")
+        if name in changes:
+            raise InvalidInput(name, "has a value and is removed: leave one of the two out")
+    return {name: LEFT_OUT[name] for name in names}
 
 
 Changes = Annotated[dict[str, Any], FlagGroup(_changes)]
@@ -169,14 +202,15 @@ Changes = Annotated[dict[str, Any], FlagGroup(_changes)]
 
 async def _completed(backend: Backend, name: str, changes: dict[str, Any]) -> dict[str, Any]:
     """A flag for a part of a rule or a policy keeps the other parts."""
-    if not changes.keys() & {"tz", "retry", "missed"}:
+    partial = {"tz", "retry", "missed"} & {name for name, value in changes.items() if value is not None}
+    if not partial:
         return changes
     known, changes = await backend.get_schedule(name), dict(changes)
-    if "tz" in changes:
+    if "tz" in partial:
         changes["when"] = _in_zone(known.when, changes.pop("tz"))
-    if "retry" in changes:
+    if "retry" in partial:
         changes["retry"] = Retry.from_json({**(known.retry or {}), **changes["retry"]})
-    if "missed" in changes:
+    if "missed" in partial:
         changes["missed"] = _edited_missed(known.missed, changes["missed"])
     return changes
 
@@ -258,6 +292,7 @@ def _notes(found: PlanView) -> Iterator[str]:
     "edit",
     'duetime schedule edit nightly --cron "0 3 * * *" --tz Europe/Berlin',
     "duetime schedule edit pulse --priority 9",
+    "duetime schedule edit pulse --unset end-at --unset labels",
 )
 def edit(context: typer.Context, name: ScheduleArgument, changes: Changes, as_json: JsonFlag = False) -> None:
     """Change what the flags say and keep the rest. Use `schedule plan` with the same flags to see the
