@@ -4,12 +4,13 @@ what is in them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 from uuid import UUID
 
 from duetime.model.stored import JobRow
 
 
+@runtime_checkable
 class ArchivePlace(Protocol):
     """Names are paths with `/`. Verbs raise `ArchiveUnavailable` when the place cannot be used."""
 

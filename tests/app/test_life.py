@@ -310,6 +310,8 @@ def test_shortest_durations_are_those_of_the_settings(name: str) -> None:
         ({"keep_queues": [1]}, "keep_queues: .1. is not a mapping"),
         ({"alert_interval": "0s"}, "alert_interval: 0s is too short: use 1s or more"),
         ({"watchdog_interval": "0s"}, "watchdog_interval: 0s is too short"),
+        ({"archive": 5}, "archive: 5 is not valid: name a folder or s3://"),
+        ({"archive": ""}, "archive: is empty: name a folder or s3://"),
         ({"concurency": 5}, "did you mean 'concurrency'"),
         ({"zzz": 5}, "known are name, roles"),
     ],

@@ -216,7 +216,7 @@ async def test_leader_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(archiver, "MAX_PART", 2)
     monkeypatch.setattr(archiver, "PAGE", 2)
     app = dt.App(url)
-    async with app.running(archive=str(folder), retention="30d", keep_failed="35d"):
+    async with app.running(archive=folder, retention="30d", keep_failed="35d"):
         async with asyncio.timeout(60):
             while len(jobs_in(files_of(folder))) < len(old):
                 await asyncio.sleep(0.05)

@@ -159,7 +159,7 @@ KEY = "The API key for --server. Visible in the process list: prefer DUETIME_KEY
 PIPE_CLOSED = 128 + 13
 # What a write to standard output answers when it cannot go on. Commands report the errors of their own files.
 _LOST_OUTPUT = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-MAKE_ROOM = "make room, or send it elsewhere; what the command did stays done"
+MAKE_ROOM = "make room, or send it elsewhere; changes that the command has made are kept"
 # Some versions of typer carry a click of their own, others use the installed one; typer's exports lead to
 # either.
 _CLICK_ERROR: type = typer.BadParameter.__mro__[2]
