@@ -18,7 +18,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from duetime.model.codec import encode
 from duetime.model.job import Claimed
-from duetime.model.trace import MAX_CHILD_DELAY, AttemptTrace, SpanId, says_only_parent, with_origin
+from duetime.model.trace import MAX_CHILD_DELAY, AttemptTrace, SpanId, parent_bytes, with_origin
 from duetime.observers.traces.export import Envelope
 from duetime.observers.traces.otlp import request_bytes
 from duetime.observers.traces.shapes import SpanShape
@@ -70,8 +70,7 @@ def attempt_spans(draw: st.DrawFn, tracer: KeptSpans) -> AttemptSpan:
         job_id, attempt, target, b"{}", 0, queue, 5, 0, 0, 0, False,
         None, schedule, None, policies, None, None, tenant,
     )  # fmt: skip
-    only_parent = policies is not None and says_only_parent(policies)
-    span = AttemptSpan(tracer, job, policies if only_parent else None)
+    span = AttemptSpan(tracer, job, None if policies is None else parent_bytes(policies))
     if draw(st.booleans()):
         span.fail("Broken", draw(texts))
     span.began_at = draw(instants)

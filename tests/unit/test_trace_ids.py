@@ -9,7 +9,7 @@ import pytest
 from duetime.model.codec import decode
 from duetime.model.ids import RepeatedIds, fire_id
 from duetime.model.instant import SECOND
-from duetime.model.trace import LOWER, SpanId, attempt_trace, root_trace_id, says_only_parent, with_origin
+from duetime.model.trace import LOWER, SpanId, attempt_trace, parent_bytes, root_trace_id, with_origin
 
 JOB = UUID("01935c2e-7b3a-7000-8000-000000000000")
 CALLER = SpanId(0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7)
@@ -64,15 +64,17 @@ def test_job_due_later_has_a_link_to_the_caller() -> None:
 
 
 def test_only_policies_without_anything_else_are_known_by_their_form() -> None:
-    assert says_only_parent(with_origin(None, CALLER, 0))
+    parent = CALLER.trace.to_bytes(16, "big"), CALLER.span.to_bytes(8, "big")
+    assert parent_bytes(with_origin(None, CALLER, 0)) == parent
     for others in (
         b"{}",
         b'{"timeout":"5m"}',
         with_origin(None, CALLER, 61 * SECOND),
         with_origin(b'{"timeout":"5m"}', CALLER, 0),
         with_origin(None, CALLER, 0)[:-1] + b',"version":2}',
+        with_origin(None, CALLER, 0).replace(CALLER.trace_text.encode(), b"x" * 32),
     ):
-        assert not says_only_parent(others)
+        assert parent_bytes(others) is None
 
 
 @pytest.mark.parametrize(

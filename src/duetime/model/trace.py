@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from binascii import unhexlify
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -86,14 +87,12 @@ def origin_of(policies: bytes | None) -> Origin | None:
     return None if linked is None else Origin(linked, linked=True)
 
 
-def says_only_parent(policies: bytes) -> bool:
-    """Whether they are as `with_origin` writes them for a child of the caller's span. False says nothing."""
-    return len(policies) == CHILD_LENGTH and policies.startswith(CHILD_BEGINS)
-
-
+@lru_cache(1_000)  # jobs that are submitted together have the same
 def parent_bytes(policies: bytes) -> tuple[bytes, bytes] | None:
     """The ids of the trace and of the span that the first attempt of a job is a child of, if its policies say
-    only that. Quick: every exported attempt asks."""
+    only that, as `with_origin` writes them. None says nothing. Quick: every exported attempt asks."""
+    if len(policies) != CHILD_LENGTH or not policies.startswith(CHILD_BEGINS):
+        return None
     try:
         return unhexlify(policies[TRACE_PLACE]), unhexlify(policies[SPAN_PLACE])
     except ValueError:

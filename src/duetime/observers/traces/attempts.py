@@ -11,7 +11,7 @@ from opentelemetry.context import attach, detach
 
 from duetime.invoker import Context, DirectCall, Handler
 from duetime.model.settle import Directive, Snooze
-from duetime.model.trace import RANDOM_BITS, says_only_parent
+from duetime.model.trace import RANDOM_BITS, parent_bytes
 from duetime.observers.traces.sampling import Sampling
 from duetime.observers.traces.span import CURRENT_SPAN, OWN_SPAN, AttemptSpan, Spans
 
@@ -41,9 +41,8 @@ class TracedHandler:
         # What an unsampled attempt calls is told not to export its part of the trace either.
         if not is_sampled and not self._calls_out:
             return self._plain(context, payload)
-        policies = job.policies
-        only_parent = policies is not None and says_only_parent(policies)
-        span = AttemptSpan(self._tracer, job, policies if only_parent else None, is_sampled)
+        parent = None if job.policies is None else parent_bytes(job.policies)
+        span = AttemptSpan(self._tracer, job, parent, is_sampled)
         return _traced(span, self._plain, context, payload)
 
     def _by_id(self, direct: DirectCall, bound: int) -> Invoke:
@@ -60,16 +59,16 @@ class TracedHandler:
 
         def invoke(context: Context, payload: bytes) -> Awaitable[Any]:
             job = context._job  # not the property
-            policies = job.policies
+            policies, parent = job.policies, None
             if policies is None:
                 id = job.id
                 # Of asyncpg's ids `int` is slow: one byte decides about most of them.
                 if (type(id) is not UUID and id.bytes[8] > highest) or id.int & mask >= bound:
                     # Most jobs: as `plain` does it.
                     return function(context, **read(payload)) if with_context else function(**read(payload))
-            elif not says_only_parent(policies):
+            elif (parent := parent_bytes(policies)) is None:
                 return decide(context, payload)
-            return _traced(AttemptSpan(tracer, job, policies), plain, context, payload)
+            return _traced(AttemptSpan(tracer, job, parent), plain, context, payload)
 
         return invoke
 

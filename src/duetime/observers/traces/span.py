@@ -23,7 +23,6 @@ from duetime.model.trace import (
     AttemptTrace,
     SpanId,
     attempt_trace,
-    parent_bytes,
 )
 from duetime.observers.traces.otlp import MESSAGE_ID_NAME, span_bytes
 from duetime.observers.traces.shapes import SpanShape, attempt_shape, first_attempt_encoder
@@ -239,13 +238,13 @@ class AttemptSpan(OwnSpan):
     shape: Any = Computed()
 
     def __init__(
-        self, tracer: Spans, job: Claimed, only_parent: bytes | None, is_sampled: bool = True
+        self, tracer: Spans, job: Claimed, parent: tuple[bytes, bytes] | None, is_sampled: bool = True
     ) -> None:
-        """`only_parent`: its policies, if `says_only_parent` is true of them."""
+        """`parent`: as `parent_bytes` of the job's policies."""
         self.began_at = wall_nanos()
         self._tracer = tracer
         self._job = job
-        self._only_parent = only_parent if is_sampled else None  # None: more is known than its job
+        self._only_parent = parent if is_sampled else None  # None: there is more to say
         if not is_sampled:
             self.is_sampled = False
 
@@ -270,17 +269,14 @@ class AttemptSpan(OwnSpan):
         return super().full()
 
     def end(self, end_time: int | None = None) -> None:
-        job, policies = self._job, self._only_parent
-        above = None
-        if policies is not None and job.attempt == 1 and job.schedule is None:
-            above = parent_bytes(policies)
-        if above is None:
+        job, parent = self._job, self._only_parent
+        if parent is None or job.attempt != 1 or job.schedule is not None:
             super().end(end_time)
             return
         self._only_parent = None
         self.ended_at = ended_at = wall_nanos() if end_time is None else end_time
         encode = first_attempt_encoder(job.queue, job.target, job.tenant)  # most spans
-        self._tracer.ended(encode(above[0], job.id, above[1], self.began_at, ended_at))
+        self._tracer.ended(encode(parent[0], job.id, parent[1], self.began_at, ended_at))
 
 
 class Active:
