@@ -225,10 +225,11 @@ async def test_a_prefetched_job_is_cancelled_before_it_starts(app: dt.App) -> No
         job = await work.submit(delay="150ms")
 
         async def claimed() -> bool:
-            return (await job.refresh()).state == "running"
+            # On a busy machine it may have ended by now.
+            return (await job.refresh()).state in ("running", "succeeded")
 
         await eventually(claimed)
-        with suppress(dt.JobFinished):  # on a busy machine it may have ended by now
+        with suppress(dt.JobFinished):
             await job.cancel()
         await job.wait("60s")
     assert (job.state, ran) in (("cancelled", []), ("succeeded", [1]))

@@ -55,6 +55,7 @@ def events() -> list[Event]:
 async def app(primary: PostgresServer, replica: ReplicaServer, events: list[Event]) -> AsyncIterator[dt.App]:
     name = f"reads_{next(_numbers)}"
     app = dt.App(primary.create_database(name), read_store=replica.url(name), observers=[events.append])
+    replica.wait_for_database(name)
     await app.migrate()
     await app.open()
     await eventually(lambda: is_used(app))

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -119,6 +120,18 @@ class ReplicaServer(PostgresServer):
     def __init__(self, primary: PostgresServer) -> None:
         super().__init__(settings=primary.settings)
         self._primary = primary
+
+    def wait_for_database(self, name: str) -> None:
+        """Until it has this new one, too."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                psycopg.connect(self.url(name)).close()
+                return
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def pause_replay(self) -> None:
         """From now on it falls behind."""
