@@ -154,6 +154,7 @@ class TestLocation:
         )
         assert location.filesystem_of(tmp_path, mounts) == "ext4"
         assert location.filesystem_of(tmp_path.parent, mounts) == "nfs"
+        assert location.filesystem_of(Path(f"{tmp_path}s"), mounts) == "nfs"
 
 
 class TestFile:
