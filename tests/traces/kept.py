@@ -9,14 +9,15 @@ from typing import Any
 from opentelemetry import trace as api
 from opentelemetry.trace import SpanKind
 
+from duetime.observers.traces.shapes import EndedSpan
 from duetime.observers.traces.span import OwnSpan
 
 
 class KeptSpans:
     def __init__(self) -> None:
-        self.spans: list[bytes] = []
+        self.spans: list[EndedSpan] = []
 
-    def ended(self, span: bytes, /) -> None:
+    def ended(self, span: EndedSpan, /) -> None:
         self.spans.append(span)
 
     def full(self, span: OwnSpan) -> api.Span:

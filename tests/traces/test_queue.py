@@ -10,6 +10,7 @@ from typing import Any
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from duetime.observers.traces.queue import SpanQueue
+from duetime.observers.traces.shapes import EndedSpan
 from duetime.observers.traces.variables import ExportLimits
 
 TIMEOUT = 60.0  # seconds
@@ -25,10 +26,12 @@ class Exports:
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def export(self, own: Sequence[bytes], others: Sequence[ReadableSpan]) -> None:
+    def export(self, own: Sequence[EndedSpan], others: Sequence[ReadableSpan]) -> None:
         self.is_waiting.set()
         assert self.go_on.wait(TIMEOUT)
-        self.batches.append([*map(int, own), *(other.name for other in others)])
+        self.batches.append(
+            [*(int(one) for one in own if isinstance(one, bytes)), *(other.name for other in others)]
+        )
 
 
 def span(number: int) -> bytes:
@@ -57,7 +60,7 @@ def test_few_spans_are_exported_after_the_delay() -> None:
 def test_spans_that_end_during_an_export_wait_for_the_next() -> None:
     exports = Exports()
 
-    def export(own: Sequence[bytes], others: Sequence[ReadableSpan]) -> None:
+    def export(own: Sequence[EndedSpan], others: Sequence[ReadableSpan]) -> None:
         exports.export(own, others)
         if len(exports.batches) < 100:  # busy tasks: spans end all the time
             queue.add(span(len(exports.batches)))

@@ -9,7 +9,15 @@ import pytest
 from duetime.model.codec import decode
 from duetime.model.ids import RepeatedIds, fire_id
 from duetime.model.instant import SECOND
-from duetime.model.trace import LOWER, SpanId, attempt_trace, parent_bytes, root_trace_id, with_origin
+from duetime.model.trace import (
+    LOWER,
+    SpanId,
+    attempt_trace,
+    is_only_origin,
+    parent_bytes,
+    root_trace_id,
+    with_origin,
+)
 
 JOB = UUID("01935c2e-7b3a-7000-8000-000000000000")
 CALLER = SpanId(0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7)
@@ -75,6 +83,16 @@ def test_only_policies_without_anything_else_are_known_by_their_form() -> None:
         with_origin(None, CALLER, 0).replace(CALLER.trace_text.encode(), b"x" * 32),
     ):
         assert parent_bytes(others) is None
+
+
+@pytest.mark.parametrize("delay", [0, 3_600 * SECOND])
+def test_policies_of_the_job_itself_are_seen_beside_its_origin(delay: int) -> None:
+    only = with_origin(None, CALLER, delay)
+    assert is_only_origin(only)
+    assert is_only_origin(with_origin(only, CALLER, delay))
+    for own in (b'{"retry":{}}', b'{"expires":1}'):
+        assert not is_only_origin(with_origin(own, CALLER, delay))
+        assert not is_only_origin(only[:-1] + b"," + own[1:])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from duetime.observers.traces.otlp import request_bytes
 from duetime.observers.traces.sender import Sender
+from duetime.observers.traces.shapes import EndedSpan, encode_first
 from duetime.version import VERSION
 
 SCOPE = "duetime"
@@ -28,8 +29,9 @@ class Envelope:
         self._scope = part.scope_spans[0].scope.SerializeToString()
         self._schema_url = part.schema_url
 
-    def around(self, spans: Iterable[bytes]) -> bytes:
-        return request_bytes(self._resource, self._scope, self._schema_url, spans)
+    def around(self, spans: Iterable[EndedSpan]) -> bytes:
+        encoded = [span if isinstance(span, bytes) else encode_first(*span) for span in spans]
+        return request_bytes(self._resource, self._scope, self._schema_url, encoded)
 
 
 class Exporter:
@@ -37,7 +39,7 @@ class Exporter:
         self._envelope = Envelope(resource)
         self._sender = sender
 
-    def export(self, own: Sequence[bytes], others: Sequence[ReadableSpan]) -> None:
+    def export(self, own: Sequence[EndedSpan], others: Sequence[ReadableSpan]) -> None:
         """In one request: requests of OTLP can be joined."""
         data = self._envelope.around(own) if own else b""
         if others:

@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 
 from duetime.clock import monotonic_micros
 from duetime.model.instant import SECOND
+from duetime.observers.traces.shapes import EndedSpan
 from duetime.observers.traces.variables import ExportLimits
 
 MAX_FLUSH = 30_000  # milliseconds
@@ -21,8 +22,8 @@ LOG_INTERVAL = 20 * SECOND  # of warnings about dropped spans
 # What instrumentation of HTTP clients looks for: without it every export would be a trace, too.
 NOT_TRACED = "suppress_instrumentation"
 
-Ended = bytes | ReadableSpan  # Duetime's own are encoded
-Export = Callable[[Sequence[bytes], Sequence[ReadableSpan]], None]
+Ended = EndedSpan | ReadableSpan
+Export = Callable[[Sequence[EndedSpan], Sequence[ReadableSpan]], None]
 log = logging.getLogger("duetime.traces")
 
 
@@ -102,8 +103,8 @@ class SpanQueue(SpanProcessor):
         """How many were exported, or are lost."""
         ended = self._ended
         batch = [ended.popleft() for _ in range(min(limit, self._batch))]
-        own = [span for span in batch if isinstance(span, bytes)]
-        others = [span for span in batch if not isinstance(span, bytes)]
+        own = [span for span in batch if isinstance(span, bytes | tuple)]
+        others = [span for span in batch if isinstance(span, ReadableSpan)]
         try:
             self._export(own, others)
         except Exception:  # the next batch may fare better

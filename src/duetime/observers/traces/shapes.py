@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from opentelemetry.trace import SpanKind
 
 from duetime.observers.traces.otlp import EncodeChild, child_encoder, shape_bytes
 
 MAX_SHAPES = 1_000  # that are kept, of each kind
+# That of a job whose caller is traced, and which needs no other attributes: queue, target, tenant, the ids of
+# its trace and its parent, the job, begin, end. Not encoded yet, but without the job's payload.
+FirstAttempt = tuple[str, str, str, tuple[bytes, bytes], UUID, int, int]
+EndedSpan = bytes | FirstAttempt
 
 
 class SpanShape:
@@ -34,8 +39,15 @@ def attempt_shape(queue: str, target: str, tenant: str, attempt: int) -> SpanSha
     return SpanShape(f"process {queue}", SpanKind.CONSUMER, attributes)
 
 
+def encode_first(
+    queue: str, target: str, tenant: str, ids: tuple[bytes, bytes], job: UUID, begin: int, end: int
+) -> bytes:
+    """A `FirstAttempt`."""
+    return _first_encoder(queue, target, tenant)(ids[0], job, ids[1], begin, end)
+
+
 @lru_cache(MAX_SHAPES)
-def first_attempt_encoder(queue: str, target: str, tenant: str) -> EncodeChild:
+def _first_encoder(queue: str, target: str, tenant: str) -> EncodeChild:
     return child_encoder(attempt_shape(queue, target, tenant, 1).encoded)
 
 

@@ -25,7 +25,7 @@ from duetime.model.trace import (
     attempt_trace,
 )
 from duetime.observers.traces.otlp import MESSAGE_ID_NAME, span_bytes
-from duetime.observers.traces.shapes import SpanShape, attempt_shape, first_attempt_encoder
+from duetime.observers.traces.shapes import EndedSpan, SpanShape, attempt_shape
 from duetime.tracing import find_spans_by
 
 MAX_REASON = 500
@@ -39,7 +39,7 @@ OWN_SPAN = contexts.create_key("duetime-span")
 class Spans(Protocol):
     """What a span needs of its tracer."""
 
-    def ended(self, span: bytes, /) -> None: ...
+    def ended(self, span: EndedSpan, /) -> None: ...
 
     def full(self, span: OwnSpan) -> api.Span:
         """The same span, made by the SDK."""
@@ -275,8 +275,8 @@ class AttemptSpan(OwnSpan):
             return
         self._only_parent = None
         self.ended_at = ended_at = wall_nanos() if end_time is None else end_time
-        encode = first_attempt_encoder(job.queue, job.target, job.tenant)  # most spans
-        self._tracer.ended(encode(parent[0], job.id, parent[1], self.began_at, ended_at))
+        # Most spans. The thread that exports them encodes many in a row, at half the price.
+        self._tracer.ended((job.queue, job.target, job.tenant, parent, job.id, self.began_at, ended_at))
 
 
 class Active:

@@ -29,7 +29,7 @@ from duetime.observers.traces.export import SCOPE, Exporter
 from duetime.observers.traces.queue import SpanQueue
 from duetime.observers.traces.sampling import Sampling, context_of
 from duetime.observers.traces.sender import Sender
-from duetime.observers.traces.shapes import SpanShape, send_shape
+from duetime.observers.traces.shapes import EndedSpan, SpanShape, send_shape
 from duetime.observers.traces.span import NO_PARENT, OwnSpan, Parent, span_context
 from duetime.version import VERSION
 
@@ -62,7 +62,7 @@ class OpenTelemetryTracer:
         resource = _resource(instance)
         exporter = Exporter(resource, Sender(variables.collector(url, os.environ)))
         self._queue = SpanQueue(exporter.export, variables.limits(os.environ))
-        self.ended: Callable[[bytes], None] = self._queue.add
+        self.ended: Callable[[EndedSpan], None] = self._queue.add
         self._ids = FixedIds()
         # Of spans that tasks start, and of our own that tasks add something to.
         self.provider = TracerProvider(
