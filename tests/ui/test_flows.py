@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.ui.screens import Editor, Jobs, Schedules, Screen
 from tests.ui.site import Site
@@ -301,6 +302,56 @@ async def test_command_palette_finds_tasks_and_jobs_by_part_of_their_id(page: Pa
         await page.keyboard.type(text)
         await page.get_by_role("option", name=re.compile(found)).click()
         await expect(page).to_have_url(re.compile(address))
+
+
+async def test_enter_before_anything_is_found_opens_the_first_result(page: Page, site: Site) -> None:
+    schedule = site.add_schedule("early-enter")
+    screen = Screen(page, site)
+    answers = asyncio.Event()
+
+    async def answer_later(route: Route) -> None:
+        await answers.wait()
+        await route.continue_()
+
+    await page.route(re.compile(r"/schedules\?text="), answer_later)
+    await screen.open("/")
+    await page.keyboard.press("Control+k")
+    search = page.get_by_role("combobox", name="Search and commands")
+    await expect(search).to_be_focused()
+    await page.keyboard.type("nothing-like-it")
+    await page.keyboard.press("Enter")
+    await search.fill("early-e")
+    await page.keyboard.press("Enter")
+    answers.set()
+    await expect(page).to_have_url(re.compile(schedule["id"]))
+    await expect(screen.dialog).to_have_count(0)
+
+
+async def test_results_stay_while_the_text_grows_if_they_still_match(page: Page, site: Site) -> None:
+    for name in ("stay-here", "stay-away"):
+        site.add_schedule(name)
+    screen = Screen(page, site)
+    asked, answers = asyncio.Event(), asyncio.Event()
+
+    async def answer_later(route: Route) -> None:
+        asked.set()
+        await answers.wait()
+        await route.continue_()
+
+    await screen.open("/")
+    await page.keyboard.press("Control+k")
+    search = page.get_by_role("combobox", name="Search and commands")
+    await expect(search).to_be_focused()
+    await page.keyboard.type("stay-")
+    here, away = (page.get_by_role("option", name=re.compile(name)) for name in ("stay-here", "stay-away"))
+    await expect(here).to_be_visible()
+    await expect(away).to_be_visible()
+    await page.route(re.compile(r"/schedules\?text="), answer_later)
+    await page.keyboard.type("h")
+    await asked.wait()
+    await expect(away).to_have_count(0)
+    await expect(here).to_be_visible()
+    answers.set()
 
 
 async def test_command_palette_finds_schedules_and_shortcuts_open_pages(page: Page, site: Site) -> None:

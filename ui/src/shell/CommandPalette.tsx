@@ -40,16 +40,22 @@ interface CommandSearchProps {
 export function CommandSearch({ text, onText, commands, searching, hint, onClose }: CommandSearchProps) {
   const [selected, setSelected] = useState(0);
   const list = useRef<HTMLDivElement>(null);
+  /** Enter was pressed before there was anything to choose: the first result is chosen when it is here. */
+  const isEarly = useRef(false);
 
   useEffect(() => {
     list.current?.children[selected]?.scrollIntoView({ block: 'nearest' });
   }, [selected]);
 
   const run = (command: Command | undefined) => {
+    isEarly.current = !command && searching;
     if (!command) return;
     onClose();
     command.run();
   };
+  useEffect(() => {
+    if (isEarly.current && (commands.length > 0 || !searching)) run(commands[0]);
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step) {
@@ -72,6 +78,7 @@ export function CommandSearch({ text, onText, commands, searching, hint, onClose
         aria-activedescendant={commands[selected] ? `palette-${selected}` : undefined}
         value={text}
         onChange={(event) => {
+          isEarly.current = false;
           onText(event.currentTarget.value);
           setSelected(0);
         }}

@@ -1,6 +1,6 @@
 import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useLocation } from 'wouter';
 import { call } from '../api/call';
 import { useLive } from '../live/liveContext';
@@ -17,15 +17,16 @@ export function useCommands(text: string): { commands: Command[]; searching: boo
   const [, navigate] = useLocation();
   const query = text.trim();
   const [debounced] = useDebouncedValue(query, 120);
-  const { data, isFetching } = useQuery({
+  const isTyping = query !== debounced;
+  const fits = (name: string) => name.toLowerCase().includes(query.toLowerCase());
+  const { data, isFetching, isPlaceholderData } = useQuery({
     queryKey: ['schedules', 'palette', debounced],
     queryFn: ({ signal }) => call('GET /schedules', { query: { text: debounced, limit: 8 }, signal }),
     enabled: debounced.length > 0,
+    placeholderData: keepPreviousData,
     staleTime: 5_000,
   });
-  const matching = fixedCommands.filter((command) =>
-    command.label.toLowerCase().includes(query.toLowerCase()),
-  );
+  const matching = fixedCommands.filter((command) => fits(command.label));
   const isJobId = JOB_ID.test(debounced);
   const found = useQuery({
     queryKey: ['jobs', 'palette', debounced],
@@ -33,7 +34,7 @@ export function useCommands(text: string): { commands: Command[]; searching: boo
     enabled: isJobId,
     staleTime: 5_000,
   });
-  const jobs = (JOB_ID.test(query) ? (found.data?.items ?? []) : []).map((job) => ({
+  const jobs = (isTyping ? [] : (found.data?.items ?? [])).map((job) => ({
     id: job.id,
     label: `Job ${job.id}`,
     hint: job.state,
@@ -47,7 +48,7 @@ export function useCommands(text: string): { commands: Command[]; searching: boo
     staleTime: 5_000,
   });
   const tasks = (query ? (known.data?.items ?? []) : [])
-    .filter((task) => task.name.toLowerCase().includes(query.toLowerCase()))
+    .filter((task) => fits(task.name))
     .slice(0, MAX_TASKS)
     .map((task) => ({
       id: `task ${task.name}`,
@@ -56,16 +57,20 @@ export function useCommands(text: string): { commands: Command[]; searching: boo
       icon: 'bolt' as const,
       run: () => navigate(`/tasks/${encodeURIComponent(task.name)}`),
     }));
-  const schedules = (query ? (data?.items ?? []) : []).map((schedule) => ({
-    id: schedule.id,
-    label: schedule.name,
-    hint: schedule.description,
-    icon: 'schedule' as const,
-    run: () => navigate(`/schedules/${schedule.id}`),
-  }));
+  // Until those of this text are here: those found before that have it in their names.
+  const isFound = !isTyping && !isPlaceholderData;
+  const schedules = (query ? (data?.items ?? []) : [])
+    .filter((schedule) => isFound || fits(schedule.name))
+    .map((schedule) => ({
+      id: schedule.id,
+      label: schedule.name,
+      hint: schedule.description,
+      icon: 'schedule' as const,
+      run: () => navigate(`/schedules/${schedule.id}`),
+    }));
   return {
     commands: [...jobs, ...matching, ...schedules, ...tasks],
-    searching: (isFetching || found.isFetching) && query.length > 0,
+    searching: query.length > 0 && (isTyping || isFetching || found.isFetching || known.isLoading),
   };
 }
 

@@ -1,6 +1,6 @@
 import { useMantineColorScheme } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Command } from '../../shell/command';
@@ -20,25 +20,32 @@ export function MomentumPalette({ onClose }: { onClose: () => void }) {
   const [debounced] = useDebouncedValue(query, DEBOUNCE);
   const [, navigate] = useLocation();
   const fixed = useFixedCommands();
-  const { data, isFetching } = useQuery({
+  const isTyping = query !== debounced;
+  const fits = (name: string) => name.toLowerCase().includes(query.toLowerCase());
+  const { data, isFetching, isPlaceholderData } = useQuery({
     queryKey: ['posts', 'palette', debounced],
     queryFn: ({ signal }) => call('GET /posts', { query: { q: debounced, limit: MAX_POSTS }, signal }),
     enabled: debounced.length > 0,
+    placeholderData: keepPreviousData,
   });
-  const posts = (query ? (data?.items ?? []) : []).map((post): Command => ({
-    id: post.id,
-    label: titleOf(post.text) || 'Post without text',
-    hint: stateLabel(post.state),
-    icon: 'edit',
-    run: () => navigate(`/posts/${post.id}`),
-  }));
-  const matching = fixed.filter(({ label }) => label.toLowerCase().includes(query.toLowerCase()));
+  // Until those of this text are here: those found before that have it.
+  const isFound = !isTyping && !isPlaceholderData;
+  const posts = (query ? (data?.items ?? []) : [])
+    .filter((post) => isFound || fits(post.text))
+    .map((post): Command => ({
+      id: post.id,
+      label: titleOf(post.text) || 'Post without text',
+      hint: stateLabel(post.state),
+      icon: 'edit',
+      run: () => navigate(`/posts/${post.id}`),
+    }));
+  const matching = fixed.filter(({ label }) => fits(label));
   return (
     <CommandSearch
       text={text}
       onText={setText}
       commands={[...matching, ...posts]}
-      searching={isFetching && query.length > 0}
+      searching={query.length > 0 && (isTyping || isFetching)}
       hint="Page, post or command …"
       onClose={onClose}
     />
