@@ -103,7 +103,7 @@ class SpanQueue(SpanProcessor):
         """How many were exported, or are lost."""
         ended = self._ended
         batch = [ended.popleft() for _ in range(min(limit, self._batch))]
-        own = [span for span in batch if isinstance(span, bytes | tuple)]
+        own = [span for span in batch if not isinstance(span, ReadableSpan)]
         others = [span for span in batch if isinstance(span, ReadableSpan)]
         try:
             self._export(own, others)
