@@ -98,7 +98,8 @@ module `app` or `tasks` holds it.
 | 0 | done |
 | 1 | refused, not found or not reachable; `doctor`: a warning; `broker`: the broker is down; \
 `job submit --wait`: the job did not succeed |
-| 2 | wrong use: unknown option, invalid value, invalid setting; `apply --plan`: something would change |
+| 2 | wrong use: unknown option, invalid value, invalid setting |
+| 3 | `apply --plan`: something would change |
 | 130 | interrupted with Ctrl-C |
 | 141 | the reader of the output closed the pipe, as `head` does |
 """

@@ -43,7 +43,7 @@ class Side:
 
     def actions(self, text: str, *flags: str) -> dict[str, str]:
         planned = self.apply(text, "--plan", "--json", *flags)
-        assert planned.status in (0, 2), planned.err
+        assert planned.status in (0, 3), planned.err
         return {one["name"]: one["action"] for one in planned.json}
 
     def schedule(self, name: str) -> Any:
@@ -66,7 +66,7 @@ def side(
 
 def test_applying_adds_and_applying_again_changes_nothing(side: Side) -> None:
     planned = side.apply(FILE, "--plan")
-    assert planned.status == 2
+    assert planned.status == 3
     assert "+ nightly: at 02:30, Monday to Friday, Europe/Berlin time\n    fire added: " in planned.out
     assert planned.out.endswith("2 to add, 0 to change, 0 to remove; 0 unchanged\n")
     assert side("schedule", "list", "--json").json == []  # a plan changes nothing
@@ -84,7 +84,7 @@ def test_plan_names_changed_fields_and_fires_and_comes_true(side: Side) -> None:
     side.apply(FILE)
     edited = FILE.replace("30 2", "0 3").replace("    overlap: skip\n", "    priority: 9\n")
     planned = side.apply(edited, "--plan")
-    assert planned.status == 2
+    assert planned.status == 3
     lines = planned.out.splitlines()
     assert lines[0] == "~ nightly"
     assert '    when: {"cron": "30 2 * * MON-FRI", "tz": "Europe/Berlin"} -> ' in planned.out
@@ -169,7 +169,7 @@ def test_secrets_are_references_and_never_exported(side: Side, monkeypatch: pyte
     monkeypatch.delenv("SHOP_TOKEN")
     assert side.apply(text, "--plan").status == 0  # the stored secret stays, and its value is not needed
     monkeypatch.setenv("SHOP_TOKEN", "Bearer changed")
-    assert side.apply(text, "--plan", "--send-secrets").status == 2
+    assert side.apply(text, "--plan", "--send-secrets").status == 3
     assert side.actions(text.replace("/run", "/go")) == {"call": "change"}
     exported = side("export").out
     assert "sesame" not in exported
@@ -239,7 +239,7 @@ def test_folders_several_files_and_json(duetime: Duetime, folder: Path) -> None:
 def test_plan_without_a_store_is_an_error_and_not_a_change(duetime: Duetime, folder: Path) -> None:
     (folder / "s.yaml").write_text(FILE)
     missing = duetime("apply", "s.yaml", "--plan")
-    assert (missing.status, "there is no file" in missing.err) == (1, True), missing.err
+    assert (missing.status, "there is no file" in missing.err) == (2, True), missing.err
     assert not (folder / "duetime.db").exists()
 
 

@@ -22,7 +22,7 @@ from duetime.model.views import PlanView
 
 commands = standalone()
 
-DIFFERS = 2  # the exit status of --plan when there is something to change
+DIFFERS = 3  # the exit status of --plan when there is something to change; 2 is that of wrong use
 MARKS = {StepAction.ADD: "+", StepAction.CHANGE: "~", StepAction.REMOVE: "-"}
 DONE = {
     StepAction.ADD: "added",
@@ -48,7 +48,7 @@ def apply(
     ] = None,
     plan: Annotated[
         bool,
-        typer.Option("--plan", help="Only show what would change. Exit status: 2 if anything, 0 if nothing."),
+        typer.Option("--plan", help="Only show what would change. Exit status: 3 if anything, 0 if nothing."),
     ] = False,
     prune: Annotated[
         bool,
@@ -97,11 +97,6 @@ def apply(
             report(line, problem.code)
         if len(problem.problems) > 1:
             hint(f"{plural(len(problem.problems), 'problem')}: nothing was applied")
-        raise typer.Exit(REFUSED) from None
-    except DuetimeError as problem:
-        if not plan:
-            raise
-        report(problem.message, problem.code)  # whose exit status could be the one of --plan
         raise typer.Exit(REFUSED) from None
     if plan and any(step.action is not StepAction.KEEP for step in steps):
         raise typer.Exit(DIFFERS)
