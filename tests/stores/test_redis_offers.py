@@ -11,19 +11,20 @@ from redis import Redis
 from redis.client import PubSub
 
 from duetime.engine.fetch.claimer import MAX_HELD
-from duetime.model.hint import Hint, JobHint
+from duetime.model.hint import DoneHint, Hint, JobHint
 from duetime.model.instant import SECOND
 from duetime.model.job import Claimed, JobDraft, State
 from duetime.model.lease import NodeId
 from duetime.model.limit import Queue
 from duetime.store import Lane, OfNode
-from duetime.stores.redis import RedisStore
+from duetime.stores.redis import RedisStore, notifier
 from duetime.stores.redis.address import parse
 from duetime.testing.conformance.drafts import (
     HOUR,
     LANE,
     QUEUE,
     add,
+    announce,
     claim,
     claim_one,
     job,
@@ -120,6 +121,40 @@ async def test_lone_job_starts_on_the_worker_that_offers(store: RedisStore, work
     assert (claimed.id, claimed.attempt, claimed.payload) == (draft.id, 1, b"{}")
     await settle(worker.store, [success(claimed, await store.time())])
     assert (await stored(store, draft.id)).state is State.SUCCEEDED
+
+
+@pytest.fixture
+def seldom_hints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never time for the second hint of a process."""
+    monkeypatch.setattr(notifier, "MIN_INTERVAL", HOUR)
+
+
+@pytest.mark.usefixtures("seldom_hints")
+async def test_lone_jobs_are_assigned_however_soon_one_follows_the_other(
+    store: RedisStore, worker: Worker, client: Redis, keys: str
+) -> None:
+    for _ in range(3):
+        draft = await add(store, await due(store))
+        assert (await stored(store, draft.id)).state is State.RUNNING
+        await worker.hinted()
+        assert (await claim_one(worker.store, worker.node)).id == draft.id
+        await offers(worker, client, keys)
+
+
+@pytest.mark.usefixtures("seldom_hints")
+async def test_callers_hear_of_the_end_however_soon_one_follows_the_other(
+    store: RedisStore, worker: Worker, client: Redis, keys: str
+) -> None:
+    ended: asyncio.Queue[Hint] = asyncio.Queue()
+    store.subscribe(lambda hint: ended.put_nowait(hint) if isinstance(hint, DoneHint) else None)
+    for _ in range(3):
+        draft = await add(store, await due(store))
+        await announce(store, draft.id)
+        await worker.hinted()
+        claimed = await claim_one(worker.store, worker.node)
+        await settle(worker.store, [success(claimed, await store.time())])
+        assert await asyncio.wait_for(ended.get(), 5) == DoneHint(draft.id)
+        await offers(worker, client, keys)
 
 
 async def test_claim_after_an_assignment_finds_the_other_jobs(store: RedisStore, worker: Worker) -> None:

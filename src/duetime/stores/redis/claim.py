@@ -33,7 +33,7 @@ from duetime.model.permits import (
 )
 from duetime.store import ClaimRequest, Claims, Due, DueJob, Lane
 from duetime.stores.redis.connection import Argument, RedisConnection
-from duetime.stores.redis.notifier import RedisNotifier, done_hints_of, lane_hints_of
+from duetime.stores.redis.notifier import RedisNotifier, lane_hints_of
 from duetime.stores.redis.offers import RedisOffers
 from duetime.stores.redis.queues import restricted_of
 from duetime.stores.redis.rows import candidate_of, claimed_of_all, lane_name, limit_of, started_of, uuid_of
@@ -124,12 +124,11 @@ class RedisClaims:
         reply = await self._connection.run("start", request.node, SUPERSEDED, *plan, repeat=False)
         if reply[0] == b"stale":
             return None
-        started, promoted, stopped, hurried, done = reply[1:]
+        started, promoted, stopped, hurried = reply[1:]
         self._notifier.notify(
             [
                 *(CancelHint(NodeId(node), uuid_of(job_id)) for job_id, node in stopped),
                 *lane_hints_of(hurried, question.usage.now),
-                *done_hints_of(done),
                 # For other nodes: this one has no room for them
                 *(lane_hints_of(promoted, question.usage.now) if len(started) >= request.room else ()),
             ]

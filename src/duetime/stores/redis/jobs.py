@@ -15,7 +15,7 @@ from duetime.store import OfDeadNodes, OfNode, PastDeadline
 from duetime.stores.external import cancellation
 from duetime.stores.redis.connection import Argument, RedisConnection
 from duetime.stores.redis.job_rows import attempt_of, job_of
-from duetime.stores.redis.notifier import RedisNotifier, done_hints_of, lane_hints_of
+from duetime.stores.redis.notifier import RedisNotifier, lane_hints_of
 from duetime.stores.redis.rows import LiveRow, lane_name, needs_permit, row_rest, running_of, uuid_of
 from duetime.stores.redis.settle import RedisSettlements
 
@@ -33,8 +33,13 @@ class RedisJobs:
             return []
         waiting = await self._waiting(drafts)
         arguments, others = _add_arguments(drafts, waiting)
-        hints = self._notifier.send_along(drafts)
-        stored = await self._connection.run("add", len(hints), *hints, *arguments, publishes=bool(hints))
+        hints = lane_hints(drafts)
+        texts = self._notifier.send_along(hints)
+        started, *stored = await self._connection.run(
+            "add", len(texts), *texts, *arguments, publishes=bool(texts)
+        )
+        if not texts and not started:
+            self._notifier.notify(hints)
         ids = [draft.id for draft in drafts]
         for place, job_id in zip(others, stored, strict=True):
             ids[place] = uuid_of(job_id)
@@ -66,8 +71,8 @@ class RedisJobs:
                 case [b"external", row, attempt]:
                     if await self._cancel_external(job_id, LiveRow(row), attempt, reason):
                         return CancelReply.CANCELLED
-                case [b"cancelled", lanes, done]:
-                    self._notifier.notify([*lane_hints_of(lanes, 0), *done_hints_of(done)])
+                case [b"cancelled", lanes]:
+                    self._notifier.notify(lane_hints_of(lanes, 0))
                     return CancelReply.CANCELLED
                 case [outcome]:
                     return CancelReply(outcome.decode())

@@ -10,14 +10,13 @@ from typing import Any
 
 from duetime.clock import monotonic_micros, noise, pause
 from duetime.errors import DuetimeError
-from duetime.model.hint import DoneHint, EventHint, Hint, JobHint, lane_hints
+from duetime.model.hint import EventHint, Hint, JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import JobDraft
 from duetime.model.lease import NodeId
 from duetime.store import Unsubscribe
 from duetime.stores.hint_text import decode, encode, instant_of, subject_of
 from duetime.stores.redis.connection import RedisConnection
-from duetime.stores.redis.rows import lane_of, uuid_of
+from duetime.stores.redis.rows import lane_of
 
 LISTEN_CHECK_INTERVAL = 15.0  # seconds: a connection that looks open may be dead
 CLOSE_TIMEOUT = 1.0  # seconds: a process that submits and ends immediately still notifies
@@ -60,11 +59,10 @@ class RedisNotifier:
         if self._pending and self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
-    def send_along(self, drafts: Sequence[JobDraft]) -> list[str]:
-        """What a call that stores jobs publishes, if it is time; otherwise the hints are sent soon."""
-        hints, now = lane_hints(drafts), monotonic_micros()
+    def send_along(self, hints: Sequence[Hint]) -> list[str]:
+        """What a call that stores jobs publishes. None: it is too early, and `notify` is to follow."""
+        now = monotonic_micros()
         if now - self._last_sent < MIN_INTERVAL:
-            self.notify(hints)
             return []
         self._last_sent = now
         return [encode(hint) for hint in hints]
@@ -159,7 +157,3 @@ def lane_hints_of(lanes: Iterable[bytes], due_at: int) -> list[Hint]:
     return [
         JobHint(lane.queue, lane.priority, due_at, lane.tenant) for lane in map(lane_of, dict.fromkeys(lanes))
     ]
-
-
-def done_hints_of(ids: Iterable[bytes]) -> list[Hint]:
-    return [DoneHint(uuid_of(job_id)) for job_id in ids]

@@ -12,7 +12,7 @@ from duetime.model.settle import Settlement
 from duetime.store import Settled, Successors
 from duetime.stores.redis.connection import Argument, RedisConnection
 from duetime.stores.redis.job_rows import attempt_rest, end_of, end_tail
-from duetime.stores.redis.notifier import RedisNotifier, done_hints_of, lane_hints_of
+from duetime.stores.redis.notifier import RedisNotifier, lane_hints_of
 from duetime.stores.redis.rows import STATE_CODES, lane_of, optional, started_of, uuid_of
 
 # id, attempt, state, disposition, started_at, finished_at, failures, losses
@@ -35,11 +35,11 @@ class RedisSettlements:
             return Settled([], [])
         arguments = _arguments(settlements, successors)
         # Successors that start are lost with the reply: the caller asks for its running jobs instead.
-        refused, following, lanes, again, done = await self._connection.run(
+        refused, following, lanes, again = await self._connection.run(
             "settle", *arguments, repeat=successors is None
         )
-        if lanes or again or done:
-            self._notifier.notify([*lane_hints_of(lanes, 0), *_again_hints(again), *done_hints_of(done)])
+        if lanes or again:
+            self._notifier.notify([*lane_hints_of(lanes, 0), *_again_hints(again)])
         return Settled([uuid_of(job_id) for job_id in refused], [started_of(row) for row in following])
 
 

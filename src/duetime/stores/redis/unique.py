@@ -5,7 +5,7 @@ from __future__ import annotations
 from duetime.model.job import JobDraft
 from duetime.model.unique import Admission, Rule
 from duetime.stores.redis.connection import RedisConnection
-from duetime.stores.redis.notifier import RedisNotifier, done_hints_of, lane_hints_of
+from duetime.stores.redis.notifier import RedisNotifier, lane_hints_of
 from duetime.stores.redis.rows import STATE_CODES, row_rest, uuid_of
 
 
@@ -15,7 +15,7 @@ class RedisUniqueJobs:
         self._notifier = notifier
 
     async def add(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
-        job_id, conflict, lanes, done = await self._connection.run(
+        job_id, conflict, lanes = await self._connection.run(
             "add_unique",
             draft.id.bytes,
             row_rest(draft),
@@ -25,5 +25,5 @@ class RedisUniqueJobs:
             f"replaced by job {draft.id}",
             draft.due_at,
         )
-        self._notifier.notify([*lane_hints_of(lanes, draft.due_at), *done_hints_of(done)])
+        self._notifier.notify(lane_hints_of(lanes, draft.due_at))
         return Admission(uuid_of(job_id), conflict.decode() or None)

@@ -1,10 +1,12 @@
 #!lua
 -- Store jobs. ARGV: number of hints, hints, number of groups, groups, number of others, others.
--- Hints are published, unless the only job starts at once on a worker that has offered a slot (offer.lua).
+-- A job that is the only one starts at once on a worker that has offered a slot (offer.lua). Otherwise the hints
+-- are published.
 -- Group: jobs of one index without unique key and schedule, whose due_at is their fire_time:
 --   lane, queue \0 tenant, part of the index, n, then n times id, due_at, row without counts.
 -- Other: id, row without counts, permit it waits for or ''.
--- Returns, for each of the others, its id or that of the live job that holds its unique key.
+-- Returns whether the only job has started (0 or 1), and for each of the others its id or that of the live job
+-- that holds its unique key.
 local MAX_OFFERS = '4' -- to look at, the oldest first
 local CLOCKS_DIFFER = 10000 -- a job of "now" may be so much ahead. Workers wait for its time
 local NO_PERMIT = string.byte('0')
@@ -44,7 +46,7 @@ end
 -- Start a job that needs no permit on a worker without a claim. The message is for one process: if none gets
 -- it, that process is dead
 local function assign(lane, target, id, due_at, row)
-    if tonumber(due_at) > now + CLOCKS_DIFFER then return false end
+    if call('EXISTS', OFFERS) == 0 or tonumber(due_at) > now + CLOCKS_DIFFER then return false end
     local nodes = call('ZRANGE', OFFERS, text(now), '+inf', 'BYSCORE', 'LIMIT', '0', MAX_OFFERS)
     if #nodes == 0 or call('HEXISTS', RESTRICTED, (split_lane(lane))) == 1 then return false end
     for _, node in ipairs(nodes) do
@@ -80,7 +82,7 @@ for _ = 1, groups do
     at = at + 4
     local index = index_key(lane, part)
     if number == 1 then
-        local is_alone = hints == 1 and groups == 1 and ARGV[at + 3] == '0'
+        local is_alone = groups == 1 and ARGV[at + 3] == '0'
         add_one(lane, index, part, ARGV[at], ARGV[at + 1], ARGV[at + 2], is_alone)
     else
         for first = 0, number - 1, MANY do add_some(lane, index, at + 3 * first, math.min(MANY, number - first)) end
@@ -90,7 +92,7 @@ for _ = 1, groups do
     at = at + 3 * number
 end
 
-local stored = {}
+local stored = {assigned and 1 or 0}
 for _ = 1, tonumber(ARGV[at]) do
     local id, rest, waits_for = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local row = head .. rest

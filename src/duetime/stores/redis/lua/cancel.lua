@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Cancel a job. ARGV: id, tenant, reason. Returns the outcome and what belongs to it:
---   missing | final | cancelled, lanes, ids whose end a caller waits for | requested, node |
+--   missing | final | cancelled, lanes | requested, node |
 --   external, row, attempt: its end is to be settled
 local id, now = ARGV[1], now_micros()
 local row = call('HGET', JOBS, id)
@@ -11,10 +11,10 @@ end
 if tenant_of(row) ~= ARGV[2] then return {'missing'} end
 local job, run = read_row(row), call('HGET', RUNNING, id)
 if not run then
-    local done = {end_pending(id, row, job, CANCELLED, now, ARGV[3])}
+    end_pending(id, row, job, CANCELLED, now, ARGV[3])
     local lanes = let_next_ask(job)
     for _, lane in ipairs(free_schedule(job)) do lanes[#lanes + 1] = lane end
-    return {'cancelled', lanes, done}
+    return {'cancelled', lanes}
 end
 local attempt, node = unpack_struct(RUN, run)
 if node == 0 then return {'external', row, attempt} end

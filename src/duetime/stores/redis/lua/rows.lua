@@ -175,11 +175,18 @@ local function store_skipped(id, row, now, reason)
     keep_past(id, job, past_row(SKIPPED, now, reason, row))
 end
 
+-- Tell the caller that waits for the end of a job, if there is one. Not each may publish: callers also look
+local function tell_end(id)
+    if call('SREM', ANNOUNCED, id) == 0 then return end
+    local digits = string.gsub(id, '.', function(byte) return string.format('%02x', string.byte(byte)) end)
+    redis.pcall('PUBLISH', CHANNEL, 'd ' .. digits)
+end
+
 -- End a job that is not running
 local function end_pending(id, row, job, state, now, error)
     remove_pending(id, job)
     keep_past(id, job, past_row(state, now, error, row))
-    if call('SREM', ANNOUNCED, id) == 1 then return id end
+    tell_end(id)
 end
 
 -- The best jobs that wait for this permit become claimable; returns their lanes

@@ -7,9 +7,9 @@
 -- Rest: '' for a final state that leaves no attempt and wants one successor. Otherwise >i8 due_at, I2 wanted,
 -- I4+attempt row without its node (empty: leaves none), error as in a past row.
 -- Returns refused ids, successors (id, row, checkpoint, permit), lanes with claimable jobs, lanes and due_at of
--- jobs that are pending again, ids whose end a caller waits for.
+-- jobs that are pending again.
 local now = now_micros()
-local refused, successors, lanes, again, done = {}, {}, {}, {}, {}
+local refused, successors, lanes, again = {}, {}, {}, {}
 local any_restricted = call('HLEN', RESTRICTED) > 0
 local any_errors = call('EXISTS', ERRORS) == 1
 local any_announced = call('SCARD', ANNOUNCED) > 0
@@ -126,7 +126,7 @@ local function write(id, row, run, finish, due_at, wanted, attempt_row, error)
         remove_live(id, job)
         keep_past(id, job, (reason and with_reason(finish, reason) or finish) .. string.sub(run, 1, 16) .. row)
     end
-    if any_announced and state ~= PENDING and call('SREM', ANNOUNCED, id) == 1 then done[#done + 1] = id end
+    if any_announced and state ~= PENDING then tell_end(id) end
     if any_restricted and call('HEXISTS', RESTRICTED, (split_lane(job.lane))) == 1 then lanes[#lanes + 1] = job.lane end
     pass_permits(job, permit, wanted, state ~= PENDING)
 end
@@ -199,9 +199,7 @@ local function write_group(group)
     move_ids(group)
     if any_restricted and call('HEXISTS', RESTRICTED, (split_lane(lane))) == 1 then lanes[#lanes + 1] = lane end
     if any_announced then
-        for _, id in ipairs(ids) do
-            if call('SREM', ANNOUNCED, id) == 1 then done[#done + 1] = id end
-        end
+        for _, id in ipairs(ids) do tell_end(id) end
     end
 end
 
@@ -260,4 +258,4 @@ for from = at, #ARGV, 4 do
 end
 settle_some(ids, attempts, heads, tails, rests)
 for _, move in pairs(moves) do move_between_lists(move.from, move.to, move.ids) end
-return {refused, successors, lanes, again, done}
+return {refused, successors, lanes, again}

@@ -6,7 +6,7 @@
 -- skip (id, reason), cancel (id), spend (limit key, use), spent (queue, spent_until), promote (permit, number).
 -- A candidate that another claim took in the meantime is left out.
 -- Returns 'stale'; or 'done', started jobs, lanes of promoted jobs, running jobs asked to stop (id, node),
--- lanes of pending ones, ids whose end a caller waits for.
+-- lanes of pending ones.
 local node, now, plan, at = ARGV[1], now_micros(), {}, 3
 local function read(kind, width)
     local number = tonumber(ARGV[at])
@@ -19,7 +19,7 @@ end
 read('limits', 2) read('keys', 3) read('rivals', 3) read('queues', 5)
 read('start', 2) read('wait', 2) read('ask', 2) read('skip', 2) read('cancel', 1)
 read('spend', 2) read('spent', 2) read('promote', 2)
-if not may_claim(node, now) then return {'done', {}, {}, {}, {}, {}} end
+if not may_claim(node, now) then return {'done', {}, {}, {}, {}} end
 
 local function is_current()
     for _, fact in ipairs(plan.limits) do
@@ -53,7 +53,7 @@ local function candidate(id)
     if job and call('ZSCORE', index_key(job.lane, index_part(job)), id) then return row, job end
 end
 
-local started, lanes, stopped, hurried, done = {}, {}, {}, {}, {}
+local started, lanes, stopped, hurried = {}, {}, {}, {}
 for _, action in ipairs(plan.start) do
     local row, job = candidate(action[1])
     if job then
@@ -78,7 +78,7 @@ for _, action in ipairs(plan.ask) do
 end
 for _, action in ipairs(plan.skip) do
     local row, job = candidate(action[1])
-    if job then done[#done + 1] = end_pending(action[1], row, job, SKIPPED, now, action[2]) end
+    if job then end_pending(action[1], row, job, SKIPPED, now, action[2]) end
 end
 for _, action in ipairs(plan.cancel) do
     local id = action[1]
@@ -109,4 +109,4 @@ for _, action in ipairs(plan.spent) do call('HSET', QUEUE_SPENT, action[1], acti
 for _, action in ipairs(plan.promote) do
     for _, lane in ipairs(promote(action[1], tonumber(action[2]))) do lanes[#lanes + 1] = lane end
 end
-return {'done', started, lanes, stopped, hurried, done}
+return {'done', started, lanes, stopped, hurried}
