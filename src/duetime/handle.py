@@ -18,10 +18,10 @@ from duetime.model.views import AttemptView, OutputView, ScheduleView
 class JobApi(Protocol):
     """The calls a handle makes."""
 
-    async def read_job(self, job_id: UUID) -> Job:
+    async def read_job(self, job_id: UUID | str) -> Job:
         """The row."""
 
-    async def wait_for(self, job_id: UUID, timeout: Duration | None = None) -> Job:
+    async def wait_for(self, job_id: UUID | str, timeout: Duration | None = None) -> Job:
         """The row once it is final."""
 
     async def cancel_job(self, job_id: UUID | str, reason: str = ...) -> CancelReply:

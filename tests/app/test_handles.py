@@ -96,6 +96,18 @@ async def test_wait_for_a_final_job_returns_immediately(app: dt.App, held: Held)
         assert (await (await app.get_job(job.id)).wait("0s")).result == "let go"
 
 
+@pytest.mark.parametrize("call", ["get_job", "read_job", "wait_for", "read_attempts", "job_output"])
+async def test_calls_take_the_id_of_a_job_as_text_and_refuse_other_text(
+    app: dt.App, held: Held, call: str
+) -> None:
+    held.release.set()
+    async with app.running():
+        job = await (await app.submit("held")).wait("60s")
+        await getattr(app, call)(str(job.id))
+        with pytest.raises(dt.JobNotFound, match="'nope' is not a job id"):
+            await getattr(app, call)("nope")
+
+
 async def test_many_callers_can_wait_for_one_job(app: dt.App, held: Held) -> None:
     async with app.running():
         job = await app.submit("held")

@@ -49,12 +49,24 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
 @pytest.mark.parametrize(("verb", "arguments"), CALLS, ids=[verb for verb, _ in CALLS])
 async def test_calls_of_a_closed_app_are_refused(verb: str, arguments: tuple[Any, ...]) -> None:
     app = dt.App("memory://")
-    with pytest.raises(dt.NotOpen, match=r"app\.open\(\)"):
+    with pytest.raises(dt.NotOpen, match="async with app`"):
         await getattr(app, verb)(*arguments)
     await app.open()
     await app.close()
     with pytest.raises(dt.NotOpen):
         await getattr(app, verb)(*arguments)
+
+
+async def test_app_as_a_context_is_open_in_it_and_closed_by_an_error(app: dt.App) -> None:
+    async def fail() -> None:
+        async with app as same:
+            assert same is app
+            await app.submit("work", delay="1h")
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        await fail()
+    assert not app.is_open
 
 
 async def test_app_opened_twice_is_closed_by_the_second_close(app: dt.App) -> None:

@@ -149,7 +149,9 @@ class AppContext:
 
     def require_open(self) -> None:
         if not self.shared.is_open():
-            raise NotOpen("the app is not open: use `async with app.running()`, or `await app.open()` first")
+            raise NotOpen(
+                "the app is not open: use `async with app.running()`, or `async with app` if it runs no jobs"
+            )
 
     # -- tasks
     def resolve(self, task: Task[..., Any] | str) -> tuple[str, Task[..., Any] | None]:

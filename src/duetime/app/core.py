@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Self
 
 from duetime import stores
 from duetime.app.adoption import refuse_unadopted
@@ -107,6 +108,13 @@ class AsyncApp(Tasks, Services):
     def quotas(self, quotas: Quotas) -> None:
         self._quotas = self.context.shared.commands.quota.quotas = quotas
 
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     @property
     def is_open(self) -> bool:
         return self._opened > 0
@@ -117,7 +125,7 @@ class AsyncApp(Tasks, Services):
         return self._clock
 
     async def open(self) -> None:
-        """Connect as a client: submits, reads, runs nothing."""
+        """Connect as a client: submits, reads, runs nothing. As `async with app`, which also closes it."""
         async with self._lock.here:
             if not self._is_open_here():
                 await self._connect()

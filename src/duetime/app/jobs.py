@@ -112,16 +112,16 @@ class AppJobs:
         )
 
     async def get(self, job_id: UUID | str) -> JobHandle:
-        job = await self.read(check_id(job_id))
+        job = await self.read(job_id)
         return JobHandle(self._api, job.id, job)
 
-    async def read(self, job_id: UUID) -> Job:
+    async def read(self, job_id: UUID | str) -> Job:
         """The row."""
-        return await self._context.commands.get_job(self._context.tenant, job_id)
+        return await self._context.commands.get_job(self._context.tenant, check_id(job_id))
 
     async def attempts(self, job_id: UUID | str) -> list[AttemptView]:
         """The attempts of a job that did not succeed, oldest first."""
-        job = await self.read(check_id(job_id))
+        job = await self.read(job_id)
         return [AttemptView.of(attempt) for attempt in await self._context.store.list_attempts(job.id)]
 
     async def output(self, job_id: UUID | str, *, attempt: int | None = None, after: int = 0) -> OutputView:
@@ -129,7 +129,7 @@ class AppJobs:
         lines after this number only."""
         after = check_whole(after, 0, "after")
         wanted = None if attempt is None else check_whole(attempt, 1, "attempt")
-        job = await self.read(check_id(job_id))  # first: output is stored before the end of its attempt is
+        job = await self.read(job_id)  # first: output is stored before the end of its attempt is
         number = job.attempt if wanted is None else wanted
         if number > max(job.attempt, 1):
             raise JobNotFound(f"attempt {number} not found: job {job.id} has had {job.attempt} attempts")
@@ -137,9 +137,9 @@ class AppJobs:
         ended = job.state.final or number < job.attempt or (job.attempt > 0 and job.state is State.PENDING)
         return OutputView.of(read_output(records), number, after, ended)
 
-    async def wait(self, job_id: UUID, timeout: Duration | None = None) -> Job:
+    async def wait(self, job_id: UUID | str, timeout: Duration | None = None) -> Job:
         """The row once it is final."""
-        return await self._context.shared.waiter.wait_for(job_id, self.read, timeout)
+        return await self._context.shared.waiter.wait_for(check_id(job_id), self.read, timeout)
 
     # -- changing
     async def cancel(self, job_id: UUID | str, reason: str = "cancelled by the caller") -> CancelReply:

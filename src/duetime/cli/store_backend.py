@@ -18,7 +18,7 @@ from duetime.cli.store_drafts import Drafts, Target
 from duetime.config import Settings
 from duetime.engine.submit.build import NewJob
 from duetime.engine.submit.submission import JobRequest
-from duetime.engine.submit.validate import check_id, check_state
+from duetime.engine.submit.validate import check_state
 from duetime.invokers.http.lazy import seal_for
 from duetime.model.duration import Duration
 from duetime.model.edit_plan import HORIZON, ScheduleEdit
@@ -83,7 +83,7 @@ class StoreBackend:
         return Submitted.of(stored.id, stored.draft, known, stored.conflict)
 
     async def get_job(self, job_id: JobId) -> JobView:
-        return await self._job(await self._app.read_job(check_id(job_id)))
+        return await self._job(await self._app.read_job(job_id))
 
     async def jobs(self, *, state: str | None = None, limit: int = 100, **filters: Any) -> list[JobSummary]:
         return [JobSummary.of(row) for row in (await self._app.jobs.page(_query(state, filters), limit)).jobs]
@@ -111,10 +111,10 @@ class StoreBackend:
         return await self.get_job((await self._app.retry_job(job_id, payload)).id)
 
     async def wait_for(self, job_id: JobId, timeout: Duration | None = None) -> JobView:
-        return await self._job(await self._app.wait_for(check_id(job_id), timeout))
+        return await self._job(await self._app.wait_for(job_id, timeout))
 
     async def job_output(self, job_id: JobId, *, attempt: int | None = None, after: int = 0) -> OutputView:
-        return await self._app.job_output(check_id(job_id), attempt=attempt, after=after)
+        return await self._app.job_output(job_id, attempt=attempt, after=after)
 
     async def why_job(self, job_id: JobId) -> WhyView:
         return WhyView.of(await self._app.why.job(job_id))
