@@ -90,6 +90,15 @@ class Fleet:
 
         await self.until(enough, f"{count} nodes to join")
 
+    async def newest_joined(self) -> None:
+        """Wait until the worker that was started last is a node."""
+        log = self._log(len(self.workers) - 1)
+
+        async def has_joined() -> bool:
+            return b" joined as " in log.read_bytes()
+
+        await self.until(has_joined, "the newest worker to join")
+
     async def until(self, holds: Callable[[], Awaitable[bool]], what: str, timeout: float = TIMEOUT) -> None:
         """Poll the condition; fail with the logs of all workers when the time is up."""
         try:

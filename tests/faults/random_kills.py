@@ -183,6 +183,7 @@ class Run:
 
     async def _kill_the_server(self) -> None:
         if self._store.crash is not None:
+            await self._fleet.newest_joined()  # a worker that finds no server when it starts ends
             await asyncio.sleep(self._random.uniform(0.1, 0.5))
             self._servers_killed.append(time.time())
             await asyncio.to_thread(self._store.crash)
