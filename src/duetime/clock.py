@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from random import SystemRandom
 from typing import Protocol
 
 from duetime.model.instant import SECOND, Micros
@@ -16,6 +16,7 @@ from duetime.model.instant import SECOND, Micros
 BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)  # Linux
 SAMPLES = 16
 DRIFT = 200  # microseconds per second by which the two clocks may drift apart
+_system = SystemRandom()
 
 
 def wall_micros() -> Micros:
@@ -36,8 +37,9 @@ async def pause(seconds: float) -> None:
 
 
 def noise() -> float:
-    """A random number from [0, 1) that spreads retries and reconnects."""
-    return random.random()  # noqa: S311  spreads load, guards nothing
+    """A random number from [0, 1) that spreads retries and reconnects. Not from the generator of the program,
+    whose seed may be the same on all machines."""
+    return _system.random()
 
 
 def load_per_core() -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from logging import getLogger
+from random import SystemRandom
 from typing import Protocol
 
 import duetime as dt
@@ -54,7 +54,7 @@ class Parts:
     publisher: Publisher
     options: PublishingOptions
     now: Callable[[], datetime] = utc_now
-    chance: Callable[[], float] = random.random
+    chance: Callable[[], float] = SystemRandom().random
     worker: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
 
     def jitter(self) -> timedelta:
