@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from logging import getLogger
@@ -57,6 +57,7 @@ class Started:
 class _Tokens:
     access: str
     refresh: str | None
+    stored: bytes = field(compare=False)  # the access token as the row has it: every renewal changes it
 
 
 class Accounts:
@@ -122,20 +123,23 @@ class Accounts:
                 code="token_expired",
             )
         try:
-            return await self.refresh(account_id)
+            return await self._renewed(account_id, tokens.stored)
         except TryLater:
             if remaining > timedelta(0):
                 return _access(account, tokens.access)
             raise
 
     async def refresh(self, account_id: str) -> Access:
-        """A new token, now: for this account and all others of the same grant. Of several processes one
-        renews, and the others wait for its token: a second renewal would end the first token, or use a
-        refresh token that works once."""
+        """A new token, now: for this account and all others of the same grant."""
         async with self._database.reading() as connection:
             seen = await rows.sealed_tokens(connection, account_id)
+        return await self._renewed(account_id, seen.token)
+
+    async def _renewed(self, account_id: str, seen: bytes | None) -> Access:
+        """With another token than the one seen. Of several processes one renews, and the others wait for its
+        token: a second renewal would end the first token, or use a refresh token that works once."""
         for _ in range(RENEWAL_CHECKS):
-            found = await self._begin_renewal(account_id, seen.token)
+            found = await self._begin_renewal(account_id, seen)
             if isinstance(found, Access):
                 return found
             if found is not None:
@@ -153,7 +157,7 @@ class Accounts:
         async with self._database.transaction() as connection:
             account = await rows.get(connection, None, account_id)
             tokens = await self._tokens(connection, account)
-            if (await rows.sealed_tokens(connection, account_id)).token != seen:
+            if tokens.stored != seen:
                 return _access(account, tokens.access)
             if tokens.refresh is None:
                 raise ReconnectNeeded(
@@ -293,7 +297,8 @@ class Accounts:
                 code=f"account_{account.state.value}",
             )
         refresh = sealed.refresh_token
-        return _Tokens(self._box.open(sealed.token), None if refresh is None else self._box.open(refresh))
+        opened = None if refresh is None else self._box.open(refresh)
+        return _Tokens(self._box.open(sealed.token), opened, sealed.token)
 
     async def _of_grant(
         self, connection: AsyncConnection, account: Account, tokens: _Tokens

@@ -150,6 +150,49 @@ async def test_several_processes_renew_a_token_once(
     await client.post(f"/accounts/{member['id']}/refresh")  # the new refresh token was kept, too
 
 
+def look_before_renewal(slow: Accounts, quick: Accounts, account_id: str) -> tuple[Any, list[str]]:
+    """A look of one process at the tokens, after the first of which another one renews them; and its token."""
+    renewed: list[str] = []
+    look = slow._tokens
+
+    async def look_first(*arguments: Any) -> Any:
+        tokens = await look(*arguments)
+        if not renewed:
+            renewed.append((await quick.refresh(account_id)).token)
+        return tokens
+
+    return look_first, renewed
+
+
+async def test_token_that_ends_soon_is_not_renewed_again(
+    client: Client, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sandbox.change(refresh_tokens=True, single_use_refresh=True)
+    member, _ = await client.connect()
+    await change_account(client, member["id"], expires_at=utc_now() + timedelta(minutes=5))
+    async with other_processes(client, 2) as (slow, quick):
+        look, renewed = look_before_renewal(slow, quick, member["id"])
+        monkeypatch.setattr(slow, "_tokens", look)
+        assert [(await slow.access(member["id"])).token] == renewed
+    assert await is_accepted(sandbox, renewed[0])
+
+
+@pytest.mark.parametrize(
+    "service_database", [pytest.param("postgres", marks=pytest.mark.server)], indirect=True
+)
+async def test_old_token_is_not_used_after_a_renewal_in_between(
+    client: Client, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two statements of a transaction; SQLite has one writer at a time."""
+    await sandbox.change(refresh_tokens=True, single_use_refresh=True)
+    member, _ = await client.connect()
+    async with other_processes(client, 2) as (slow, quick):
+        look, renewed = look_before_renewal(slow, quick, member["id"])
+        monkeypatch.setattr(slow, "_tokens", look)
+        assert [(await slow.refresh(member["id"])).token] == renewed
+    assert await is_accepted(sandbox, renewed[0])
+
+
 async def test_renewal_of_a_dead_process_is_taken_over(client: Client, sandbox: Sandbox) -> None:
     await sandbox.change(refresh_tokens=True)
     member, _ = await client.connect()
