@@ -129,11 +129,15 @@ class Accounts:
                 return _access(account, tokens.access)
             raise
 
-    async def refresh(self, account_id: str) -> Access:
-        """A new token, now: for this account and all others of the same grant."""
+    async def refresh(self, account_id: str, rejected: Access | None = None) -> Access:
+        """A new token, now: for this account and all others of the same grant. With one that the platform has
+        `rejected`: any other, which may be there already."""
         async with self._database.reading() as connection:
-            seen = await rows.sealed_tokens(connection, account_id)
-        return await self._renewed(account_id, seen.token)
+            account = await rows.get(connection, None, account_id)
+            tokens = await self._tokens(connection, account)
+        if rejected is not None and tokens.access != rejected.token:
+            return _access(account, tokens.access)
+        return await self._renewed(account_id, tokens.stored)
 
     async def _renewed(self, account_id: str, seen: bytes | None) -> Access:
         """With another token than the one seen. Of several processes one renews, and the others wait for its
@@ -176,11 +180,21 @@ class Accounts:
             await rows.end_renewal(connection, renewal.grant, renewal.holder)
         return None
 
-    async def expire(self, account_id: str, reason: str) -> None:
-        """The platform no longer accepts the token."""
+    async def expire(self, account_id: str, reason: str, rejected: Access | None = None) -> bool:
+        """The platform no longer accepts the token. False: there is another than the `rejected` one."""
         async with self._database.transaction() as connection:
+            if rejected is not None and await self._has_another(connection, account_id, rejected):
+                return False
             if await rows.set_state(connection, account_id, AccountState.EXPIRED):
                 await self._mark_posts(connection, account_id, "account_expired", reason)
+        return True
+
+    async def _has_another(self, connection: AsyncConnection, account_id: str, rejected: Access) -> bool:
+        try:
+            tokens = await self._tokens(connection, await rows.get(connection, None, account_id))
+        except (ReconnectNeeded, SecretUnreadable):
+            return False
+        return tokens.access != rejected.token
 
     async def disconnect(self, tenant: str, account_id: str) -> Account:
         """Forget the tokens, and revoke them at the platform unless another author still needs them. Planned

@@ -30,12 +30,12 @@ class AccountAccess(Protocol):
         """Raises ReconnectNeeded if a person must connect the account again."""
         ...
 
-    async def refresh(self, account_id: str) -> Access:
-        """Get a new token now. Raises ReconnectNeeded if the platform refuses."""
+    async def refresh(self, account_id: str, rejected: Access | None = None) -> Access:
+        """Get a new token, or any but the rejected one. Raises ReconnectNeeded if the platform refuses."""
         ...
 
-    async def expire(self, account_id: str, reason: str) -> None:
-        """The token is of no use any more."""
+    async def expire(self, account_id: str, reason: str, rejected: Access | None = None) -> bool:
+        """The token is of no use any more. False: there is another than the rejected one."""
         ...
 
 

@@ -25,7 +25,7 @@ async def prepare_post(parts: Parts, ctx: dt.Context, post_id: str, version: int
     await stop_if_held(parts, work)
     work = await _begin(parts, work)
     try:
-        waiting = await guarded(parts, work, lambda: _bring(parts, work))
+        waiting = await guarded(parts, work, lambda access: _bring(parts, work, access))
     except NotFound as missing:
         await fail(parts, work, "media_missing", missing.message)
     if waiting:
@@ -73,11 +73,10 @@ async def _begin(parts: Parts, work: Work) -> Work:
         )
 
 
-async def _bring(parts: Parts, work: Work) -> Sequence[Media]:
+async def _bring(parts: Parts, work: Work, access: Access) -> Sequence[Media]:
     """Bring all files to the platform. Returns those that it still processes."""
     async with parts.database.reading() as connection:
         files = await media.get_many(connection, work.post.tenant, file_ids(work.post))
-    access = await parts.accounts.access(work.account.id)
     return [each for each in files if not await _brought(parts, work, access, each)]
 
 

@@ -39,12 +39,16 @@ async def publish_post(parts: Parts, post_id: str, version: int, last_try: bool)
     await stop_if_held(parts, work)
     wait_until_due(parts, work)
     files = await _attached(parts, work)
-    access = await guarded(parts, work, lambda: parts.accounts.access(work.account.id))
+    access = await guarded(parts, work, _itself)
     attempt = await store_intent(parts, work, _from_states(work))
     answer = await call(parts, work, attempt, access, files)
-    decision = await judge(parts, work, attempt, answer)
+    decision = await judge(parts, work, attempt, answer, access)
     await record(parts, work, attempt, decision)
     return next_step(parts, work, decision)
+
+
+async def _itself(access: Access) -> Access:
+    return access
 
 
 def wait_until_due(parts: Parts, work: Work) -> None:
@@ -86,8 +90,8 @@ async def call(
         return OutcomeUnknown(f"{type(error).__name__}: {error}", code="client_failed")
 
 
-async def judge(parts: Parts, work: Work, attempt: Attempt, answer: Answer) -> Decision:
-    refreshed = isinstance(answer, ReconnectNeeded) and await renew(parts, work, answer)
+async def judge(parts: Parts, work: Work, attempt: Attempt, answer: Answer, access: Access) -> Decision:
+    refreshed = isinstance(answer, ReconnectNeeded) and await renew(parts, work, answer, access)
     doubted = False
     if isinstance(answer, DuplicatePost):
         async with parts.database.reading() as connection:

@@ -14,7 +14,7 @@ import duetime as dt
 from momentum.database import attempts, events, posts, usage
 from momentum.database.usage import Hold
 from momentum.model import PLANNED, Attempt, Outcome, PostState
-from momentum.platform import PlatformError, ReconnectNeeded
+from momentum.platform import Access, PlatformError, ReconnectNeeded
 from momentum.publishing.decide import Circumstances, Decision, Then, decide
 from momentum.publishing.parts import Parts, PostFailed, TryAgain, Work, log, overtaken
 
@@ -134,30 +134,32 @@ async def stop_if_held(parts: Parts, work: Work) -> None:
     raise wait_for(parts, hold.until, f"held: {hold.reason}")
 
 
-async def guarded(parts: Parts, work: Work, step: Callable[[], Awaitable[Result]]) -> Result:
+async def guarded(parts: Parts, work: Work, step: Callable[[Access], Awaitable[Result]]) -> Result:
     """Take a step that may be repeated without harm: an upload, or reading a token. An error of the platform
     is recorded as an attempt and raised as what the job does next."""
+    access = None
     try:
-        return await step()
+        access = await parts.accounts.access(work.account.id)
+        return await step(access)
     except PlatformError as error:
-        refreshed = isinstance(error, ReconnectNeeded) and await renew(parts, work, error)
+        refreshed = isinstance(error, ReconnectNeeded) and await renew(parts, work, error, access)
         given = Circumstances(work.post.state, repeatable=True, last_try=work.last_try, refreshed=refreshed)
         await _stop(parts, work, decide(error, given))
 
 
-async def renew(parts: Parts, work: Work, error: ReconnectNeeded) -> bool:
-    """Get a new token where one was granted. False: a person must connect the account again."""
+async def renew(parts: Parts, work: Work, error: ReconnectNeeded, rejected: Access | None) -> bool:
+    """Get another token than the rejected one, where one was granted or is there already. False: a person
+    must connect the account again."""
     if work.account.can_refresh:
         try:
-            await parts.accounts.refresh(work.account.id)
+            await parts.accounts.refresh(work.account.id, rejected)
             return True
         except ReconnectNeeded as refused:
             error = refused
         except PlatformError as problem:
             log.warning("account %s: its token could not be refreshed: %s", work.account.id, problem)
             return True  # the platform did not refuse: later
-    await parts.accounts.expire(work.account.id, error.message)
-    return False
+    return not await parts.accounts.expire(work.account.id, error.message, rejected)
 
 
 async def fail(parts: Parts, work: Work, code: str, message: str) -> NoReturn:

@@ -104,7 +104,8 @@ async def _probe(parts: Parts, work: Work) -> str:
     access = await parts.accounts.access(work.account.id)
     files = await attachments(parts, work)
     attempt = await store_intent(parts, work, [PostState.UNKNOWN])
-    decision = await judge(parts, work, attempt, await call(parts, work, attempt, access, files))
+    answer = await call(parts, work, attempt, access, files)
+    decision = await judge(parts, work, attempt, answer, access)
     if decision.outcome is not Outcome.PUBLISHED:
         decision = _still_in_doubt(decision)
     await record(parts, work, attempt, decision)

@@ -193,6 +193,22 @@ async def test_old_token_is_not_used_after_a_renewal_in_between(
     assert await is_accepted(sandbox, renewed[0])
 
 
+async def test_rejection_of_an_old_token_neither_renews_nor_ends_the_new_one(
+    client: Client, sandbox: Sandbox
+) -> None:
+    await sandbox.change(refresh_tokens=True)
+    member, _ = await client.connect()
+    accounts = client.service.momentum.accounts
+    old = await accounts.access(member["id"])
+    new = await accounts.refresh(member["id"])
+    assert await accounts.refresh(member["id"], old) == new != old
+    assert not await accounts.expire(member["id"], "revoked", old)
+    assert (await accounts.access(member["id"])) == new
+    assert await accounts.expire(member["id"], "revoked", new)
+    with pytest.raises(ReconnectNeeded):
+        await accounts.access(member["id"])
+
+
 async def test_renewal_of_a_dead_process_is_taken_over(client: Client, sandbox: Sandbox) -> None:
     await sandbox.change(refresh_tokens=True)
     member, _ = await client.connect()

@@ -51,16 +51,24 @@ class KnownAccounts:
             raise ReconnectNeeded("the account is expired", code="expired")
         return self.tokens[account_id]
 
-    async def refresh(self, account_id: str) -> Access:
+    async def refresh(self, account_id: str, rejected: Access | None = None) -> Access:
+        if self._has_another(account_id, rejected):
+            return self.tokens[account_id]
         given = self.refreshed[account_id]
         if isinstance(given, PlatformError):
             raise given
         self.tokens[account_id] = given
         return given
 
-    async def expire(self, account_id: str, reason: str) -> None:
+    async def expire(self, account_id: str, reason: str, rejected: Access | None = None) -> bool:
+        if self._has_another(account_id, rejected):
+            return False
         async with self.database.transaction() as connection:
             await accounts.set_state(connection, account_id, AccountState.EXPIRED)
+        return True
+
+    def _has_another(self, account_id: str, rejected: Access | None) -> bool:
+        return rejected is not None and self.tokens[account_id].token != rejected.token
 
 
 @dataclass

@@ -16,6 +16,7 @@ from momentum.model import PLANNED, AccountState, Attempt, Content, MediaKind, O
 from momentum.platform import Access, NotSent, PlatformError, Published, ReconnectNeeded, Throttled
 from momentum.platforms.linkedin import LinkedIn
 from momentum.publishing import prepare
+from momentum.publishing.decide import Answer, Decision
 from momentum.publishing.options import SECOND
 from momentum.publishing.parts import PostFailed, TryAgain, Work, load
 from momentum.publishing.publish import call, judge, store_intent
@@ -23,6 +24,10 @@ from momentum.publishing.record import record
 from tests.momentum.platforms.fixtures import PNG
 from tests.momentum.publishing.scene import Scene
 from tests.momentum.samples import utc_now
+
+
+async def judged(scene: Scene, work: Work, attempt: Attempt, answer: Answer) -> Decision:
+    return await judge(scene.parts, work, attempt, answer, scene.known.tokens[work.account.id])
 
 
 async def test_post_is_published_once(scene: Scene) -> None:
@@ -106,9 +111,7 @@ async def test_late_answer_replaces_doubt_and_nothing_else(scene: Scene, decided
         async with scene.database.transaction() as connection:
             unknown = await posts.get(connection, None, post.id)
             await scene.parts.publisher.resolve(connection, unknown, published=False, then="draft")
-    await record(
-        scene.parts, work, attempt, await judge(scene.parts, work, attempt, Published("urn:li:share:1"))
-    )
+    await record(scene.parts, work, attempt, await judged(scene, work, attempt, Published("urn:li:share:1")))
     state = (await scene.stored(post)).state
     assert state is (PostState.DRAFT if decided else PostState.PUBLISHED)
     assert (await scene.timeline(post))[-1] == ("late_answer" if decided else "published")
@@ -234,6 +237,29 @@ async def test_token_is_refreshed_once_where_it_was_granted(scene: Scene) -> Non
     assert await scene.account_state(account) is AccountState.EXPIRED
 
 
+@pytest.mark.parametrize("can_refresh", [True, False])
+async def test_answer_to_an_old_token_ends_no_new_one(
+    scene: Scene, can_refresh: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is replaced during the call: by another process, or by a person who connects the account again."""
+    account = await scene.account(can_refresh=can_refresh)
+    post = await scene.post(account)
+    await scene.sandbox.faults("unauthorized")
+    new = await scene.sandbox.access()
+    publish = LinkedIn.publish
+
+    async def publish_slowly(*arguments: Any) -> Published:
+        scene.known.tokens[account.id] = new
+        return await publish(*arguments)
+
+    monkeypatch.setattr(LinkedIn, "publish", publish_slowly)
+    with pytest.raises(TryAgain):
+        await scene.publish(post)
+    monkeypatch.undo()
+    assert (await scene.publish(post)).startswith("published: ")
+    assert scene.known.tokens[account.id] is new
+
+
 async def test_refresh_without_an_answer_does_not_expire_the_account(scene: Scene) -> None:
     account = await scene.account(can_refresh=True)
     scene.known.refreshed[account.id] = NotSent("no connection")
@@ -314,7 +340,7 @@ async def test_answer_is_recorded_although_the_database_was_away(
     post = await scene.post(await scene.account())
     work = await load(scene.parts, post.id, 1)
     attempt = await store_intent(scene.parts, work, [PostState.SCHEDULED])
-    decision = await judge(scene.parts, work, attempt, Published("urn:li:share:1"))
+    decision = await judged(scene, work, attempt, Published("urn:li:share:1"))
     real, failures = scene.database.engine.connect, iter([OSError("no connection"), OSError("no connection")])
 
     def connect() -> Any:
@@ -352,7 +378,7 @@ async def test_job_goes_on_while_another_attempt_of_it_publishes(
     post = await scene.post(await scene.account())
     attempt = await taken_while_published(scene, post, monkeypatch)
     work = await load(scene.parts, post.id, 1)
-    decision = await judge(scene.parts, work, attempt, NotSent("no connection"))
+    decision = await judged(scene, work, attempt, NotSent("no connection"))
     await record(scene.parts, work, attempt, decision)  # its job does not hear of it: it has a newer attempt
     assert (await scene.stored(post)).state is PostState.READY
     assert (await scene.publish(post)).startswith("published: ")
@@ -367,7 +393,7 @@ async def test_job_ends_when_another_attempt_of_it_has_published(
     work = await load(scene.parts, post.id, 1)
     access = await scene.known.access(work.account.id)
     answer = await call(scene.parts, work, attempt, access, ())
-    await record(scene.parts, work, attempt, await judge(scene.parts, work, attempt, answer))
+    await record(scene.parts, work, attempt, await judged(scene, work, attempt, answer))
     assert await scene.publish(post) == "skipped: the post is published"
     assert len(await scene.texts()) == 1
 
@@ -386,7 +412,7 @@ async def test_late_answer_that_nothing_was_published_gives_the_post_a_job(
     assert (await scene.publish(post)).startswith("unknown: worker_lost")  # and so its job ends
     ended = str((await scene.stored(post)).job_id)
     await scene.app.cancel_job(ended)
-    await record(scene.parts, work, attempt, await judge(scene.parts, work, attempt, answer))
+    await record(scene.parts, work, attempt, await judged(scene, work, attempt, answer))
     stored = await scene.stored(post)
     assert (stored.state, stored.job_id != ended) == (PostState.READY, True)
     assert (await scene.app.get_job(str(stored.job_id))).state is dt.State.PENDING
