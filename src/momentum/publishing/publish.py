@@ -39,7 +39,7 @@ async def publish_post(parts: Parts, post_id: str, version: int, last_try: bool)
     await stop_if_held(parts, work)
     wait_until_due(parts, work)
     files = await _attached(parts, work)
-    access = await guarded(parts, work, _itself)
+    access = await guarded(parts, work, _nothing_more)
     attempt = await store_intent(parts, work, _from_states(work))
     answer = await call(parts, work, attempt, access, files)
     decision = await judge(parts, work, attempt, answer, access)
@@ -47,7 +47,8 @@ async def publish_post(parts: Parts, post_id: str, version: int, last_try: bool)
     return next_step(parts, work, decision)
 
 
-async def _itself(access: Access) -> Access:
+async def _nothing_more(access: Access) -> Access:
+    """The step is to get the token."""
     return access
 
 

@@ -175,7 +175,8 @@ local function store_skipped(id, row, now, reason)
     keep_past(id, job, past_row(SKIPPED, now, reason, row))
 end
 
--- Tell the caller that waits for the end of a job, if there is one. Not each may publish: callers also look
+-- Tell the caller that waits for the end of a job, if there is one. Where this may not be published, it finds out
+-- by looking
 local function tell_end(id)
     if call('SREM', ANNOUNCED, id) == 0 then return end
     local digits = string.gsub(id, '.', function(byte) return string.format('%02x', string.byte(byte)) end)
