@@ -17,9 +17,13 @@ from duetime.errors import StoreNotAdopted
 from duetime.model.codec import encode
 from duetime.model.events import Event, TurnFailed
 from duetime.model.identity import Stamp
+from duetime.model.instant import SECOND, to_datetime
+from duetime.model.job import DEFAULT_TENANT, JobFilter, State
+from duetime.model.schedule import MissedPolicy
+from duetime.model.when import Every
 from duetime.stores import from_url
 from duetime.stores.memory import MemoryStore
-from duetime.testing.conformance.drafts import HOUR
+from duetime.testing.conformance.drafts import HOUR, put, schedule
 from tests.servers.mariadb import MariaDbServer
 
 
@@ -83,4 +87,20 @@ async def test_tables_that_a_dump_made_are_noticed(mariadb_server: MariaDbServer
         await refuse_unadopted(store)
     await Adoption(store).adopt(None, None)
     assert await why_refused(store) is None
+    await store.close()
+
+
+@pytest.mark.parametrize(("missed", "runs"), [("skip", 0), ("latest", 1), ("all", 6)])
+async def test_policy_decides_about_the_last_seconds(missed: MissedPolicy, runs: int) -> None:
+    """A node may have called these fires already, up to the last one."""
+    store = MemoryStore()
+    await store.open()
+    now = await store.time()
+    every_second = schedule("beat", when=Every("1s", anchor=to_datetime(now)), missed=dt.Missed("all"))
+    await put(store, every_second, now - 5 * SECOND)
+    await Adoption(store).adopt(missed, "cancel")
+    fires = await store.list_jobs(JobFilter(DEFAULT_TENANT, due_before=None), 100)
+    past = [one for one in fires if one.fire_time <= now]
+    assert len(past) == 6
+    assert sum(one.state is State.PENDING for one in past) == runs
     await store.close()

@@ -189,10 +189,11 @@ class Adoption:
 
 
 def _firings(schedule: Schedule, missed: Missed, now: Micros) -> Iterator[Firing]:
-    """All steps that bring the cursor behind `now`."""
+    """All steps that bring the cursor behind `now`. The policy decides about every moment before now: another
+    node may have called the last seconds, too."""
     at = replace(schedule, draft=replace(schedule.draft, missed=missed))
     while at.next_fire_time is not None and at.next_fire_time < now:
-        firing = plan_fires(at, now, now)
+        firing = plan_fires(at, now, now, late_after=0)
         yield firing
         last = firing.fires[-1].fire_time if firing.fires else at.last_fire_time
         at = replace(at, next_fire_time=firing.next_fire_time, last_fire_time=last, runs=firing.runs)

@@ -259,16 +259,18 @@ def first_fire(draft: ScheduleDraft, now: Micros, runs: int = 0) -> Micros | Non
     return _not_after(draft.when.next_us(after), draft.end_at)
 
 
-def plan_fires(schedule: Schedule, now: Micros, horizon: Micros) -> Firing:
-    """The fires from the cursor up to `horizon`. The schedule's policy decides about missed ones."""
+def plan_fires(schedule: Schedule, now: Micros, horizon: Micros, late_after: Micros = LATE_AFTER) -> Firing:
+    """The fires from the cursor up to `horizon`. The schedule's policy decides about missed ones: those that
+    are older than `late_after`."""
     assert schedule.next_fire_time is not None
     moments, following = _moments(schedule, horizon)
     runs = schedule.runs + len(moments)
-    late = sum(moment < now - LATE_AFTER for moment in moments)
+    missed_before = now - late_after
+    late = sum(moment < missed_before for moment in moments)
     newer = late
     if late and late == len(moments):
         after = replace(schedule, next_fire_time=following, last_fire_time=moments[-1], runs=runs)
-        newer += _missed_after(after, moments[-1], now)
+        newer += _missed_after(after, moments[-1], missed_before)
     missed = schedule.draft.missed
     skipped = [missed.reason(now - moment, newer - place) for place, moment in enumerate(moments[:late], 1)]
     fires = tuple(
@@ -310,10 +312,12 @@ def missed_at_start(schedule: Schedule, job: Claimed, now: Micros, free_at: Micr
     planned = (fire.id, fire.due_at) == (job.id, job.due_at)  # not triggered, filled in or moved
     if not planned or max(job.due_at, free_at) >= now - LATE_AFTER:
         return None
-    return schedule.draft.missed.reason(now - job.due_at, _missed_after(schedule, job.fire_time, now))
+    return schedule.draft.missed.reason(
+        now - job.due_at, _missed_after(schedule, job.fire_time, now - LATE_AFTER)
+    )
 
 
-def _missed_after(schedule: Schedule, moment: Micros, now: Micros) -> int:
+def _missed_after(schedule: Schedule, moment: Micros, missed_before: Micros) -> int:
     """How many fires after this one are missed, too; counted as far as the policy needs it."""
     draft, cursor = schedule.draft, None if schedule.paused else schedule.next_fire_time
     left = MAX_MISSED if draft.max_runs is None else draft.max_runs - schedule.runs
@@ -324,7 +328,7 @@ def _missed_after(schedule: Schedule, moment: Micros, now: Micros) -> int:
             # Between the last fire and the cursor there are none: the schedule was paused or edited.
             following = None if cursor is None or left <= 0 else max(following, cursor)
             left -= 1
-        if following is None or following >= now - LATE_AFTER:
+        if following is None or following >= missed_before:
             break
         moment, found = following, found + 1
     return found
