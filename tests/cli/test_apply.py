@@ -155,20 +155,21 @@ def test_secrets_are_references_and_never_exported(side: Side, monkeypatch: pyte
     text = (
         "schedules:\n  - name: call\n    when: {every: 6h}\n    target:\n"
         "      url: https://agent.example/run\n      secret_headers:\n"
-        "        Authorization: {env: SHOP_TOKEN}\n"
+        "        Authorization: {env: SECRET_SHOP}\n"
     )
     unset = side.apply(text)
     assert unset.status == 1
     assert (
-        "stdin:7: call: target.secret_headers.Authorization: the environment variable SHOP_TOKEN" in unset.err
+        "stdin:7: call: target.secret_headers.Authorization: the environment variable SECRET_SHOP"
+        in unset.err
     )
-    written = side.apply(text.replace("{env: SHOP_TOKEN}", "Bearer 123"))
+    written = side.apply(text.replace("{env: SECRET_SHOP}", "Bearer 123"))
     assert (written.status, "write {env: NAME} or {file: PATH}" in written.err) == (1, True), written.err
-    monkeypatch.setenv("SHOP_TOKEN", "Bearer sesame")
+    monkeypatch.setenv("SECRET_SHOP", "Bearer sesame")
     assert side.apply(text).status == 0
-    monkeypatch.delenv("SHOP_TOKEN")
+    monkeypatch.delenv("SECRET_SHOP")
     assert side.apply(text, "--plan").status == 0  # the stored secret stays, and its value is not needed
-    monkeypatch.setenv("SHOP_TOKEN", "Bearer changed")
+    monkeypatch.setenv("SECRET_SHOP", "Bearer changed")
     assert side.apply(text, "--plan", "--send-secrets").status == 3
     assert side.actions(text.replace("/run", "/go")) == {"call": "change"}
     exported = side("export").out
@@ -178,12 +179,56 @@ def test_secrets_are_references_and_never_exported(side: Side, monkeypatch: pyte
     assert side.apply(exported, "--plan").status == 0
 
 
-def test_secret_that_leaves_the_file_is_removed(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHOP_TOKEN", "whsec_" + "c2VjcmV0" * 4)
-    text = "schedules:\n  - name: call\n    when: {every: 6h}\n    target:\n      url: https://agent.example/run\n"
-    references = (
-        "      signing_secret: {env: SHOP_TOKEN}\n      secret_headers: {Authorization: {env: SHOP_TOKEN}}\n"
+CALL = (
+    "schedules:\n  - name: call\n    when: {every: 6h}\n    target:\n      url: https://agent.example/run\n"
+    "      secret_headers: {Authorization: REFERENCE}\n"
+)
+
+
+def test_file_reads_only_secrets_that_are_meant_for_it(
+    side: Side, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The author of a file says which server gets the secret."""
+    (folder / "files").mkdir()
+    (folder / "outside").write_text("Bearer outside")
+    (folder / "files" / "inside").write_text("Bearer inside")
+    (folder / "files" / "link").symlink_to(folder / "outside")
+    for name in ("SECRET_SHOP", "SHOP_TOKEN"):
+        monkeypatch.setenv(name, "Bearer sesame")
+    monkeypatch.setenv("DUETIME_SECRET_KEYS", SECRET_KEYS[0])
+
+    def apply(reference: str, *flags: str) -> Ran:
+        (folder / "files" / "s.yaml").write_text(CALL.replace("REFERENCE", reference))
+        return side("apply", str(folder / "files"), "--plan", *flags)
+
+    for reference, remedy in {
+        "{env: SHOP_TOKEN}": "begin with SECRET_, or allow it with --secrets-from SHOP_TOKEN",
+        "{env: DUETIME_SECRET_KEYS}": "belongs to Duetime itself",
+        "{file: ../outside}": f"allow its folder with --secrets-from {folder}",
+        "{file: /etc/hostname}": "is not below the folder of the document",
+        "{file: link}": "is not below the folder of the document",
+    }.items():
+        refused = apply(reference)
+        assert refused.status == 1
+        assert "s.yaml:6: call: target.secret_headers.Authorization: " in refused.err
+        assert remedy in refused.err
+        assert "Bearer" not in refused.err
+    assert apply("{env: DUETIME_SECRET_KEYS}", "--secrets-from", "DUETIME_SECRET_KEYS").status == 1
+
+    assert (
+        "sends secret_headers.Authorization from the variable SECRET_SHOP" in apply("{env: SECRET_SHOP}").out
     )
+    assert apply("{env: SHOP_TOKEN}", "--secrets-from", "SHOP_TOKEN").status == 3
+    inside = apply("{file: inside}")
+    assert f"from the file {folder / 'files' / 'inside'}\n" in inside.out
+    assert "Bearer" not in inside.out
+    assert apply("{file: ../outside}", "--secrets-from", f"{folder}/").status == 3
+
+
+def test_secret_that_leaves_the_file_is_removed(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_SHOP", "whsec_" + "c2VjcmV0" * 4)
+    text = "schedules:\n  - name: call\n    when: {every: 6h}\n    target:\n      url: https://agent.example/run\n"
+    references = "      signing_secret: {env: SECRET_SHOP}\n      secret_headers: {Authorization: {env: SECRET_SHOP}}\n"
     assert side.apply(text + references).status == 0
     assert "SECRET_CALL_AUTHORIZATION" in side("export").out
     assert side.actions(text) == {"call": "change"}

@@ -22,6 +22,7 @@ from duetime.cli.documents.source import Document, documents_in
 from duetime.cli.documents.writing import Written, document, exported
 from duetime.cli.store_backend import StoreBackend
 from duetime.config import Settings
+from duetime.errors import InvalidDocument
 from duetime.model.keyring import KeyRing
 from duetime.model.views import ScheduleView
 
@@ -277,3 +278,18 @@ def test_files_on_disk_are_read_as_exported(tmp_path: Path) -> None:
     )
     [one] = read_files([str(tmp_path)]).entries
     assert (one.entry.name, one.document.place("schedules", 0)) == ("x", f"{tmp_path / 's.yaml'}:3")
+
+
+@pytest.mark.parametrize("base", ["{}", "{k: 1}"])
+def test_merges_of_merges_are_bounded(base: str) -> None:
+    """Each level takes the one before nine times, which takes minutes unless merges are counted."""
+    levels = [f"a0: &a0 {base}"]
+    levels += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 9)]
+    with pytest.raises(InvalidDocument, match="too many"):
+        list(documents_in("\n".join(levels), "f"))
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "-" + "9" * 5_000, "1e999"])
+def test_number_with_too_many_digits_is_named(number: str) -> None:
+    with pytest.raises(InvalidDocument, match="f:2: is a number with too many digits"):
+        list(documents_in(f"a: 1\nb: {number}", "f"))

@@ -13,6 +13,7 @@ from duetime.cli.backend import Backend, with_backend
 from duetime.cli.command import command, standalone
 from duetime.cli.documents.changes import Planning, Step, StepAction, apply_step
 from duetime.cli.documents.reading import Collection, read_files
+from duetime.cli.documents.references import OPTION, PREFIX
 from duetime.cli.format import difference_text, hint, moment_text, plural, say, show_json
 from duetime.cli.inputs import JsonFlag, YesFlag
 from duetime.cli.program import REFUSED, report, value_option
@@ -65,6 +66,15 @@ def apply(
         bool,
         typer.Option("--send-secrets", help="Send secrets again; otherwise those of unchanged targets stay."),
     ] = False,
+    secrets_from: Annotated[
+        list[str] | None,
+        value_option(
+            OPTION,
+            "NAME|FOLDER",
+            f"A variable or folder that the files may refer to, besides {PREFIX}... and their own folder.",
+            show_default=False,
+        ),
+    ] = None,
     horizon: Annotated[str, value_option("--horizon", "TIME", "How far the plan looks ahead.")] = HORIZON,
     count: Annotated[
         int, value_option("--count", "N", "How many fires of each kind to show.", min=1, max=1_000)
@@ -83,7 +93,7 @@ def apply(
     if not paths:
         raise typer.BadParameter("give the files of schedules, such as schedules.yaml, or - for stdin")
     try:
-        wanted = read_files(paths, managed_by)
+        wanted = read_files(paths, managed_by, secrets_from or ())
         if prune and not wanted.names:
             raise Conflict("--prune: the files have no `managed_by`: add it, or give --managed-by")
         options = {"horizon": horizon, "count": count, "adopt": adopt, "send_secrets": send_secrets}
@@ -167,6 +177,8 @@ def step_lines(step: Step) -> Iterator[str]:
     if step.action is StepAction.CHANGE:
         for change in step.plan.diff:
             yield f"    {difference_text(change)}"
+    for secret in step.secrets:
+        yield f"    sends {secret}"
     for line in _fire_lines(step.plan):
         yield f"    {line}"
     for warning in step.plan.warnings if step.action is not StepAction.REMOVE else ():
@@ -192,4 +204,7 @@ def _fire_lines(plan: PlanView) -> Iterator[str]:
 
 
 def _as_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    return [{"name": step.name, "action": step.action, "plan": step.plan} for step in steps]
+    return [
+        {"name": step.name, "action": step.action, "secrets": step.secrets, "plan": step.plan}
+        for step in steps
+    ]

@@ -36,6 +36,12 @@ class Step:
     plan: PlanView | None = None
     version: int | None = None  # the one it was planned for
 
+    @property
+    def secrets(self) -> list[str]:
+        """Which secrets are sent, and where they come from."""
+        sends = self.action is StepAction.ADD or "target" in self.edit
+        return self.entry.references if self.entry is not None and sends else []
+
 
 @dataclass(frozen=True, slots=True)
 class Planning:

@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from duetime.cli.documents.references import placeholder, with_values, without_values
+from duetime.cli.documents.references import (
+    SecretSources,
+    placeholder,
+    references_in,
+    with_values,
+    without_values,
+)
 from duetime.cli.inputs import read_instant
 from duetime.engine.submit.build import NO_DEFAULTS
 from duetime.engine.submit.schedules import LEFT_OUT, schedule_draft
@@ -55,6 +61,17 @@ class Entry:
     def sent_target(self) -> str | dict[str, Any]:
         """As a backend takes it: with the values of its secrets, a task by its name."""
         return self.target["name"] if self.target["type"] == "task" else with_values(self.target)
+
+    @property
+    def references(self) -> list[str]:
+        """Which secrets are sent with the target, and where they come from."""
+        return references_in(self.target) if self.target["type"] == "http" else []
+
+    def with_secrets_of(self, sources: SecretSources) -> Entry:
+        """Refuses references to secrets that this document may not use."""
+        if self.target["type"] != "http":
+            return self
+        return replace(self, target=sources.located(self.target))
 
     def arguments(self) -> dict[str, Any]:
         """Of a new schedule."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from duetime.cli.documents.entry import Entry, read_entry
+from duetime.cli.documents.references import SecretSources
 from duetime.cli.documents.source import Document, documents_in
 from duetime.cli.files import read_text
 from duetime.engine.submit.validate import check_name
@@ -41,8 +42,11 @@ class Collection:
     names: set[str] = field(default_factory=set)  # of managed_by, also of files without entries
 
 
-def read_files(paths: Sequence[str], managed_by: str | None = None) -> Collection:
-    """The entries of files and folders; `managed_by` is used in place of the files' own."""
+def read_files(
+    paths: Sequence[str], managed_by: str | None = None, secrets_from: Sequence[str] = ()
+) -> Collection:
+    """The entries of files and folders; `managed_by` is used in place of the files' own. `secrets_from`:
+    variables and folders that references may name besides the usual ones."""
     found, problems = Collection(), list[str]()
     for file in _files(paths):
         try:
@@ -50,8 +54,9 @@ def read_files(paths: Sequence[str], managed_by: str | None = None) -> Collectio
         except InvalidDocument as problem:
             problems += problem.problems
             continue
+        sources = SecretSources.of(None if file == STDIN else file, secrets_from)
         for document in documents:
-            problems += _collect(document, managed_by, found)
+            problems += _collect(document, managed_by, sources, found)
     problems += _doubles(found.entries)
     if problems:
         raise InvalidDocument(*problems)
@@ -84,7 +89,9 @@ def _text(file: str) -> str:
         raise InvalidDocument(f"{file}: cannot be read: {problem}") from None
 
 
-def _collect(document: Document, managed_by: str | None, found: Collection) -> Iterator[str]:
+def _collect(
+    document: Document, managed_by: str | None, sources: SecretSources, found: Collection
+) -> Iterator[str]:
     value = document.value
     if not isinstance(value, dict) or not isinstance(value.get("schedules"), list):
         yield f"{document.place()}: must be a mapping with a list `schedules`: see `duetime apply --schema`"
@@ -101,7 +108,8 @@ def _collect(document: Document, managed_by: str | None, found: Collection) -> I
         return
     for number, item in enumerate(value["schedules"]):
         try:
-            found.entries.append(Located(read_entry(item, owner), document, number))
+            entry = read_entry(item, owner).with_secrets_of(sources)
+            found.entries.append(Located(entry, document, number))
         except InvalidInput as problem:
             name = item.get("name") if isinstance(item, dict) else None
             yield _line(document, number, name, problem)

@@ -6,8 +6,9 @@ not. JSON files are YAML, too.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -110,9 +111,7 @@ class _NodeReader:
 
     def value(self, node: Node, path: Path) -> Any:
         self.lines.setdefault(path, node.start_mark.line + 1)
-        self.left -= 1
-        if self.left < 0 or len(path) > MAX_DEPTH:
-            raise self._error(node, "has too many or too deeply nested values: split the file")
+        self._count(node, path)
         match node.id, node.tag.removeprefix(TAG):  # type: ignore[attr-defined]  # every node has an id
             case "sequence", "seq":
                 return [self.value(item, (*path, number)) for number, item in enumerate(node.value)]
@@ -125,8 +124,17 @@ class _NodeReader:
             case "scalar", "bool":
                 return node.value == "true"
             case "scalar", "int" | "float" as kind if re.fullmatch(_SCALARS[kind][0], node.value):
-                return int(node.value) if kind == "int" else float(node.value)
+                return self._number(node, int if kind == "int" else float)
         raise self._error(node, f"the tag {node.tag} is not known here: leave it out")
+
+    def _number(self, node: Node, kind: Callable[[str], float]) -> float:
+        try:
+            found = kind(node.value)
+        except ValueError:  # Python limits the digits
+            found = math.inf
+        if math.isinf(found):
+            raise self._error(node, "is a number with too many digits: write it as text, in quotes")
+        return found
 
     def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -154,8 +162,15 @@ class _NodeReader:
         for source in node.value if node.id == "sequence" else [node]:
             if source.id != "mapping":
                 raise self._error(source, "<< takes a mapping, such as <<: *defaults")
+            self._count(source, path)
             for name, value in self._mapping(source, path).items():
+                self._count(source, path)
                 found.setdefault(name, value)
+
+    def _count(self, node: Node, path: Path) -> None:
+        self.left -= 1
+        if self.left < 0 or len(path) > MAX_DEPTH:
+            raise self._error(node, "has too many or too deeply nested values: split the file")
 
     def _error(self, node: Node, reason: str) -> InvalidDocument:
         return InvalidDocument(f"{self.file}:{node.start_mark.line + 1}: {reason}")
