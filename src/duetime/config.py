@@ -145,6 +145,12 @@ class Settings:
     per_host: int | None = _setting(
         None, values.count, "N", "The maximum number of connections to one host of HTTP targets."
     )
+    strict_tasks: bool = _setting(
+        False,
+        values.yes_or_no,
+        "yes/no",
+        "Whether jobs and schedules of a task that no node has had so far are refused, not only warned of.",
+    )
     allow_commands: bool = _setting(
         False,
         values.yes_or_no,

@@ -10,7 +10,8 @@ DuetimeError
 │   ├── InvalidPayload
 │   ├── PayloadTooLarge
 │   ├── TargetNotAllowed
-│   └── UnknownOption
+│   ├── UnknownOption
+│   └── UnknownTask
 ├── NotFound (LookupError)
 │   ├── AlertNotFound
 │   ├── ChannelNotFound
@@ -118,6 +119,10 @@ class TargetNotAllowed(InvalidInput, code="target_not_allowed"):
 
 class UnknownOption(InvalidInput, code="option_unknown"):
     """The option is unknown."""
+
+
+class UnknownTask(InvalidInput, code="task_unknown"):
+    """No node has had the task so far, and only known tasks are accepted here."""
 
 
 class NotFound(DuetimeError, LookupError, code="not_found"):

@@ -229,3 +229,25 @@ async def claimed(api: Api, job_id: str, tenant: str = "default") -> str:
     token = report_token(RING, job.tenant, job.id, job.attempt)
     assert token is not None
     return token
+
+
+async def test_answer_warns_of_a_task_that_no_node_has_had(api: Api) -> None:
+    unknown = {"type": "task", "name": "report.biuld"}
+    warning = "no node has had the task 'report.biuld' so far: its jobs wait until one has"
+    assert (await api.post("/jobs", {"target": unknown, "delay": "1h"})).json()["warning"] == warning
+    assert (await api.post("/jobs", {"target": HTTP, "delay": "1h"})).json()["warning"] is None
+    batch = {"jobs": [{"target": unknown, "delay": "1h"}, {"target": HTTP, "delay": "1h"}] * 2}
+    assert (await api.post("/jobs/batch", batch)).json()["warnings"] == [warning]
+    schedule = {"name": "daily", "when": {"every": "1d"}, "target": unknown}
+    assert (await api.post("/schedules/plan", schedule)).json()["warnings"][-1] == warning
+    assert (await api.post("/schedules", schedule)).json()["warning"] == warning
+
+
+async def test_strict_service_refuses_a_task_that_no_node_has_had(api: Api) -> None:
+    api.app.use_strict_tasks(True)
+    body = {"target": {"type": "task", "name": "report.biuld"}}
+    refused(await api.post("/jobs", body), 422, "task_unknown", "task")
+    refused(await api.post("/jobs/batch", {"jobs": [body]}), 422, "task_unknown", "task")
+    refused(
+        await api.post("/schedules", {**body, "name": "daily", "when": {"every": "1d"}}), 422, "task_unknown"
+    )

@@ -157,4 +157,47 @@ async def test_cache_of_published_defaults_is_bounded(
     monkeypatch.setattr(registry, "MAX_CACHED_TASKS", 3)
     for number in range(10):
         await client.submit(f"task{number}", delay="1h")
-    assert client.context.shared.task_defaults.size <= 3
+    assert client.context.shared.published_tasks.size <= 3
+
+
+async def test_new_work_for_a_task_that_no_node_has_had_is_told(
+    make_app: MakeApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker, stranger = make_app(), make_app()
+    register(worker)
+    await told(worker)
+    await stranger.open()
+    for _ in range(2):
+        await stranger.submit("chrage", customer="c1", delay="1h")
+    await stranger.submit("charge", customer="c1", delay="1h")
+    await stranger.submit_many([dt.NewJob("chrage", {}), dt.NewJob("chagre", {})])
+    shown = await stranger.schedule("monthly", "chrage", dt.Every("1h"))
+    warning = "no node has had the task 'chrage' so far (did you mean 'charge'?): its jobs wait until one has"
+    assert shown.warning == warning
+    assert (await stranger.schedule("daily", "charge", dt.Every("1d"))).warning is None
+    plan = await stranger.previews.edit("daily", {"target": "chrage"})
+    assert plan.warnings[-1] == warning
+    assert [one.message for one in caplog.records if "so far" in one.message] == [
+        warning,
+        warning.replace("'chrage'", "'chagre'"),
+    ]
+
+
+async def test_strict_app_refuses_a_task_that_no_node_has_had(make_app: MakeApp) -> None:
+    worker, stranger = make_app(), make_app()
+    register(worker)
+    await told(worker)
+    stranger.use_strict_tasks(True)
+    await stranger.open()
+    await stranger.schedule("daily", "charge", dt.Every("1d"))
+    for call in (
+        lambda: stranger.submit("chrage", customer="c1"),
+        lambda: stranger.submit_many([dt.NewJob("charge", {"customer": "c1"}), dt.NewJob("chrage", {})]),
+        lambda: stranger.schedule("monthly", "chrage", dt.Every("1h")),
+        lambda: stranger.schedules.edit("daily", {"target": "chrage"}),
+    ):
+        with pytest.raises(dt.UnknownTask, match=r"did you mean 'charge'") as refused:
+            await call()
+        assert (refused.value.code, refused.value.field) == ("task_unknown", "task")
+    assert await stranger.jobs() == []
+    await stranger.submit("charge", customer="c1", delay="1h")

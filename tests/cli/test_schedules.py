@@ -13,7 +13,7 @@ FIELDS = [
     "retry", "delivery", "expires", "owner",
     "labels", "overlap", "missed", "jitter", "start_at", "end_at", "max_runs", "paused", "pause_note",
     "runs", "next_fire_time",
-    "last_fire_time", "created_at", "updated_at", "drift",
+    "last_fire_time", "created_at", "updated_at", "drift", "warning",
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,8 @@ def test_task_list_shows_tasks_of_a_running_worker(duetime: Duetime, shop: Path)
     """Completion offers its name, and submitting a mistyped name suggests it."""
     duetime("migrate")
     early = duetime("job", "submit", "invoice.send", "--delay", "1h")
-    assert early.err == "no running worker knows the task 'invoice.send': the job waits until one does\n"
+    so_far = "no node has had the task {!r} so far{}: its jobs wait until one has\n"
+    assert early.err == so_far.format("invoice.send", "")
     node = Node(shop, "--app", "shop_of_tasks:app", "serve", PYTHONPATH=python_path(shop))
     try:
         node.until("stop")
@@ -59,13 +61,14 @@ def test_task_list_shows_tasks_of_a_running_worker(duetime: Duetime, shop: Path)
         assert [one["name"] for one in found] == ["invoice.send"]
         wrong = duetime("job", "submit", "invoice.sent", "--delay", "1h")
         assert (wrong.status, len(wrong.out.split())) == (0, 1)
-        assert wrong.err == (
-            "no running worker knows the task 'invoice.sent': the job waits until one does; did you "
-            "mean 'invoice.send'?\n"
-        )
+        assert wrong.err == so_far.format("invoice.sent", " (did you mean 'invoice.send'?)")
         assert duetime("job", "submit", "invoice.send", "--wait").err == ""
+        added = duetime("schedule", "add", "daily", "invoice.sent", "--every", "1d")
+        assert "did you mean 'invoice.send'?" in " ".join(added.out.split())
     finally:
-        node.kill()
+        node.end(signal.SIGTERM)
+    later = duetime("job", "submit", "invoice.send", "--delay", "1h")
+    assert later.err == "no running worker knows the task 'invoice.send': the job waits until one does\n"
 
 
 @pytest.mark.parametrize("words", [("https://agent.example/run",), ("send", "--json")])

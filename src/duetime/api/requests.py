@@ -106,7 +106,7 @@ async def new_schedule(
     payload = options["payload"] = body.payload if "payload" in given else {}
     if spec is None and not isinstance(payload, dict):
         raise InvalidPayload("payload", "a task takes named arguments: send an object")
-    defaults = await view.context.defaults_for(name, spec)
+    defaults = await view.context.defaults_for_new_work(name, spec)
     when, now = await search(from_json, body.when), await view.now()
     draft = schedule_draft(
         view.context.ids, context.caller.tenant, body.name, name, when, defaults, now, options
@@ -152,7 +152,7 @@ async def edit_of(context: RequestContext, known: Schedule, body: SchedulePatchI
         changes["retry"] = None if body.retry is None else read_retry(body.retry)
     if "missed" in given:
         changes["missed"] = None if body.missed is None else read_missed(body.missed)
-    draft = await edited_draft(known.draft, changes, context.view.context.defaults_for)
+    draft = await edited_draft(known.draft, changes, context.view.context.defaults_for_edit(changes))
     return ScheduleEdit(draft, body.paused if "paused" in given else None)
 
 

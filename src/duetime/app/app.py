@@ -95,13 +95,16 @@ class App(AsyncApp):
         secret_keys: Sequence[str] = (),
         traces: str | None = None,
         trace_sampling: float = 1.0,
+        strict_tasks: bool = False,
     ) -> None:
         """`queue`: the broker through which due jobs reach the workers, as a URL or a function that makes a
         connection. Without it, workers ask the store. `read_store`: a read replica of the store, for lists
         and statistics. `leases`: the URL of etcd, if it and not the store should hold the leases of
         planners. `secret_keys` (ID:BASE64, the current one first) encrypt the secrets of alert channels.
         `traces`: the URL of an OpenTelemetry collector, and `trace_sampling` the share of traces that it
-        gets."""
+        gets. `strict_tasks`: refuse jobs and schedules of tasks that neither this program nor any node so
+        far has; otherwise there is a warning."""
+        self._strict_tasks = strict_tasks
         self._ring = KeyRing.parse(secret_keys)
         self._tracer: Tracer | None = None if traces is None else open_tracer(traces, trace_sampling)
         self.use_queue(queue)
@@ -152,6 +155,7 @@ class App(AsyncApp):
         self.context.shared.leases.table = self._lease_table()
         self.context.shared.ring = self._ring
         self.context.shared.tracing.tracer = self._tracer
+        self.context.shared.published_tasks.strict = self._strict_tasks
         self._views: dict[str, Services] = {self._tenant: self}
 
     def use_queue(self, queue: str | Callable[[], TicketQueue] | None) -> None:
@@ -173,6 +177,10 @@ class App(AsyncApp):
     def use_secret_keys(self, ring: KeyRing) -> None:
         """Encrypt and decrypt the secrets of alert channels with these keys."""
         self._ring = self.context.shared.ring = ring
+
+    def use_strict_tasks(self, strict: bool) -> None:
+        """Refuse jobs and schedules of tasks that neither this program nor any node so far has."""
+        self._strict_tasks = self.context.shared.published_tasks.strict = strict
 
     def use_traces(self, tracer: Tracer | None) -> None:
         """Have this process make traces; only before the app is opened."""

@@ -14,9 +14,10 @@ from duetime.app.reports import ReportWriter
 from duetime.app.stats import StatsReader
 from duetime.app.wait import JobWaiter
 from duetime.clock import Clock
-from duetime.engine.node.registry import TaskDefaultsCache
+from duetime.engine.node.registry import PublishedTasks
 from duetime.engine.submit.build import NO_DEFAULTS, Defaults
 from duetime.engine.submit.commands import Commands, Repeat
+from duetime.engine.submit.schedules import DefaultsOf
 from duetime.engine.submit.submission import Submission
 from duetime.engine.submit.validate import check_name
 from duetime.errors import NotOpen, TaskNotFound
@@ -57,7 +58,7 @@ class Shared:
         self.event_feed = EventFeed(store, clock)
         self.leases = LeaseReader(store, clock)
         self.stats = StatsReader(self.reads, clock, self.leases.read_if_available)
-        self.task_defaults = TaskDefaultsCache(store, clock)
+        self.published_tasks = PublishedTasks(store, clock)
         self.reports = ReportWriter(store, clock, observers)
         self.remote_work = RemoteWork(store, clock, self.reports, observers)
         self.ring = KeyRing()  # encrypts the secrets of alert channels
@@ -95,7 +96,7 @@ class AppContext:
     _submission: Submission = field(init=False)
 
     def __post_init__(self) -> None:
-        published = self.shared.task_defaults.read
+        published = self.shared.published_tasks.for_new_work
         made = Submission(
             self.all_commands,
             self.ids,
@@ -173,8 +174,24 @@ class AppContext:
         """The defaults of a task; of one that this process does not know, those that its workers have
         published."""
         known = self.shared.tasks.get(task)
-        return await self.shared.task_defaults.read(task) if known is None else known.defaults
+        return (await self.shared.published_tasks.read(task)).defaults if known is None else known.defaults
 
     async def defaults_for(self, target: str, spec: bytes | None) -> Defaults:
         """The same for any target; only tasks have defaults."""
         return NO_DEFAULTS if spec is not None else await self.defaults_of(self.resolve(target)[0])
+
+    async def defaults_for_new_work(self, target: str, spec: bytes | None) -> Defaults:
+        """The same for the target of a new schedule: a task that no node has had is told, or refused."""
+        if spec is not None:
+            return NO_DEFAULTS
+        name, known = self.resolve(target)
+        return await self.shared.published_tasks.for_new_work(name) if known is None else known.defaults
+
+    def defaults_for_edit(self, changes: Mapping[str, Any]) -> DefaultsOf:
+        return self.defaults_for_new_work if "target" in changes else self.defaults_for
+
+    async def task_warning(self, target: str, spec: bytes | None) -> str | None:
+        """That no node has had this task so far."""
+        if spec is not None or target in self.shared.tasks:
+            return None
+        return (await self.shared.published_tasks.read(target)).warning

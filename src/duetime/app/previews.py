@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -121,7 +121,12 @@ class Previews:
         ahead, all_seen = (
             (UpcomingJobs(), True) if known is None else await _ahead(self.context.store, known, now)
         )
-        return await search(_planned, known, edit, ahead, now, now + span, all_seen)
+        found = await search(_planned, known, edit, ahead, now, now + span, all_seen)
+        draft = edit.draft
+        warning = await self.context.task_warning(draft.target, draft.target_spec)
+        if warning is None or (known is not None and known.draft.target == draft.target):
+            return found
+        return replace(found, warnings=(*found.warnings, warning))
 
     async def _since(self, after: datetime | None) -> Micros:
         return await self.context.now() if after is None else instant.read(after, "after")

@@ -207,7 +207,7 @@ class AppSchedules:
         if known is not None:
             check_schedule_options(options, known.signature.names)
             known.signature.check(options.get("payload", {}))
-        defaults = await context.defaults_of(task_name) if known is None else known.defaults
+        defaults = await context.defaults_for_new_work(task_name, None) if known is None else known.defaults
         now = await context.commands.now()
         return schedule_draft(
             context.ids, context.tenant, new.name, task_name, new.when, defaults, now, options
@@ -391,7 +391,9 @@ class AppSchedules:
         """With its drift, which a listing does not read."""
         record = await self._context.store.get_record(DECLARED, schedule.draft.tenant, schedule.draft.name)
         drift = None if record is None else Declaration.from_bytes(record.value).drift(schedule.draft)
-        return ScheduleView.of(schedule, await self._context.now(), drift)
+        draft = schedule.draft
+        warning = await self._context.task_warning(draft.target, draft.target_spec)
+        return ScheduleView.of(schedule, await self._context.now(), drift, warning)
 
 
 def _checked(policy: ConflictPolicy) -> ConflictPolicy:
@@ -409,4 +411,4 @@ async def edit_of(context: AppContext, known: Schedule, changes: Mapping[str, An
         raise InvalidInput("paused", f"{paused!r} must be true or false")
     if isinstance(wanted.get("target"), str | Task):
         wanted["target"] = context.resolve(wanted["target"])[0], None
-    return ScheduleEdit(await edited_draft(known.draft, wanted, context.defaults_for), paused)
+    return ScheduleEdit(await edited_draft(known.draft, wanted, context.defaults_for_edit(wanted)), paused)

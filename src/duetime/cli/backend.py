@@ -115,8 +115,10 @@ def find_app(settings: Settings) -> App:
     from duetime.cli.loading import load_app
 
     if settings.app is None:
-        return App(settings.store, leases=settings.leases)
+        return App(settings.store, leases=settings.leases, strict_tasks=settings.strict_tasks)
     app = load_app(settings.app)
+    if settings.given("strict_tasks"):
+        app.use_strict_tasks(settings.strict_tasks)
     if settings.given("store"):
         app.use_store(settings.store)
     if settings.leases is not None:

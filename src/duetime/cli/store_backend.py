@@ -62,6 +62,7 @@ class StoreBackend:
         self._app = app
         self._settings = settings
         self._author = user_name()
+        app.context.shared.published_tasks.warn = lambda warning: None  # it is in the answer, too
         self._drafts = Drafts(app, settings, self._seal)
         # Calls that return what a client does
         self.discard_job, self.dead_groups = app.discard_job, app.dead.groups
@@ -80,7 +81,8 @@ class StoreBackend:
         new = NewJob(name, payload, **_given(options))
         stored = await self._app.jobs.submit_request(JobRequest(new, spec, payload is None))
         known = None if stored.conflict in (None, "replaced") else await self._app.read_job(stored.id)
-        return Submitted.of(stored.id, stored.draft, known, stored.conflict)
+        warning = await self._app.context.task_warning(stored.draft.target, stored.draft.target_spec)
+        return Submitted.of(stored.id, stored.draft, known, stored.conflict, warning)
 
     async def get_job(self, job_id: JobId) -> JobView:
         return await self._job(await self._app.read_job(job_id))

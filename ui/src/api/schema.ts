@@ -248,7 +248,7 @@ export type SchedulePatchIn = { when?: WhenIn; target?: TargetIn; payload?: unkn
 
 export type SchedulePreview = { words: string; fires: Array<string>; details: Array<FireView>; warnings: Array<string> };
 
-export type ScheduleView = { id: string; name: string; version: number; when: { [key: string]: string }; description: string; target: { type: string; [key: string]: unknown }; payload: unknown; queue: string; priority: number; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; expires: string | null; owner: string | null; labels: { [key: string]: string }; overlap: "skip" | "allow" | "queue" | "cancel_previous"; missed: { [key: string]: unknown }; jitter: string; start_at: string | null; end_at: string | null; max_runs: number | null; paused: boolean; pause_note: string | null; runs: number; next_fire_time: string | null; last_fire_time: string | null; created_at: string; updated_at: string; drift: Array<Difference> | null };
+export type ScheduleView = { id: string; name: string; version: number; when: { [key: string]: string }; description: string; target: { type: string; [key: string]: unknown }; payload: unknown; queue: string; priority: number; timeout: string | null; retry: { [key: string]: unknown } | null; delivery: "at_least_once" | "at_most_once"; expires: string | null; owner: string | null; labels: { [key: string]: string }; overlap: "skip" | "allow" | "queue" | "cancel_previous"; missed: { [key: string]: unknown }; jitter: string; start_at: string | null; end_at: string | null; max_runs: number | null; paused: boolean; pause_note: string | null; runs: number; next_fire_time: string | null; last_fire_time: string | null; created_at: string; updated_at: string; drift: Array<Difference> | null; warning: string | null };
 
 export type Scope = "read" | "submit" | "manage" | "admin" | "work";
 
@@ -270,9 +270,9 @@ export type StatsPoint = { at: string; succeeded: number; failed: number; retrie
 
 export type StopNotice = { id: string; attempt: number; reason: "cancelled" | "timed_out" | "lost" };
 
-export type Submitted = { id: string; state: State; created: boolean; conflict: "skipped" | "replaced" | "rescheduled" | null; queue: string; priority: number; fire_time: string; due_at: string };
+export type Submitted = { id: string; state: State; created: boolean; conflict: "skipped" | "replaced" | "rescheduled" | null; queue: string; priority: number; fire_time: string; due_at: string; warning: string | null };
 
-export type SubmittedBatch = { ids: Array<string>; created: number };
+export type SubmittedBatch = { ids: Array<string>; created: number; warnings: Array<string> };
 
 export type TargetError = { code: "target_not_allowed" | "target_unreachable" | "target_failed"; detail: string };
 

@@ -47,7 +47,8 @@ async def submit(body: Annotated[NewJobIn, Body()], context: Submitter) -> Respo
 async def _store(context: RequestContext, view: Services, body: NewJobIn) -> Response:
     done = await view.jobs.submit_request(new_job(context, body))
     known = None if done.conflict is None or done.conflict == "replaced" else await view.read_job(done.id)
-    submitted = Submitted.of(done.id, done.draft, known, done.conflict)
+    warning = await view.context.task_warning(done.draft.target, done.draft.target_spec)
+    submitted = Submitted.of(done.id, done.draft, known, done.conflict, warning)
     return answer(submitted, 201 if known is None else 200, {"Location": f"{PATH}/{done.id}"})
 
 

@@ -122,7 +122,10 @@ async def submit_batch(body: Annotated[JobBatchIn, Body()], context: Submitter) 
         jobs = [_numbered(number, context, job) for number, job in enumerate(body.jobs)]
         done = await view.jobs.submit_requests(jobs)
         created = sum(one.conflict is None for one in done)
-        return answer(SubmittedBatch(ids=[one.id for one in done], created=created), 201)
+        tasks = {one.draft.target for one in done if one.draft.target_spec is None}
+        found = [await view.context.task_warning(task, None) for task in sorted(tasks)]
+        warnings = [one for one in found if one is not None]
+        return answer(SubmittedBatch(ids=[one.id for one in done], created=created, warnings=warnings), 201)
 
     return await context.once(work, body)
 

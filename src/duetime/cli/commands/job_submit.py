@@ -5,7 +5,6 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -112,7 +111,7 @@ def submit(
             _show_submitted(stored)  # before the wait, so that Ctrl-C leaves the id on the screen
         with _job_goes_on(stored.id):
             if isinstance(target, str) and not as_json:
-                _warn_if_unknown(target, [one.name for one in await backend.known_tasks()])
+                _warn_if_unknown(stored, target, [one.name for one in await backend.known_tasks()])
             return stored, await (wait_for_end(backend, stored.id) if wait else backend.get_job(stored.id))
 
     stored, job = with_backend(context, work, creates=True)
@@ -151,8 +150,9 @@ def _show_submitted(stored: Submitted) -> None:
         hint(CONFLICTS[stored.conflict])
 
 
-def _warn_if_unknown(task: str, known: list[str]) -> None:
+def _warn_if_unknown(stored: Submitted, task: str, served: list[str]) -> None:
     """The name may be mistyped; or its worker starts later."""
-    if task not in known:
-        suggestion = "".join(f"; did you mean {name!r}?" for name in get_close_matches(task, known, 1))
-        hint(f"no running worker knows the task {task!r}: the job waits until one does{suggestion}")
+    if stored.warning is not None:
+        hint(stored.warning)
+    elif task not in served:
+        hint(f"no running worker knows the task {task!r}: the job waits until one does")

@@ -67,7 +67,7 @@ ServeFlags = Annotated[
         "app", "roles", "read_store", "queue", "leases", "host", "port", "auth", "public_url", "tls_cert",
         "tls_key",
         "proxies", "rate_limit", "max_connections", "max_pending", "max_pending_per_queue", "open_metrics",
-        "allow", "allow_ports", "plain_http", "per_host", "allow_commands", "allow_apprise",
+        "strict_tasks", "allow", "allow_ports", "plain_http", "per_host", "allow_commands", "allow_apprise",
         "retry_attempts", "retry_delay",
         *NODE_SETTINGS, "stop_delay", "keep_queues", "processes", "traces", "trace_sampling", "trace_link",
         "log_level", "log_format",

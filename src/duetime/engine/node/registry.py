@@ -5,12 +5,14 @@ Others read from it why a job waits, and how to build a job of a task that they 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import logging
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any, NamedTuple
 
 from duetime.clock import Clock
 from duetime.engine.submit.build import NO_DEFAULTS, Defaults
-from duetime.errors import InvalidInput
+from duetime.errors import InvalidInput, UnknownTask
 from duetime.model import duration
 from duetime.model.codec import decode, encode
 from duetime.model.instant import SECOND, Micros
@@ -20,6 +22,7 @@ from duetime.model.profile import NodeProfile
 from duetime.model.unique import Unique
 from duetime.store import Record, Store
 
+_logger = logging.getLogger("duetime")
 NODE, TASK = "node", "task"  # kinds of records
 ALL_TENANTS = ""
 PAGE = 1_000
@@ -94,35 +97,71 @@ async def visible_nodes(store: Store, tenant: str) -> list[Node]:
     return [node for node in await store.nodes() if node.id not in known or known[node.id].visible_to(tenant)]
 
 
-async def published(store: Store, task: str) -> Defaults:
-    """The defaults that nodes with this task have published; NO_DEFAULTS if there are none, or only a later
-    version can read them."""
-    record = await store.get_record(TASK, ALL_TENANTS, task)
-    return NO_DEFAULTS if record is None else _defaults(record)
+class PublishedTask(NamedTuple):
+    """What nodes have published about a task."""
+
+    defaults: Defaults = NO_DEFAULTS  # also if only a later version can read them
+    warning: str | None = None  # no node has had the task: its name may be mistyped
 
 
-class TaskDefaultsCache:
-    """The published defaults that this process has read recently."""
+class PublishedTasks:
+    """What this process has read recently about tasks that are not registered in it."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
+        self.strict = False  # new work for a task that no node has had is refused
+        self.warn: Callable[[str], None] = _logger.warning
         self._store = store
         self._clock = clock
-        self._read: dict[str, tuple[Defaults, Micros]] = {}
+        self._read: dict[str, tuple[PublishedTask, Micros]] = {}
+        self._warned: set[str] = set()
 
     @property
     def size(self) -> int:
         return len(self._read)
 
-    async def read(self, task: str) -> Defaults:
+    async def read(self, task: str) -> PublishedTask:
         now = self._clock.monotonic()
         known = self._read.get(task)
         if known is not None and now - known[1] < CACHE_TTL:
             return known[0]
-        defaults = await published(self._store, task)
+        found = await published(self._store, task)
         if len(self._read) >= MAX_CACHED_TASKS:
             self._read.clear()
-        self._read[task] = defaults, now
-        return defaults
+        self._read[task] = found, now
+        return found
+
+    async def for_new_work(self, task: str) -> Defaults:
+        """The defaults for a new job or schedule."""
+        found = await self.read(task)
+        if found.warning is not None:
+            if self.strict:
+                raise UnknownTask("task", found.warning)
+            self._warn(task, found.warning)
+        return found.defaults
+
+    def _warn(self, task: str, warning: str) -> None:
+        """Once for each task."""
+        if task in self._warned:
+            return
+        if len(self._warned) >= MAX_CACHED_TASKS:
+            self._warned.clear()
+        self._warned.add(task)
+        self.warn(warning)
+
+
+async def published(store: Store, task: str) -> PublishedTask:
+    record = await store.get_record(TASK, ALL_TENANTS, task)
+    if record is not None:
+        return PublishedTask(_defaults(record))
+    nodes = (await profiles(store)).values()
+    if any(task in profile.targets for profile in nodes):
+        return PublishedTask()  # remote workers have it, which publish no defaults
+    served = {name for profile in nodes if profile.tenant is None for name in profile.targets}
+    close = get_close_matches(task, {*served, *await _read_all(store, TASK)})
+    near = f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
+    return PublishedTask(
+        warning=f"no node has had the task {task!r} so far{near}: its jobs wait until one has"
+    )
 
 
 async def all_published(store: Store) -> dict[str, Defaults]:

@@ -171,12 +171,12 @@ class Submission:
             request.new if isinstance(request, JobRequest) and request.spec is None else request
             for request in requests
         )
-        found = {}
+        unknown = set()
         for name in {new.task for new in jobs if isinstance(new, NewJob) and isinstance(new.task, str)}:
             with suppress(InvalidInput):  # reported later, with the number of the job
                 if self.resolve(name)[1] is None:
-                    found[name] = await self.published(name)
-        return found
+                    unknown.add(name)
+        return {name: await self.published(name) for name in unknown}
 
 
 def _refuse_rule(new: NewJob, defaults: Defaults, number: int) -> None:

@@ -224,9 +224,12 @@ class Submitted:
     priority: int
     fire_time: datetime
     due_at: datetime
+    warning: str | None = field(default=None, metadata=about("No node has had its task so far."))
 
     @staticmethod
-    def of(job_id: UUID, draft: JobDraft, known: Job | None, conflict: str | None) -> Submitted:
+    def of(
+        job_id: UUID, draft: JobDraft, known: Job | None, conflict: str | None, warning: str | None = None
+    ) -> Submitted:
         """`known`: the job that holds the unique key; None if `draft` was stored."""
         row: Job | JobDraft = draft if known is None else known
         fire_time = to_datetime(row.fire_time)
@@ -239,6 +242,7 @@ class Submitted:
             priority=row.priority,
             fire_time=fire_time,
             due_at=fire_time if row.due_at == row.fire_time else to_datetime(row.due_at),
+            warning=warning,
         )
 
 
@@ -247,6 +251,9 @@ class SubmittedBatch:
     ids: list[UUID] = field(metadata=about("In the order of the request."))
     created: int = field(
         metadata=about("Number of new jobs; the other ids are of jobs that hold a unique key.")
+    )
+    warnings: list[str] = field(
+        default_factory=list, metadata=about("One for each task that no node has had so far.")
     )
 
 

@@ -74,6 +74,9 @@ class ScheduleView:
             "code. Lists do not have it."
         ),
     )
+    warning: str | None = field(
+        default=None, metadata=about("No node has had its task so far. Lists do not have it.")
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.when, dict):
@@ -93,7 +96,12 @@ class ScheduleView:
         return self.when
 
     @staticmethod
-    def of(row: Schedule, now: Micros, drift: Sequence[FieldChange] | None = None) -> ScheduleView:
+    def of(
+        row: Schedule,
+        now: Micros,
+        drift: Sequence[FieldChange] | None = None,
+        warning: str | None = None,
+    ) -> ScheduleView:
         draft, status = row.draft, schedule_status(row, now)
         return ScheduleView(
             **policies(draft.policies),
@@ -124,6 +132,7 @@ class ScheduleView:
             drift=None
             if drift is None
             else [Difference(field=one.field, before=one.before, after=one.after) for one in drift],
+            warning=warning,
         )
 
     def to_fields(self) -> dict[str, Any]:

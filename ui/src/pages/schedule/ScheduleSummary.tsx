@@ -1,9 +1,10 @@
-import { Grid, Paper, Stack, Text, Title } from '@mantine/core';
+import { Alert, Grid, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { call } from '../../api/call';
 import type { Schedule, Task } from '../../api/types';
 import { useRefresh } from '../../live/liveContext';
 import { Facts } from '../../parts/Facts';
+import { Icon } from '../../parts/Icon';
 import { JsonBlock } from '../../parts/JsonBlock';
 import { LabelList } from '../../parts/LabelList';
 import { ProblemNote } from '../../parts/ProblemNote';
@@ -48,6 +49,11 @@ export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
   return (
     <Stack>
       {why.data && <WhyNote why={why.data} />}
+      {schedule.warning !== null && (
+        <Alert color="yellow" icon={<Icon name="warning" />} p="xs">
+          {schedule.warning}
+        </Alert>
+      )}
       <Grid gap="md">
         <Grid.Col span={{ base: 12, md: 7 }}>
           <Stack>
