@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from duetime.cli.documents.reading import read_files
 from duetime.cli.documents.source import documents_in
-from duetime.cli.importing.apscheduler import read_apscheduler
+from duetime.cli.importing.apscheduler import jobs_of, read_apscheduler
 from duetime.cli.importing.celery_beat import read_celery_beat
 from duetime.cli.importing.crontab import name_of, read_crontab, shell_line
 from duetime.cli.importing.result import Import
@@ -306,7 +306,7 @@ def ap_job(name: str, trigger: Any, **more: Any) -> Any:
 
 def imported(*jobs: Any) -> Import:
     made = Import()
-    read_apscheduler(jobs, made)
+    read_apscheduler(jobs_of(list(jobs)), made)
     return made
 
 

@@ -1,5 +1,5 @@
 """Clients generated from /openapi.json by the tools of others: nothing is left out, they compile, and the main
-flows work against a running service. The tools are installed into build/clients, by their lock files."""
+flows work against a running service. The tools are installed by their lock files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from hashlib import sha256
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,11 +21,10 @@ from duetime.api.server import address_of, listen, serving
 from duetime.api.service import build
 from duetime.config import Settings
 from tests.api.conftest import RING
+from tests.servers.tools import ROOT, installed
 from tools.build_ui import npm_command
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-TOOLS = ROOT / "build" / "clients"
 TYPESCRIPT = HERE / "typescript"
 pytestmark = pytest.mark.slow
 
@@ -61,7 +59,10 @@ async def document(live: LiveService, tmp_path: Path) -> Path:
 
 
 async def test_python_client(live: LiveService, document: Path, tmp_path: Path) -> None:
-    python = await asyncio.to_thread(installed, "python", ROOT / "requirements" / "clients.txt", python_tools)
+    folder = await asyncio.to_thread(
+        installed, "clients", ROOT / "requirements" / "clients.txt", python_tools
+    )
+    python = folder / "bin" / "python"
     generator = [str(python.with_name("openapi-python-client")), "generate", "--fail-on-warning"]
     where = ["--meta", "none", "--path", str(document), "--output-path", str(tmp_path / "duetime_client")]
     await run(*generator, *where, path=python.parent)
@@ -75,7 +76,8 @@ async def test_python_client(live: LiveService, document: Path, tmp_path: Path) 
 
 
 async def test_typescript_client(live: LiveService, document: Path, tmp_path: Path) -> None:
-    modules = await asyncio.to_thread(installed, "node", TYPESCRIPT / "package-lock.json", node_tools)
+    folder = await asyncio.to_thread(installed, "node", TYPESCRIPT / "package-lock.json", node_tools)
+    modules = folder / "node_modules"
     for name in ("flows.ts", "tsconfig.json", "package.json"):
         shutil.copy(TYPESCRIPT / name, tmp_path)
     (tmp_path / "node_modules").symlink_to(modules)
@@ -102,41 +104,22 @@ def test_requests_have_no_defaults_that_a_client_would_send() -> None:
     )
 
 
-def installed(name: str, lock: Path, install: Callable[[Path], Path]) -> Path:
-    """Installs the locked tools unless they are there already."""
-    folder, stamp = TOOLS / name, TOOLS / f"{name}.stamp"
-    digest = f"{sys.version} {folder} {sha256(lock.read_bytes()).hexdigest()}"
-    if not stamp.exists() or stamp.read_text() != digest:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        found = install(folder)
-        stamp.write_text(digest)
-        return found
-    return _place(folder)
-
-
-def python_tools(folder: Path) -> Path:
+def python_tools(folder: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     locked = ["--require-hashes", "-r", str(ROOT / "requirements" / "clients.txt")]
     # Few of the modules are used: compiling all of them takes longer than that.
     quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
-    pip = ["-m", "pip", "--python", str(_place(folder)), "install", *quiet, *locked]
+    pip = ["-m", "pip", "--python", str(folder / "bin" / "python"), "install", *quiet, *locked]
     subprocess.run([sys.executable, *pip], check=True)
-    return _place(folder)
 
 
-def node_tools(folder: Path) -> Path:
+def node_tools(folder: Path) -> None:
     for name in ("package.json", "package-lock.json", ".npmrc"):
         shutil.copy(TYPESCRIPT / name, folder)
     quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     command = npm_command()
     path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run([*command, "ci", *quiet], cwd=folder, env={**os.environ, "PATH": path}, check=True)
-    return _place(folder)
-
-
-def _place(folder: Path) -> Path:
-    return folder / "bin" / "python" if folder.name == "python" else folder / "node_modules"
 
 
 async def run(*command: str, folder: Path | None = None, path: Path | None = None) -> None:

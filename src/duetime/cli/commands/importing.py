@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from datetime import datetime
 from pathlib import Path
 from runpy import run_path
@@ -55,7 +56,9 @@ class ImportOutput:
             self._preview(now_here())
         for line in self.made.differences():
             hint(line)
-        hint(f"{plural(len(self.made.entries), 'schedule')} imported: check the file, then `duetime apply`")
+        count = len(self.made.entries)
+        then = "check the file, then `duetime apply`" if count else "there is nothing to apply"
+        hint(f"{plural(count, 'schedule')} imported: {then}")
 
     def _preview(self, now: datetime) -> None:
         for one in self.made.entries:
@@ -170,9 +173,10 @@ def celery_beat(
     ],
     tz: ImportZoneFlag = None,
 ) -> None:
-    """Each entry of the beat schedule becomes a schedule of the same task. Solar schedules and unnamed
-    arguments are listed in the file and on stderr."""
-    read_celery_beat(_python_object(source), output.made, tz)
+    """Each entry of the beat schedule, and of the database of django-celery-beat, becomes a schedule of the
+    same task. What cannot be moved as it is stands in the file and on stderr."""
+    with redirect_stdout(sys.stderr):  # what the application prints does not belong into the file
+        read_celery_beat(_python_object(source), output.made, tz)
     output.write()
 
 
@@ -192,8 +196,10 @@ def apscheduler(
 ) -> None:
     """Each job becomes a schedule of a task with the name of its function. Misfire, coalesce and
     max_instances become missed and overlap."""
-    jobs = jobs_at(source) if "://" in source else jobs_of(_python_object(source))
-    read_apscheduler(jobs, output.made, tz)
+    began = now_here()
+    with redirect_stdout(sys.stderr):  # what the application prints does not belong into the file
+        jobs = jobs_at(source, output.made) if "://" in source else jobs_of(_python_object(source), began)
+        read_apscheduler(jobs, output.made, tz)
     output.write()
 
 

@@ -2,88 +2,194 @@
 
 from __future__ import annotations
 
+import pickle
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
+from duetime.cli.format import now_here
 from duetime.cli.importing.calls import arguments, on_both_days, span
 from duetime.cli.importing.result import Import
+from duetime.cli.loading import load_object
 from duetime.errors import ConfigError
 
 NAMES = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")  # APScheduler's 0 is Monday
 NUMBERS = {"first": 1, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5}
 RANGES = {"second": (0, 59), "minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12)}
+NO_ANCHOR = "Intervals count from the Unix epoch, APScheduler's from its start: set anchor where it matters."
+DEFAULTS: Mapping[str, Any] = {"coalesce": True, "misfire_grace_time": 1, "max_instances": 1}
 _RANGE = re.compile(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?")
+_MADE_UP_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class _NotSupported(Exception):
     """The reason."""
 
 
-def jobs_of(source: Any) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Jobs, and what their scheduler decides for all of them."""
+
+    jobs: list[Any]
+    defaults: Mapping[str, Any] = field(default_factory=lambda: DEFAULTS)
+    executors: Mapping[str, Any] = field(default_factory=dict)
+    began: datetime | None = (
+        None  # when the program began that made the scheduler; None: the jobs were stored
+    )
+
+    def value(self, job: Any, name: str) -> Any:
+        """Of a job. One of a scheduler that has not started has no defaults yet."""
+        return getattr(job, name, self.defaults.get(name))
+
+    def is_made_up(self, moment: datetime | None) -> bool:
+        """Whether APScheduler took the time at which this program ran, because the job names none."""
+        return self.began is not None and moment is not None and self.began <= moment <= now_here()
+
+
+def jobs_of(source: Any, began: datetime | None = None) -> Jobs:
     """Of a scheduler, or of a list of jobs."""
     if hasattr(source, "get_jobs"):
-        return list(source.get_jobs())
+        defaults = {**DEFAULTS, **getattr(source, "_job_defaults", {})}
+        return Jobs(list(source.get_jobs()), defaults, getattr(source, "_executors", {}), began)
     if isinstance(source, list | tuple):
-        return list(source)
+        return Jobs(list(source), began=began)
     raise ConfigError("this is not a scheduler: name the object that has get_jobs()")
 
 
-def jobs_at(url: str) -> list[Any]:
-    """Of a job store of SQLAlchemy. APScheduler reads it, because the jobs are pickled."""
+def jobs_at(url: str, made: Import) -> Jobs:
+    """Of a job store of SQLAlchemy, which is only read: APScheduler itself deletes jobs whose functions it
+    does not find."""
+    with _needs_package():
+        import_module("apscheduler.job")
+        alchemy = import_module("sqlalchemy")
     try:
-        make = import_module("apscheduler.schedulers.background").BackgroundScheduler
+        with alchemy.create_engine(url).connect() as connection:
+            query = alchemy.text("SELECT id, job_state FROM apscheduler_jobs ORDER BY id")
+            rows = list(connection.execute(query))
+    except alchemy.exc.SQLAlchemyError as problem:
+        raise ConfigError(f"the job store cannot be read: {str(problem).splitlines()[0]}") from None
+    return Jobs([job for name, state in rows if (job := _restored(name, state, made)) is not None])
+
+
+@contextmanager
+def _needs_package() -> Iterator[None]:
+    try:
+        yield
     except ModuleNotFoundError:
         raise ConfigError(
             "a job store needs APScheduler to be read: pip install 'apscheduler[sqlalchemy]<4'"
         ) from None
-    scheduler = make(jobstores={"default": {"type": "sqlalchemy", "url": url}})
-    scheduler.start(paused=True)
+
+
+def _restored(name: str, state: bytes, made: Import) -> Any:
     try:
-        return list(scheduler.get_jobs())
-    finally:
-        scheduler.shutdown(wait=False)
+        known = pickle.loads(state)  # noqa: S301  # as its scheduler does; the user names the store
+    except Exception as problem:
+        made.skip(f"job {name!r}", f"its state cannot be read ({type(problem).__name__}: {problem})")
+        return None
+    reference = known.pop("func")
+    return SimpleNamespace(**known, func_ref=reference, func=_function(reference))
 
 
-def read_apscheduler(jobs: Iterable[Any], made: Import, tz: str | None = None) -> None:
+def _function(reference: str) -> Any:
+    """None if it cannot be imported here."""
+    try:
+        return load_object(reference)
+    except ConfigError:
+        return None
+
+
+def read_apscheduler(source: Jobs, made: Import, tz: str | None = None) -> None:
     made.remark("A schedule names a task: register each function with @app.task and the name below.")
     made.remark("APScheduler does not retry a failed job, Duetime does: set retry where it matters.")
-    for job in jobs:
-        source = f"job {job.id!r}: {job.trigger}"
+    for name, executor in source.executors.items():
+        if size := getattr(getattr(executor, "_pool", None), "_max_workers", None):
+            made.remark(f"The executor {name!r} has {size} workers: start nodes with --concurrency {size}.")
+    for job in sorted(source.jobs, key=lambda job: (_name(job, source), str(job.trigger))):
+        origin = f"job {_name(job, source)!r}: {_shown(job.trigger, source)}"
         try:
-            _job(job, source, tz, made)
+            _job(job, origin, tz, source, made)
         except _NotSupported as problem:
-            made.skip(source, str(problem))
+            made.skip(origin, str(problem))
 
 
-def _job(job: Any, source: str, tz: str | None, made: Import) -> None:
+def _job(job: Any, origin: str, tz: str | None, source: Jobs, made: Import) -> None:
     trigger = job.trigger
     reference = getattr(job, "func_ref", None) or getattr(getattr(job, "func", None), "__name__", None)
     if not reference:
         raise _NotSupported("its function has no name")
+    if "<lambda>" in reference:
+        raise _NotSupported("a lambda has no name: write a function")
     payload, problem = arguments(getattr(job, "func", None), job.args or (), job.kwargs or {})
     is_paused = problem is not None or getattr(job, "next_run_time", trigger) is None
     differences = [problem] if problem else []
+    differences += _of_executor(job, source)
+    own_start = source.is_made_up(_first_start(trigger))
+    if own_start:
+        made.remark(NO_ANCHOR)
+    if not is_paused and _starts_otherwise(job):
+        differences.append("next_run_time: the first run is the next one of the rule")
     written = {
-        "name": job.id,
-        "when": _when(trigger, tz),
+        "name": _name(job, source),
+        "when": _when(trigger, tz, source),
         "target": str(reference).replace(":", "."),
         **({"payload": payload} if payload else {}),
-        **_policies(job, differences),
-        **_bounds(trigger),
+        **_policies(job, source, differences),
+        **_bounds(trigger, own_start),
         **({"paused": True} if is_paused else {}),
     }
     if jitter := getattr(trigger, "jitter", None):
         written["jitter"] = span(jitter)
         differences.append(f"jitter {jitter}: it delays only, and never fires early")
-    made.add(written, source, *differences)
+    made.add(written, origin, *differences)
 
 
-def _policies(job: Any, differences: list[str]) -> dict[str, Any]:
-    policy = "latest" if getattr(job, "coalesce", True) else "all"
-    grace = span(getattr(job, "misfire_grace_time", None))
-    instances = getattr(job, "max_instances", 1)
+def _name(job: Any, source: Jobs) -> str:
+    """An id that APScheduler has made up is another one whenever the program starts."""
+    is_made_up = source.began is not None and _MADE_UP_ID.fullmatch(str(job.id))
+    return str(job.name if is_made_up else job.id)
+
+
+def _shown(trigger: Any, source: Jobs) -> str:
+    """The same whenever the program starts."""
+    return "date" if source.is_made_up(getattr(trigger, "run_date", None)) else str(trigger)
+
+
+def _of_executor(job: Any, source: Jobs) -> Iterator[str]:
+    name = getattr(job, "executor", "default")
+    if "Process" in type(source.executors.get(name)).__name__ or "process" in str(name):
+        yield f"executor {name!r}: it ran in processes; register the task with isolate=True"
+    elif name != "default":
+        yield f"executor {name!r}: give the task a queue, and a worker for that queue"
+
+
+def _first_start(trigger: Any) -> datetime | None:
+    """The moment at which an interval was made that names no start: it starts one interval later."""
+    start, interval = getattr(trigger, "start_date", None), getattr(trigger, "interval", None)
+    return None if start is None or interval is None else start - interval
+
+
+def _starts_otherwise(job: Any) -> bool:
+    """Whether next_run_time was given, and is not a moment of the rule."""
+    following = getattr(job, "next_run_time", None)
+    if (
+        following is None
+        or not hasattr(job.trigger, "get_next_fire_time")
+        or getattr(job.trigger, "jitter", None)
+    ):
+        return False
+    return bool(job.trigger.get_next_fire_time(None, following) != following)
+
+
+def _policies(job: Any, source: Jobs, differences: list[str]) -> dict[str, Any]:
+    policy = "latest" if source.value(job, "coalesce") else "all"
+    grace = span(source.value(job, "misfire_grace_time"))
+    instances = source.value(job, "max_instances")
     if instances > 1:
         differences.append(f"max_instances={instances}: set a limit on the task; overlap is allowed here")
     return {
@@ -92,19 +198,21 @@ def _policies(job: Any, differences: list[str]) -> dict[str, Any]:
     }
 
 
-def _bounds(trigger: Any) -> dict[str, str]:
+def _bounds(trigger: Any, own_start: bool) -> dict[str, str]:
     """`start_date` of an interval is its anchor, too."""
-    names = {"start_at": "start_date", "end_at": "end_date"}
+    names = {"end_at": "end_date"} if own_start else {"start_at": "start_date", "end_at": "end_date"}
     found = {name: getattr(trigger, attribute, None) for name, attribute in names.items()}
     return {name: moment.isoformat() for name, moment in found.items() if moment is not None}
 
 
-def _when(trigger: Any, tz: str | None) -> dict[str, str]:
+def _when(trigger: Any, tz: str | None, source: Jobs) -> dict[str, str]:
     zone = tz or str(getattr(trigger, "timezone", None) or "UTC")
-    if getattr(trigger, "run_date", None) is not None:
-        return {"at": trigger.run_date.isoformat()}
+    if (once := getattr(trigger, "run_date", None)) is not None:
+        if source.is_made_up(once):
+            raise _NotSupported("it runs once whenever the program starts: submit a job there")
+        return {"at": once.isoformat()}
     if (interval := span(getattr(trigger, "interval", None))) is not None:
-        start = getattr(trigger, "start_date", None)
+        start = None if source.is_made_up(_first_start(trigger)) else getattr(trigger, "start_date", None)
         return {"every": interval, **({} if start is None else {"anchor": start.isoformat()})}
     if hasattr(trigger, "fields"):
         return _cron({field.name: str(field) for field in trigger.fields}, zone)

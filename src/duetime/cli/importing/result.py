@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from duetime.cli.documents.entry import read_entry
+from duetime.cli.documents.entry import Entry, read_entry
 from duetime.cli.documents.writing import Written, document
+from duetime.cli.format import now_here
 from duetime.errors import InvalidInput
+from duetime.model.instant import to_micros
 
 MAX_NAME = 100
 
@@ -25,9 +27,12 @@ class Import:
         """`source` is the original. An entry that `duetime apply` would refuse becomes a remark."""
         named = {**entry, "name": self._unique(entry["name"]), **({"shadow": True} if self.shadow else {})}
         try:
-            read_entry(named)
+            found = read_entry(named)
         except InvalidInput as problem:
             self.skip(source, problem.message)
+            return
+        if _is_over(found):
+            self.skip(source, "it fires no more")
             return
         self._names.add(named["name"])
         self.entries.append(Written(named, [source, *(f"differs: {one}" for one in differences)]))
@@ -59,3 +64,10 @@ class Import:
         while (found := plain if number == 1 else f"{plain}-{number}") in self._names:
             number += 1
         return found
+
+
+def _is_over(entry: Entry) -> bool:
+    """`duetime apply` refuses a schedule that never fires."""
+    end = entry.options.get("end_at")
+    following = entry.when.next_us(to_micros(now_here()))
+    return following is None or (end is not None and following > to_micros(end))
