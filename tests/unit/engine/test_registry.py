@@ -62,7 +62,7 @@ async def test_defaults_are_written_when_new_and_renewed_before_they_expire() ->
     assert await version_of(store) == first > 0
     await mine.publish(store, now + DEFAULTS_TTL // 2 + DAY)
     assert await version_of(store) > first
-    assert await published(store, "play") is NO_DEFAULTS
+    assert (await published(store, "play")).defaults is NO_DEFAULTS
 
 
 async def test_defaults_of_the_process_started_last_win() -> None:
@@ -75,4 +75,4 @@ async def test_defaults_of_the_process_started_last_win() -> None:
     await old.publish(store, now)
     await new.publish(store, now)
     await old.publish(store, now + DAY)
-    assert (await published(store, "work")).queue == "new"
+    assert (await published(store, "work")).defaults.queue == "new"

@@ -96,7 +96,7 @@ def test_a_node_that_comes_back_does_not_speak_up_against_those_that_started_sin
         await begin("new")
         old.fenced("it was declared dead")
         await said(lambda: None if old.id == first else old.id)
-        assert (await published(store, "work")).queue == "new"
+        assert (await published(store, "work")).defaults.queue == "new"
         for node in begun:
             node.stop()
         await asyncio.gather(*lives)
