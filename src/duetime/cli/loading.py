@@ -77,11 +77,16 @@ def _apps(module: ModuleType) -> Iterator[tuple[str, App]]:
     return ((name, value) for name, value in vars(module).items() if isinstance(value, App))
 
 
-def _import(name: str) -> ModuleType:
-    # At the end of the path, so that no file of this folder can replace a module of Python or of Duetime.
+def search_this_folder() -> str:
+    """At the end of the path, so that no file of this folder can replace a module of Python or of Duetime."""
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.append(folder)
+    return folder
+
+
+def _import(name: str) -> ModuleType:
+    folder = search_this_folder()
     if "/" in name:
         raise ConfigError(_not_found(name, folder))
     try:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 
 from duetime.cli.format import now_here
 from duetime.cli.importing.calls import arguments, on_both_days, span
 from duetime.cli.importing.result import Import
-from duetime.cli.loading import load_object
+from duetime.cli.loading import search_this_folder
 from duetime.errors import ConfigError
 
 NAMES = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")  # APScheduler's 0 is Monday
@@ -62,45 +59,30 @@ def jobs_of(source: Any, began: datetime | None = None) -> Jobs:
 
 
 def jobs_at(url: str, made: Import) -> Jobs:
-    """Of a job store of SQLAlchemy, which is only read: APScheduler itself deletes jobs whose functions it
-    does not find."""
-    with _needs_package():
-        import_module("apscheduler.job")
-        alchemy = import_module("sqlalchemy")
+    """Of a job store of SQLAlchemy, which is only read: a scheduler deletes jobs whose functions it does not
+    find."""
+    search_this_folder()
     try:
-        with alchemy.create_engine(url).connect() as connection:
-            query = alchemy.text("SELECT id, job_state FROM apscheduler_jobs ORDER BY id")
-            rows = list(connection.execute(query))
-    except alchemy.exc.SQLAlchemyError as problem:
-        raise ConfigError(f"the job store cannot be read: {str(problem).splitlines()[0]}") from None
-    return Jobs([job for name, state in rows if (job := _restored(name, state, made)) is not None])
-
-
-@contextmanager
-def _needs_package() -> Iterator[None]:
-    try:
-        yield
-    except ModuleNotFoundError:
+        store = import_module("apscheduler.jobstores.sqlalchemy").SQLAlchemyJobStore(url=url)
+        errors = import_module("sqlalchemy.exc").SQLAlchemyError
+    except ImportError:
         raise ConfigError(
             "a job store needs APScheduler to be read: pip install 'apscheduler[sqlalchemy]<4'"
         ) from None
-
-
-def _restored(name: str, state: bytes, made: Import) -> Any:
     try:
-        known = pickle.loads(state)  # noqa: S301  # as its scheduler does; the user names the store
-    except Exception as problem:
-        made.skip(f"job {name!r}", f"its state cannot be read ({type(problem).__name__}: {problem})")
-        return None
-    reference = known.pop("func")
-    return SimpleNamespace(**known, func_ref=reference, func=_function(reference))
+        with store.engine.connect() as connection:
+            rows = list(connection.execute(store.jobs_t.select().order_by(store.jobs_t.c.id)))
+    except errors as problem:
+        raise ConfigError(f"the job store cannot be read: {str(problem).splitlines()[0]}") from None
+    return Jobs([job for row in rows if (job := _restored(store, row, made)) is not None])
 
 
-def _function(reference: str) -> Any:
-    """None if it cannot be imported here."""
+def _restored(store: Any, row: Any, made: Import) -> Any:
     try:
-        return load_object(reference)
-    except ConfigError:
+        return store._reconstitute_job(row.job_state)
+    except Exception as problem:  # of the program's own functions and arguments
+        reason = f"it cannot be read here ({type(problem).__name__}: {problem}): import where its program is"
+        made.skip(f"job {row.id!r}", reason)
         return None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from duetime.cli.importing.calls import arguments, on_both_days, span
-from duetime.cli.importing.celery_options import TaskOptions, setting
+from duetime.cli.importing.celery_options import BeatOptions, setting
 from duetime.cli.importing.result import Import
 from duetime.errors import ConfigError
 
@@ -33,8 +33,8 @@ def read_celery_beat(source: Any, made: Import, tz: str | None = None) -> None:
     if not isinstance(schedule, Mapping):
         raise ConfigError("there is no beat_schedule: name a Celery app, its settings or the schedule itself")
     tasks = getattr(source, "tasks", {})
-    reader = _Reader(
-        tz or str(setting(settings, "timezone") or "UTC"), TaskOptions(settings, tasks), tasks, made
+    reader = _EntryReader(
+        tz or str(setting(settings, "timezone") or "UTC"), BeatOptions(settings, tasks), tasks, made
     )
     made.remark("Celery does not retry a failed task by itself, Duetime does: set retry where it matters.")
     stored = dict(_stored_entries(str(setting(settings, "beat_scheduler") or ""), made))
@@ -86,8 +86,8 @@ def _entry_of(row: Any) -> dict[str, Any]:
     }
 
 
-class _Reader:
-    def __init__(self, zone: str, options: TaskOptions, tasks: Any, made: Import) -> None:
+class _EntryReader:
+    def __init__(self, zone: str, options: BeatOptions, tasks: Any, made: Import) -> None:
         self._zone = zone
         self._options = options
         self._tasks = tasks

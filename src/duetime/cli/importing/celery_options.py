@@ -33,7 +33,7 @@ def setting(settings: Any, name: str) -> Any:
     return None
 
 
-class TaskOptions:
+class BeatOptions:
     def __init__(self, settings: Any, tasks: Any) -> None:
         self._settings = settings
         self._tasks = tasks
