@@ -19,7 +19,7 @@ from __future__ import annotations
 import pytest
 
 _TESTS = (
-    "announce batching change checkpoints claim events external fire hints leases lifecycle limits "
+    "announce batching change checkpoints claim due_times events external fire hints leases lifecycle limits "
     "listing nodes overlap queues races "
     "rates records retention rows running_jobs schedules search settle submit successors tenants tickets "
     "transactions unique versions"
@@ -38,6 +38,7 @@ from duetime.testing.conformance import (  # noqa: E402
     change,
     checkpoints,
     claim,
+    due_times,
     events,
     external,
     fire,
@@ -91,6 +92,7 @@ class StoreConformance(
     claim.ClaimConformance,
     claim.ClaimantConformance,
     claim.NextDueConformance,
+    due_times.DueTimeConformance,
     tickets.TicketConformance,
     tickets.DueJobsConformance,
     overlap.OverlapConformance,
