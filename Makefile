@@ -1,6 +1,6 @@
 # Duetime. `make` alone lists the targets; every target prepares .venv first.
 .DEFAULT_GOAL := help
-.PHONY: setup run momentum fleet test check quick-tests soak soak-kills soak-planners soak-upgrade soak-simulation bench fmt lint types types-python types-ui layers ui screenshots docs site manifests lock start start-scale start-fleet start-test key logs stop image-test clean help
+.PHONY: setup run momentum fleet test check quick-tests soak soak-kills soak-planners soak-upgrade soak-simulation mutants bench fmt lint types types-python types-ui layers ui screenshots docs site manifests lock start start-scale start-fleet start-test key logs stop image-test clean help
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -60,6 +60,9 @@ soak-upgrade: setup ## two versions on one database through a migration, under k
 
 soak-simulation: setup ## simulate many seeds: make soak-simulation SEEDS=0-4999 ARGS="--broker"
 	$(BIN)/python -m duetime.testing.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)
+
+mutants: setup ## break the statements of each store; its tests must notice: make mutants ARGS="--store postgres"
+	$(PYTEST) -q -n $(WORKERS) --dist loadgroup $(PYTEST_FLAGS) tests/mutants/find_mutants.py $(ARGS)
 
 bench: setup ## measure speed: make bench ARGS="--help"
 	$(BIN)/python -m bench $(ARGS)
