@@ -15,7 +15,7 @@ WORKERS ?= 4
 SEEDS ?= 0-1999
 # An idle worker takes tests from the busiest. Otherwise one worker gets all slow tests of the web UI.
 PARALLEL = -n $(WORKERS) --dist worksteal
-FAILED = -n 0 --last-failed --last-failed-no-failures=none
+FAILED = -n 0 --last-failed --last-failed-no-failures=none -p tools.flaky_tests
 # The suites of servers are not even collected: half of the tests, in every worker.
 QUICK = tests/app tests/layers tests/stores tests/unit $(patsubst %,--ignore=tests/stores/test_%.py,mysql postgres redis)
 ARGS ?=
@@ -37,7 +37,7 @@ fleet: setup ## start a fleet on this machine: make fleet ARGS="--broker redis"
 test: setup ## everything: checks, then all tests, PostgreSQL included
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint types layers
 	@# Tests start servers, kill processes and wait for clocks: beside others one may fail for want of a processor.
-	@# Those that failed run once more, one after another, and must pass then.
+	@# Those that failed run once more, one after another, and must pass then. The end of the run lists them.
 	$(PYTEST) $(PARALLEL) $(PYTEST_FLAGS) || { [ $$? -eq 1 ] && $(PYTEST) $(FAILED) $(PYTEST_FLAGS); }
 
 check: setup ## quick: checks, unit tests, the engine on memory and SQLite
