@@ -3,6 +3,7 @@ disk."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import LiteralString
 
@@ -118,6 +119,33 @@ async def test_partitioned_node_stops_and_rejoins(durable_server: PostgresServer
         await job.refresh()
         assert (job.attempt, job.result) == (2, 2)
         assert cut_off.poll() is None
+        fleet.check_starts()
+
+
+async def test_node_whose_heartbeats_alone_fail_stops_its_jobs_and_joins_again(
+    durable_server: PostgresServer, tmp_path: Path
+) -> None:
+    """B9. Another session locks the row of the node: it could claim and settle, but it cannot renew its
+    lease."""
+    async with Fleet(durable_server.create_database("heartbeats"), tmp_path, lease=SHORT_LEASE) as fleet:
+        fleet.spawn()
+        await fleet.joined(1)
+        [node] = await fleet.app.nodes()
+        job = await fleet.app.submit("work", seconds=6.0)
+        await fleet.recorded("start", 1)
+        with psycopg.connect(fleet.store) as holder:
+            holder.execute("SELECT FROM duetime.nodes WHERE id = %s FOR UPDATE", [node.id])
+
+            async def stopped() -> bool:
+                return "its lease could not be renewed in time" in fleet.logs()
+
+            await fleet.until(stopped, "the node to stop its jobs")
+            assert time.time() < fleet.seen("start")[0]["at"] + 6.0, "it stops before its job would end"
+            holder.rollback()
+        await fleet.finished([job])
+        assert (job.state, job.attempt, job.failures) == ("succeeded", 2, 0)
+        assert [event["attempt"] for event in fleet.seen("effect")] == [2]
+        assert node.id not in {other.id for other in await fleet.app.nodes() if not other.dead}
         fleet.check_starts()
 
 
