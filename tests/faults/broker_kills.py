@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -140,25 +141,22 @@ async def kill_run(
         fleet.check_starts()
         logs = "".join(log.read_text() for log in folder.glob("worker-*.log"))
         assert "the broker does not answer" in logs, "no process used the broker"
-        return account_of(fleet, expected, rows, worker.pid)
+        return account_of(fleet, expected, rows, {worker.pid})
 
 
 def account_of(
-    fleet: Fleet, expected: set[Fire], rows: list[tuple[str, datetime, str]], killed: int | None = None
+    fleet: Fleet, expected: set[Fire], rows: list[tuple[str, datetime, str]], killed: Collection[int] = ()
 ) -> Account:
     found = Counter((schedule, fire_time.astimezone(UTC)) for schedule, fire_time, _ in rows)
     starts = fleet.starts()
-    again = {job: events for job, events in starts.items() if len(events) > 1}
-    unexplained = [
-        job for job, events in again.items() if any(event["pid"] != killed for event in events[:-1])
-    ]
+    unexplained = fleet.unexplained(killed)
     return Account(
         len(expected),
         [*(expected - found.keys())],
         [fire for fire, count in found.items() if count > 1 or fire not in expected],
         Counter(state for _, _, state in rows),
         unexplained,
-        len(again) - len(unexplained),
+        sum(len(events) > 1 for events in starts.values()) - len(unexplained),
         sorted(events[0]["at"] - events[0]["due"] for events in starts.values()),
     )
 

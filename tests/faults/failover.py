@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ SELECT id FROM (SELECT id FROM duetime.history UNION ALL SELECT id FROM duetime.
 GROUP BY id HAVING count(*) > 1
 """
 FIRES: LiteralString = """
-SELECT extract(epoch FROM fire_time)::float FROM duetime.history WHERE schedule = 'tick' ORDER BY fire_time
+SELECT extract(epoch FROM fire_time)::float, state FROM duetime.history WHERE schedule = 'tick' ORDER BY fire_time
 """
 Ends = dict[UUID, int]  # the attempt that ended each job
 
@@ -222,9 +223,10 @@ class Run:
         ends = self._ends()
         with psycopg.connect(self._cluster.primary.url(self._database)) as session:
             doubled = [row[0] for row in session.execute(DOUBLED)]
-            fires = [row[0] for row in session.execute(FIRES)]
+            fires, states = zip(*session.execute(FIRES), strict=True)
         steps = {round(later - earlier, 3) for earlier, later in itertools.pairwise(fires)}
         assert steps == {TICK}, f"a fire is missing or doubled: {steps}"
+        assert set(states) == {"succeeded"}, Counter(states)
         expected = {job for _, job in self._acknowledged} | self._seen.keys()
         return Account(
             failovers,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -11,7 +12,8 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +23,6 @@ from tests.faults.worker import build
 TIMEOUT = 120.0  # seconds; only a fault takes that long, or a very busy machine
 # Stores report a killed process immediately, so no test waits for this lease to end.
 LEASE = "30s"
-PROBE_INTERVAL = 0.1  # seconds
 SHORT_LEASE = "2s"  # for nodes that must lose it
 CLOCK_ERROR = 0.002  # seconds; the recorder and the store read the same clock
 
@@ -129,37 +130,27 @@ class Fleet:
         queues = await self.app.store.queues(counted=True)
         return not any(queue.counts is not None and any(queue.counts) for queue in queues)
 
-    async def fires(self, schedule: str) -> list[dt.JobHandle]:
-        """Pause the schedule and wait for its jobs; they are in the order of their fire times."""
+    async def check_fires(self, schedule: str, interval: float) -> None:
+        """After any fault, of a schedule that runs all missed fires: it still fires, no fire is missing or
+        doubled, and the job of each has succeeded."""
+        begun = datetime.now(UTC)
+
+        async def fires() -> bool:
+            found = await self.app.jobs(schedule=schedule, limit=500)
+            return any(fire.state.final and fire.fire_time > begun for fire in found)
+
+        await self.until(fires, f"{schedule!r} to fire again")
         await self.app.pause(schedule)
 
         async def all_final() -> bool:
             return all(fire.state.final for fire in await self.app.jobs(schedule=schedule, limit=500))
 
         await self.until(all_final, "every fire to finish")
-        return sorted(await self.app.jobs(schedule=schedule, limit=500), key=lambda fire: fire.fire_time)
-
-    @contextlib.asynccontextmanager
-    async def probed(self) -> AsyncIterator[list[float]]:
-        """Submit small jobs all the time. The list gets how late, in seconds, the latest of them began: a measure
-        of how busy this machine was."""
-        probes: list[dt.JobHandle] = []
-
-        async def submit() -> None:
-            while True:
-                probes.append(await self.app.submit("work"))
-                await asyncio.sleep(PROBE_INTERVAL)
-
-        latest: list[float] = []
-        prober = asyncio.create_task(submit())
-        try:
-            yield latest
-        finally:
-            prober.cancel()
-            await asyncio.wait([prober])
-        await self.finished(probes)
-        ids = {str(probe.id) for probe in probes}
-        latest.append(max(one["at"] - one["due"] for one in self.seen("start") if one["job"] in ids))
+        found = await self.app.jobs(schedule=schedule, limit=500)
+        times = sorted(fire.fire_time.timestamp() for fire in found)
+        steps = {round(later - earlier, 3) for earlier, later in itertools.pairwise(times)}
+        assert steps == {interval}, f"a fire is missing or doubled: {times}"
+        assert [(fire, fire.error) for fire in found if fire.state != "succeeded"] == []
 
     def seen(self, kind: str) -> list[dict[str, Any]]:
         whole, _, _ = self.record.read_bytes().rpartition(b"\n")  # a worker may be writing another line
@@ -177,7 +168,20 @@ class Fleet:
         early = [event for event in self.seen("start") if event["at"] < event["due"] - CLOCK_ERROR]
         assert not early, f"started early: {early}"
         held = Counter((event["job"], event["attempt"]) for event in self.seen("start"))
-        assert max(held.values(), default=0) <= 1, f"an attempt started twice: {held.most_common(3)}"
+        assert held, "no job started"
+        assert max(held.values()) == 1, f"an attempt started twice: {held.most_common(3)}"
+
+    def unexplained(self, killed: Collection[int], outages: Collection[float] = ()) -> list[str]:
+        """Jobs that started again although the process that ran them was not killed, and the store was not in
+        between."""
+        return [
+            job
+            for job, starts in self.starts().items()
+            if not all(
+                before["pid"] in killed or any(before["at"] <= moment <= after["at"] for moment in outages)
+                for before, after in itertools.pairwise(starts)
+            )
+        ]
 
     def logs(self) -> str:
         return "\n".join(

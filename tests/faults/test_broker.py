@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from pathlib import Path
 
 import pytest
 
 import duetime as dt
 from tests.faults.broker_kills import kill_run
-from tests.faults.fleet import SHORT_LEASE, TIMEOUT, Fleet
+from tests.faults.fleet import TIMEOUT, Fleet
 from tests.servers.brokers import NatsServer, RedisServer
 from tests.servers.postgres import PostgresServer
 
@@ -33,7 +33,7 @@ async def brokered(
     durable_server: PostgresServer, redis: RedisServer, tmp_path: Path
 ) -> AsyncIterator[Fleet]:
     store = durable_server.create_database(f"broker_{redis.port}")
-    async with Fleet(store, tmp_path, SHORT_LEASE) as fleet:
+    async with Fleet(store, tmp_path) as fleet:
         yield fleet
 
 
@@ -46,10 +46,11 @@ async def submit(fleet: Fleet) -> list[dt.JobHandle]:
     return list(await fleet.app.submit_many(work))
 
 
-async def check(fleet: Fleet, jobs: list[dt.JobHandle]) -> None:
+async def check(fleet: Fleet, jobs: list[dt.JobHandle], killed: Collection[int] = ()) -> None:
     await fleet.finished(jobs)
     assert {str(job.state) for job in jobs} == {"succeeded"}, fleet.logs()
     fleet.check_starts()
+    assert fleet.unexplained(killed) == []
 
 
 async def test_jobs_survive_the_end_of_broker_dispatcher_and_worker(
@@ -70,7 +71,7 @@ async def test_jobs_survive_the_end_of_broker_dispatcher_and_worker(
         await asyncio.to_thread(fleet.workers[number].wait, TIMEOUT)
         jobs += await submit(fleet)
         spawn(fleet, redis, roles)
-    await check(fleet, jobs)
+    await check(fleet, jobs, {fleet.workers[2].pid})
     assert "the broker does not answer" in fleet.logs()
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, defaultdict
-from typing import Any
+from collections import defaultdict
 
 import pytest
 
@@ -17,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 KEYS = 10
 MAX_RUNNING = 2
+UNSETTLED = 50  # jobs of a killed worker that had ended, and whose end was not stored yet
 
 
 def most_running(tools: ToolFleet, killed: dict[int, float]) -> int:
@@ -58,6 +58,10 @@ async def test_limit_per_key_holds_across_three_processes(tools: ToolFleet, kill
         await asyncio.to_thread(victim.wait, TIMEOUT)
     await tools.until(tools.queues_are_empty, "the jobs to end", timeout=150.0)
     assert most_running(tools, killed) == MAX_RUNNING
-    ends: Counter[Any] = Counter(event["job"] for event in tools.seen("end"))
+    ends: dict[str, list[int]] = defaultdict(list)
+    for event in tools.seen("end"):
+        ends[event["job"]].append(event["pid"])
     assert len(ends) == count == len(jobs)
-    assert kills or set(ends.values()) == {1}
+    again = [pids for pids in ends.values() if len(pids) > 1]
+    assert all(pid in killed for pids in again for pid in pids[:-1]), "a job ended twice without a kill"
+    assert len(again) <= kills * UNSETTLED

@@ -23,41 +23,32 @@ pytestmark = pytest.mark.slow
 REAPER = {"WORKER_ROLES": "planner"}
 SCHEDULES = 6
 WATCHED = 3  # seconds of fires after the planner was killed
-TRIES = 3
-RECOVERY = 2.0  # seconds, on a machine with nothing else to do
-STEPS = 4  # processes that act one after another in a recovery; each waits as long for a busy machine as a job does
+KILLS = 3
+# Seconds. A node whose hint is lost looks after one; the rest is for a machine that does other things, too.
+RECOVERY = 6.0
 
 
 async def test_jobs_of_a_killed_worker_restart_before_the_lease_ends(fleet: Fleet) -> None:
     """The store reports the kill to the other worker; the lease would last an hour."""
     fleet.lease = "1h"
-    for kills in range(1, TRIES + 1):
-        if await _restarts_in_time(fleet, kills):
-            break
-    else:
-        raise AssertionError(f"{TRIES} times a job restarted too late")
-    fleet.check_starts()
-
-
-async def _restarts_in_time(fleet: Fleet, kills: int) -> bool:
-    """Kill one of two workers. Whether all its jobs restart soon: other programs may delay them."""
-    while len(fleet.workers) < kills + 1:
-        fleet.spawn()
-    await fleet.joined(2)
-    before = len(fleet.seen("start"))
-    jobs = await fleet.app.submit_many([dt.NewJob("linger") for _ in range(10)])
-    await fleet.recorded("start", before + len(jobs))
-    first = {job.id: fleet.starts()[str(job.id)][0]["pid"] for job in jobs}
-    killed = first[jobs[0].id]
-    lost = [job for job in jobs if first[job.id] == killed]
-    async with fleet.probed() as delay:
+    for workers in range(2, 2 + KILLS):
+        while len(fleet.workers) < workers:
+            fleet.spawn()
+        await fleet.joined(2)
+        before = len(fleet.seen("start"))
+        jobs = await fleet.app.submit_many([dt.NewJob("linger") for _ in range(10)])
+        await fleet.recorded("start", before + len(jobs))
+        first = {job.id: fleet.starts()[str(job.id)][0]["pid"] for job in jobs}
+        killed = first[jobs[0].id]
+        lost = [job for job in jobs if first[job.id] == killed]
         next(worker for worker in fleet.workers if worker.pid == killed).kill()
         killed_at = time.time()
         await fleet.finished(lost)
-    assert {(job.state, job.attempt, job.failures) for job in lost} == {("succeeded", 2, 0)}
-    await fleet.finished(jobs)
-    restarts: list[float] = [fleet.starts()[str(job.id)][1]["at"] - killed_at for job in lost]
-    return max(restarts) <= RECOVERY + STEPS * delay[0]
+        assert {(job.state, job.attempt, job.failures) for job in lost} == {("succeeded", 2, 0)}
+        await fleet.finished(jobs)
+        restarts: list[float] = [fleet.starts()[str(job.id)][1]["at"] - killed_at for job in lost]
+        assert max(restarts) <= RECOVERY
+    fleet.check_starts()
 
 
 async def test_fires_of_a_killed_planner_go_on_before_its_lease_ends(fleet: Fleet) -> None:
@@ -81,10 +72,9 @@ async def test_fires_of_a_killed_planner_go_on_before_its_lease_ends(fleet: Flee
     async def watched() -> bool:
         return [event["due"] for event in fleet.seen("start")].count(last_fire) == SCHEDULES
 
-    async with fleet.probed() as delay:
-        await fleet.until(watched, "the fires after the kill")
+    await fleet.until(watched, "the fires after the kill")
     events = [event for event in fleet.seen("start") if event["due"] in range(killed_at + 1, last_fire + 1)]
-    assert max(event["at"] - event["due"] for event in events) <= RECOVERY + STEPS * delay[0]
+    assert max(event["at"] - event["due"] for event in events) <= RECOVERY
     fires = Counter(event["due"] for event in events)
     assert fires == dict.fromkeys(range(killed_at + 1, last_fire + 1), SCHEDULES), (
         "a fire is missing or doubled"
