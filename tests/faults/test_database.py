@@ -4,6 +4,8 @@ disk."""
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import LiteralString
 
@@ -17,6 +19,7 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import Proxy
 
 pytestmark = [pytest.mark.slow, pytest.mark.server]
+NOT_RENEWED = "its lease could not be renewed in time"
 
 
 async def test_acknowledged_jobs_survive_database_crashes(
@@ -137,7 +140,7 @@ async def test_node_whose_heartbeats_alone_fail_stops_its_jobs_and_joins_again(
             holder.execute("SELECT FROM duetime.nodes WHERE id = %s FOR UPDATE", [node.id])
 
             async def stopped() -> bool:
-                return "its lease could not be renewed in time" in fleet.logs()
+                return NOT_RENEWED in fleet.logs()
 
             await fleet.until(stopped, "the node to stop its jobs")
             assert time.time() < fleet.seen("start")[0]["at"] + 6.0, "it stops before its job would end"
@@ -147,6 +150,45 @@ async def test_node_whose_heartbeats_alone_fail_stops_its_jobs_and_joins_again(
         assert [event["attempt"] for event in fleet.seen("effect")] == [2]
         assert node.id not in {other.id for other in await fleet.app.nodes() if not other.dead}
         fleet.check_starts()
+
+
+@contextmanager
+def _without_connections(url: str) -> Iterator[None]:
+    """All connections that the server allows are in use, and no other program has one."""
+    others = """SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE backend_type = 'client backend' AND pid <> ALL (%s)"""
+    with ExitStack() as stack:
+        held = [stack.enter_context(psycopg.connect(url, autocommit=True))]
+        ended = None
+        while ended != (0,):
+            try:
+                held.append(stack.enter_context(psycopg.connect(url)))
+            except psycopg.OperationalError:
+                pids = [connection.info.backend_pid for connection in held]
+                ended = held[0].execute(others, [pids]).fetchone()
+        yield
+
+
+async def test_server_without_free_connections_delays_jobs_and_ends_no_node(tmp_path: Path) -> None:
+    """C9."""
+    with PostgresServer(settings={"max_connections": "60"}) as server:
+        async with Fleet(server.create_database("connections"), tmp_path, SHORT_LEASE) as fleet:
+            workers = [fleet.spawn(), fleet.spawn()]
+            await fleet.joined(2)
+            jobs = await fleet.app.submit_many([dt.NewJob("work", delay=f"{n * 100}ms") for n in range(80)])
+            with _without_connections(fleet.store):
+                with pytest.raises(dt.StoreUnavailable):
+                    await fleet.app.submit("work")
+
+                async def both_stopped() -> bool:
+                    return all(NOT_RENEWED in log.read_text() for log in tmp_path.glob("worker-*.log"))
+
+                await fleet.until(both_stopped, "the leases to end")
+            await fleet.finished(jobs)
+            assert {str(job.state) for job in jobs} == {"succeeded"}
+            assert all(worker.poll() is None for worker in workers), fleet.logs()
+            assert "Traceback" not in fleet.logs()
+            fleet.check_starts()
 
 
 async def test_locked_job_does_not_delay_heartbeat_or_other_jobs(
