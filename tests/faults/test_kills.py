@@ -152,3 +152,32 @@ async def test_unstarted_jobs_of_a_stopping_worker_run_elsewhere_immediately(fle
     assert {job.state for job in jobs} == {"succeeded"}
     assert all(len(starts) == 1 for starts in fleet.starts().values()), "an orderly stop repeats nothing"
     fleet.check_starts()
+
+
+async def test_rolling_restart_under_load_repeats_nothing(fleet: Fleet) -> None:
+    """J5. One node after another is replaced, with SIGTERM."""
+    fleet.lease = "1h"
+    for _ in range(2):
+        fleet.spawn()
+    await fleet.joined(2)
+    await fleet.app.schedule("tick", "work", dt.Every("1s"), missed=dt.Missed("all"))
+    jobs: list[dt.JobHandle] = []
+
+    async def submit() -> None:
+        while True:
+            jobs.extend(await fleet.app.submit_many([dt.NewJob("work", {"seconds": 0.1})] * 5))
+            await asyncio.sleep(0.05)
+
+    load = asyncio.create_task(submit())
+    for old in fleet.workers[:]:
+        fleet.spawn()
+        await fleet.newest_joined()
+        old.terminate()
+        assert await asyncio.to_thread(old.wait, TIMEOUT) == 0, fleet.logs()
+    load.cancel()
+    await asyncio.wait([load])
+    await fleet.finished(jobs)
+    assert {(job.state, job.attempt) for job in jobs} == {("succeeded", 1)}
+    await fleet.check_fires("tick", 1.0)
+    fleet.check_starts()
+    assert fleet.unexplained(()) == []

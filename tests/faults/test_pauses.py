@@ -7,9 +7,11 @@ import signal
 
 import pytest
 
+import duetime as dt
 from tests.faults.fleet import LEASE, SHORT_LEASE, Fleet
 
 pytestmark = pytest.mark.slow
+RUNNING = 40  # jobs of two workers
 
 
 async def test_result_of_a_worker_paused_beyond_its_lease_is_refused(fleet: Fleet) -> None:
@@ -48,6 +50,28 @@ async def test_pause_shorter_than_the_lease_changes_nothing(fleet: Fleet) -> Non
     worker.send_signal(signal.SIGCONT)
     await fleet.finished(jobs)
     assert [job.attempt for job in jobs] == [1, 1, 1, 1]
+
+
+async def test_fleet_paused_beyond_its_leases_completes_each_job_once(fleet: Fleet) -> None:
+    """B10. A machine that sleeps: all nodes are paused and continue at the same time."""
+    fleet.lease = SHORT_LEASE
+    workers = [fleet.spawn(), fleet.spawn()]
+    await fleet.joined(2)
+    jobs = await fleet.app.submit_many([dt.NewJob("work", {"seconds": 0.5}) for _ in range(100)])
+    await fleet.recorded("start", 20)
+    for worker in workers:
+        await fleet.pause(worker)
+    await asyncio.sleep(3.0)  # the pause itself: longer than the lease
+    for worker in workers:
+        worker.send_signal(signal.SIGCONT)
+    await fleet.finished(jobs)
+    assert {(job.state, job.failures) for job in jobs} == {("succeeded", 0)}
+    assert all(worker.poll() is None for worker in workers), fleet.logs()
+    ends = {(event["job"], event["attempt"]) for event in fleet.seen("effect")}
+    assert all((str(job.id), job.attempt) in ends for job in jobs)
+    again = [starts for starts in fleet.starts().values() if len(starts) > 1]
+    assert len(again) <= RUNNING, "only what ran during the pause runs again"
+    fleet.check_starts()
 
 
 async def test_task_that_blocks_the_loop_keeps_its_lease(fleet: Fleet) -> None:
