@@ -15,7 +15,8 @@ from duetime.model.url import parse as parse_url
 
 MAX_TEXT = 2_000
 MAX_RECIPIENTS = 50
-_ADDRESS = re.compile(r"[^@\s<>,;\"\x00-\x1f\x7f]{1,64}@[^@\s<>,;\"\x00-\x1f\x7f]{1,255}", re.ASCII)
+# Of printable text. Python's parser of headers fails at some addresses with brackets.
+_ADDRESS = re.compile(r"[^@\s<>,;:\"()\[\]\\]{1,64}@[^@\s<>,;:\"()\[\]\\]{1,255}")
 Sealer = Callable[[str, str], str]  # the name of a secret and its text, to its encrypted form
 
 
@@ -65,7 +66,7 @@ def _service_url(value: Any, field: str) -> str:
 
 
 def _address(value: Any, field: str) -> str:
-    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+    if not isinstance(value, str) or not value.isprintable() or not _ADDRESS.fullmatch(value):
         raise InvalidInput(field, f"{str(value)[:80]!r} is not an e-mail address, such as ops@example.org")
     return value
 
