@@ -74,17 +74,14 @@ def read_time(given: PostInput, now: datetime) -> tuple[Moment | None, str]:
     if given.scheduled_at is not None and given.local_time is not None:
         message = "give scheduled_at or local_time, not both"
         raise InvalidPost([Problem("scheduled_at", message, "time_ambiguous")])
-    if given.local_time is not None:
-        if given.zone is None:
-            message = "is missing: local_time needs one, such as Europe/Berlin"
-            raise InvalidPost([Problem("zone", message, "zone_missing")])
-        moment, field = resolve(given.local_time, zone), "local_time"
-    elif given.scheduled_at is not None:
-        if given.scheduled_at.tzinfo is None:
-            message = "has no offset: write it with Z or +01:00, or use local_time with zone"
-            raise InvalidPost([Problem("scheduled_at", message, "time_invalid")])
-        moment, field = Moment(given.scheduled_at.astimezone(UTC)), "scheduled_at"
-    else:
+    field = "scheduled_at" if given.local_time is None else "local_time"
+    try:
+        moment = _moment(given, zone)
+    except OverflowError:  # within a day of the first or last year that Python knows
+        raise InvalidPost(
+            [Problem(field, "is outside of the calendar: check the year", "time_invalid")]
+        ) from None
+    if moment is None:
         return None, zone
     if moment.instant < now - LATENESS:
         message = "is in the past: choose a later time, or publish now"
@@ -92,6 +89,20 @@ def read_time(given: PostInput, now: datetime) -> tuple[Moment | None, str]:
     if moment.instant > now + MAX_AHEAD:
         raise InvalidPost([Problem(field, "is over five years ahead: check the year", "time_too_far")])
     return moment, zone
+
+
+def _moment(given: PostInput, zone: str) -> Moment | None:
+    if given.local_time is not None:
+        if given.zone is None:
+            message = "is missing: local_time needs one, such as Europe/Berlin"
+            raise InvalidPost([Problem("zone", message, "zone_missing")])
+        return resolve(given.local_time, zone)
+    if given.scheduled_at is None:
+        return None
+    if given.scheduled_at.tzinfo is None:
+        message = "has no offset: write it with Z or +01:00, or use local_time with zone"
+        raise InvalidPost([Problem("scheduled_at", message, "time_invalid")])
+    return Moment(given.scheduled_at.astimezone(UTC))
 
 
 def _labels(labels: tuple[str, ...]) -> Iterator[Problem]:

@@ -44,6 +44,9 @@ MAX_HOUR_DAYS = 7  # days that are counted by the hour
 MAX_PER_DAY = 1_000
 MAX_PER_HOUR = 50
 TITLE_SOURCE = 400  # characters of the text that are read for a title
+# The days whose beginning and end are an instant in every zone.
+FIRST_DAY, LAST_DAY = date(1, 1, 2), date(9999, 12, 30)
+MAX_MICROS = 2**63 - 1  # that the databases can compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +153,18 @@ async def calendar(
     """The days from `first` to `last`, both included, each with its counts and its first posts. The database
     counts and chooses: a month with thousands of posts sends a few hundred rows. `per_hour` counts the posts
     of each hour, and has the first posts of each hour instead of those of the day."""
-    dates = [first + timedelta(days=number) for number in range((last - first).days + 1)]
-    if not 0 < len(dates) <= MAX_DAYS:
+    for name, day in (("from", first), ("to", last)):
+        if not FIRST_DAY <= day <= LAST_DAY:
+            message = f"must be a day from {FIRST_DAY} to {LAST_DAY}"
+            raise InvalidPost([Problem(name, message, "range_invalid")])
+    count = (last - first).days + 1
+    if not 0 < count <= MAX_DAYS:
         message = f"must be from `from` to {MAX_DAYS - 1} days later"
         raise InvalidPost([Problem("to", message, "range_invalid")])
-    if per_hour is not None and len(dates) > MAX_HOUR_DAYS:
+    if per_hour is not None and count > MAX_HOUR_DAYS:
         message = f"must be at most {MAX_HOUR_DAYS - 1} days after `from` with per_hour"
         raise InvalidPost([Problem("to", message, "range_invalid")])
+    dates = [first + timedelta(days=number) for number in range(count)]
     hours = [0] if per_hour is None else list(range(24))
     bounds = [_local(day, hour, zone) for day in dates for hour in hours]
     bounds.append(_local(last + timedelta(days=1), 0, zone))
@@ -281,7 +289,9 @@ def read_cursor(cursor: str) -> tuple[int, str]:
     try:
         text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         micros, _, last_id = text.partition("/")
-        return int(micros), last_id
+        if abs(int(micros)) <= MAX_MICROS and last_id.isprintable():
+            return int(micros), last_id
     except ValueError:
-        message = "is not a cursor of this list: take it from `next`"
-        raise InvalidPost([Problem("cursor", message, "cursor_invalid")]) from None
+        pass
+    message = "is not a cursor of this list: take it from `next`"
+    raise InvalidPost([Problem("cursor", message, "cursor_invalid")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from base64 import urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -80,6 +81,47 @@ async def test_list_is_paged_filtered_and_searched(client: Client) -> None:
     assert sorted(await texts(**day)) == ["Post 2", "Post 3"]
     await client.call("GET", "/posts", 422, params={"from": "2027-05-01T01:00:00"})
     await client.call("GET", "/posts", 422, params={"cursor": "nonsense"})
+
+
+@pytest.mark.parametrize("text", [f"{2**63}/post_1", f"-{2**70}/post_1", "1/\0", "1"])
+async def test_forged_cursor_is_refused(client: Client, text: str) -> None:
+    cursor = urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    for path in ("/posts", "/log"):
+        answer = await client.get(path, 200 if text == "1" else 422, cursor=cursor)
+        assert text == "1" or [one["code"] for one in answer["problems"]] == ["cursor_invalid"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "field"),
+    [
+        ("0001-01-01", "0001-01-02", "from"),
+        ("9999-12-30", "9999-12-31", "to"),
+    ],
+)
+async def test_calendar_has_an_end(client: Client, first: str, last: str, field: str) -> None:
+    for zone in ("Asia/Tokyo", "UTC", "Etc/GMT+12"):
+        answer = await client.get("/calendar", 422, **{"from": first, "to": last}, zone=zone)
+        assert [(one["field"], one["code"]) for one in answer["problems"]] == [(field, "range_invalid")]
+        for day in ("0001-01-02", "9999-12-30"):
+            [found] = await calendar(client, **{"from": day, "to": day}, zone=zone, per_hour=1)
+            assert found["date"] == day
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"scheduled_at": "0001-01-01T00:00:00+14:00"},
+        {"scheduled_at": "9999-12-31T23:59:59-12:00"},
+        {"local_time": "0001-01-01T00:00", "zone": "Asia/Tokyo"},
+        {"local_time": "9999-12-31T23:59", "zone": "Etc/GMT+12"},
+    ],
+)
+async def test_time_outside_of_the_calendar_is_refused(client: Client, given: dict[str, str]) -> None:
+    account = await client.stored_account()
+    answer = await client.post("/posts", {"account_id": account.id, "text": "x", **given}, 422)
+    assert [(one["field"], one["code"]) for one in answer["problems"]] == [
+        (next(iter(given)), "time_invalid")
+    ]
 
 
 async def test_calendar_counts_days_of_the_zone(client: Client) -> None:
