@@ -192,7 +192,11 @@ async def test_local_mode_refuses_requests_of_other_sites(api: Api) -> None:
     )
     for site in ("same-origin", "none"):
         assert (await api.post("/queues/a/pause", sec_fetch_site=site)).status_code == 200
-    for name in ("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via"):
+    for name in (
+        *("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port", "forwarded", "via"),
+        *("x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "fly-client-ip", "cdn-loop"),
+        *("x-original-forwarded-for", "x-cluster-client-ip", "fastly-client-ip", "x-azure-clientip"),
+    ):
         refused(await api.get("/me", **{name: "192.0.2.1"}), 403, "proxy_not_allowed")
     for host in ("127.0.0.1:8080", "127.8.8.8", "[::1]", "localhost:8080"):
         assert (await api.get("/me", host=host)).status_code == 200

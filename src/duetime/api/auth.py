@@ -8,9 +8,7 @@ import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Annotated, NamedTuple
-from urllib.parse import urlsplit
 
 from fastapi import Depends
 from pydantic import BaseModel
@@ -19,13 +17,14 @@ from starlette.responses import Response
 
 from duetime.api.caller import LOCAL, AuthRequest, Caller
 from duetime.api.idempotency import fingerprint
+from duetime.api.local_mode import require_local_request
 from duetime.api.paging import Listing, PageQuery
 from duetime.api.problems import ApiProblem
 from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE, RateBuckets, among, bucket_of, keep, too_many
 from duetime.api.state import ServiceState, state_of
 from duetime.app.services import Services
 from duetime.clock import monotonic_micros
-from duetime.errors import ConfigError, DuetimeError
+from duetime.errors import DuetimeError
 from duetime.model.api_key import NO_DIGEST, ApiKey, Scope, digest_of, prefix_of
 from duetime.model.instant import SECOND, Micros
 from duetime.model.url import Network
@@ -135,10 +134,6 @@ Scraper = Annotated[None, Depends(_scraper)]
 # the other needs keys.
 
 
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-OWN_SITES = frozenset({"same-origin", "none"})  # "none": typed into the address bar
 CACHE_TIME = 2 * SECOND  # of a key, before the store is read again
 MAX_KNOWN, MAX_UNKNOWN = 10_000, 1_000
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="duetime"'}
@@ -147,50 +142,13 @@ USE_INTERVAL = 60 * SECOND  # between two updates of last_used_at
 
 
 class LocalAuthenticator:
-    """Accepts requests from this machine only, and allows everything. Refuses requests that a page of another
-    site makes a browser send: `Host`, `Origin` or `Sec-Fetch-Site` reveal them. Refuses proxied requests,
-    so that a proxy does not open the service by mistake."""
+    """Accepts requests from this machine only, and allows everything."""
 
     local = True
 
     async def authenticate(self, request: AuthRequest) -> Caller:
-        headers = request.headers
-        host = headers.get("host", "").lower()
-        if not _is_loopback(host):
-            remedy = "use localhost or 127.0.0.1, or start it with --auth keys"
-            raise ApiProblem(
-                403, "host_not_allowed", f"Host: local mode does not accept this name: {remedy}", "Host"
-            )
-        if any(name in headers for name in FORWARDED):
-            remedy = "start it with --auth keys"
-            raise ApiProblem(
-                403, "proxy_not_allowed", f"local mode does not accept proxied requests: {remedy}"
-            )
-        origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2].lower() != host:
-            raise ApiProblem(
-                403, "origin_not_allowed", "Origin: pages of other sites may not use this service", "Origin"
-            )
-        if request.method not in SAFE_METHODS and headers.get("sec-fetch-site", "none") not in OWN_SITES:
-            raise ApiProblem(
-                403,
-                "origin_not_allowed",
-                "Sec-Fetch-Site: pages of other sites may not use this service",
-                "Sec-Fetch-Site",
-            )
+        require_local_request(request.method, request.headers)
         return LOCAL
-
-
-def require_local_url(public_url: str | None) -> None:
-    """Without keys every caller may do everything, so there must be no address for others."""
-    if public_url is not None and not _is_loopback(urlsplit(public_url).netloc.lower()):
-        remedy = (
-            "create a key with `duetime key create NAME --scopes admin` and start with --auth keys, "
-            "or leave public_url out"
-        )
-        raise ConfigError(
-            f"public_url: {public_url} is for other machines, and there is no authentication: {remedy}"
-        )
 
 
 class CachedKey(NamedTuple):
@@ -335,16 +293,3 @@ def _bearer(headers: Mapping[str, str]) -> str:
         remedy = "send Authorization: Bearer dt_..., as `duetime key create` printed it"
         raise ApiProblem(401, "key_missing", f"an API key is required: {remedy}", "Authorization", CHALLENGE)
     return given[len(BEARER) :].strip() if given[: len(BEARER)].lower() == BEARER else ""
-
-
-def _is_loopback(host: str) -> bool:
-    name, colon, port = host.rpartition(":")
-    bare = name if colon and port.isdigit() else host
-    if bare in LOOPBACK_NAMES:
-        return True
-    try:
-        return ip_address(
-            bare.strip("[]")
-        ).is_loopback  # DNS can point a name at this machine, but not a number
-    except ValueError:
-        return False

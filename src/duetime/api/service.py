@@ -14,10 +14,11 @@ from starlette.routing import BaseRoute, compile_path
 from starlette.types import Message, Receive, Scope, Send
 
 from duetime.api import demo, health, metrics, ui
-from duetime.api.auth import KeyAuthenticator, LocalAuthenticator, known_caller, require_local_url
+from duetime.api.auth import KeyAuthenticator, LocalAuthenticator, known_caller
 from duetime.api.caller import Authenticator, RateLimit
 from duetime.api.compat import agents
 from duetime.api.compat import jobs as plain_jobs
+from duetime.api.local_mode import require_local_url
 from duetime.api.middleware import RequestMiddleware
 from duetime.api.openapi import DocumentedService, described, document, page
 from duetime.api.paging import Cursors
