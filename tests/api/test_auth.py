@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import duetime as dt
-from duetime.api.auth import CACHE_TIME, MAX_KNOWN, MAX_UNKNOWN, client_of
+from duetime.api.auth import CACHE_TIME, MAX_KNOWN, MAX_UNKNOWN
 from duetime.api.caller import AuthRequest
-from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE, Unlimited
+from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE, Unlimited, client_of
 from duetime.config import Settings
 from duetime.errors import StoreUnavailable
 from duetime.model.api_key import ApiKey, make_text, prefix_of, with_lesser

@@ -15,12 +15,12 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duetime.api.caller import LOCAL, AuthRequest, Caller
+from duetime.api.caller import HAS_KEY, LOCAL, AuthRequest, Caller
 from duetime.api.idempotency import fingerprint
 from duetime.api.local_mode import require_local_request
 from duetime.api.paging import Listing, PageQuery
 from duetime.api.problems import ApiProblem
-from duetime.api.rate_limit import FAILURE_RATE, LOOKUP_RATE, RateBuckets, among, bucket_of, keep, too_many
+from duetime.api.rate_limit import LOOKUP_RATE, RateBuckets, WrongKeys, keep, too_many
 from duetime.api.state import ServiceState, state_of
 from duetime.app.services import Services
 from duetime.clock import monotonic_micros
@@ -90,6 +90,7 @@ async def known_caller(request: Request) -> RequestContext:
     if context is None:
         context = await authenticate(state_of(request), auth_request_of(request), request.url.path)
         request.state.context = context
+        request.scope["state"][HAS_KEY] = context.caller.key_prefix is not None
     return context
 
 
@@ -169,11 +170,10 @@ class KeyAuthenticator:
         self, app: Services, proxies: tuple[Network, ...] = (), failures: RateBuckets | None = None
     ) -> None:
         self._app = app
-        self._proxies = proxies
         self._known: dict[str, CachedKey] = {}
         self._unknown: dict[str, Micros] = {}  # unknown prefixes, and until when they are cached
         self._reading: dict[str, asyncio.Task[CachedKey | None]] = {}
-        self._failures = failures or RateBuckets()
+        self._wrong_keys = WrongKeys(proxies, failures)
         self._lookups = RateBuckets(limit=1)
 
     async def authenticate(self, request: AuthRequest) -> Caller:
@@ -186,7 +186,7 @@ class KeyAuthenticator:
         if known is None or monotonic_micros() - known.read_at > CACHE_TIME:
             # A cached valid key is not blocked by wrong keys from the same address.
             if known is None or not hmac.compare_digest(known.key.digest, digest):
-                self._refuse_blocked(request)
+                self._wrong_keys.refuse_blocked(request.peer, request.headers)
             known = await self._ask_store(prefix)
         if not hmac.compare_digest(NO_DIGEST if known is None else known.key.digest, digest) or known is None:
             raise self._failed(request, "is not a key of this service: check it, or create a new one")
@@ -238,15 +238,8 @@ class KeyAuthenticator:
             await self._app.keys.record_use(known.key, known.version, await self._app.now())
 
     def _failed(self, request: AuthRequest, why: str) -> ApiProblem:
-        wait = self._failures.spend(bucket_of(self._client(request)), FAILURE_RATE)
-        if wait:
-            return too_many("too many wrong keys from this address: repeat the request later", wait)
+        self._wrong_keys.count(request.peer, request.headers)
         return ApiProblem(401, "key_invalid", f"Authorization: {why}", "Authorization", CHALLENGE)
-
-    def _refuse_blocked(self, request: AuthRequest) -> None:
-        wait = self._failures.wait(bucket_of(self._client(request)), FAILURE_RATE)
-        if wait:
-            raise too_many("too many wrong keys from this address: repeat the request later", wait)
 
     @staticmethod
     def _refusal(known: CachedKey) -> ApiProblem:
@@ -265,26 +258,6 @@ class KeyAuthenticator:
             "Authorization",
             CHALLENGE,
         )
-
-    def _client(self, request: AuthRequest) -> str | None:
-        return client_of(request.peer, request.headers.get("x-forwarded-for"), self._proxies)
-
-
-def client_of(peer: str | None, forwarded: str | None, proxies: tuple[Network, ...]) -> str | None:
-    """The client behind the operator's proxies: the last address that is not one of them. Addresses before it
-    can be forged."""
-    hops = [hop.strip() for hop in (forwarded or "").split(",")][-16:]
-    client = peer
-    while hops and among(client, proxies):
-        client = _without_port(hops.pop()) or client
-    return client
-
-
-def _without_port(hop: str) -> str:
-    """Some proxies write 192.0.2.1:4711 or [2001:db8::1]:4711. Every connection has another port."""
-    if hop.startswith("["):
-        return hop[1:].partition("]")[0]
-    return hop.partition(":")[0] if hop.count(":") == 1 else hop
 
 
 def _bearer(headers: Mapping[str, str]) -> str:

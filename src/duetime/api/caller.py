@@ -12,6 +12,7 @@ from duetime.model.job import DEFAULT_TENANT
 from duetime.model.limit import Rate
 
 Identity = tuple[str, str | None]  # tenant and key
+HAS_KEY = "has_key"  # in the state of a request: its caller has a valid key
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Local mode: without keys, a service accepts requests of programs on this machine only. Refuses requests that
-a page of another site makes a browser send: `Host`, `Origin` or `Sec-Fetch-Site` reveal them. Refuses proxied
-requests, so that a proxy does not open the service by mistake."""
+"""Local mode: without keys, a service accepts requests of programs on this machine only. Refuses requests
+that a page of another site makes a browser send: `Host`, `Origin` or `Sec-Fetch-Site` reveal them. Refuses
+proxied requests, so that a proxy does not open the service by mistake."""
 
 from __future__ import annotations
 

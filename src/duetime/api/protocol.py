@@ -11,6 +11,7 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from duetime.api.caller import HAS_KEY
 from duetime.api.problems import ApiProblem, respond
 from duetime.api.rate_limit import among, bucket_of
 from duetime.clock import monotonic_micros
@@ -47,6 +48,7 @@ class ConnectionLimits:
 
     max_connections: int = 1_000
     proxies: tuple[Network, ...] = ()
+    upload_rate: int | None = None  # bytes a second that extend the time for a body; None: its time is fixed
     by_address: Counter[str] = field(default_factory=Counter)
 
     def address_of(self, client: tuple[str, int] | None) -> str | None:
@@ -123,6 +125,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self.app = _refuse_head if large else self._inner_app
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        if self._late_at is not None and self._limits.upload_rate is not None:
+            self._late_at += len(body) * SECOND // self._limits.upload_rate
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         self._late_at = None
         super().on_message_complete()
@@ -150,8 +157,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return 3
         if self._late_at is None:
             return 0
-        context = None if self._in_head else self.scope["state"].get("context")
-        return 2 if context is None or context.caller.key_prefix is None else 1
+        return 2 if self._in_head or not self.scope["state"].get(HAS_KEY) else 1
 
     def _expect_head(self) -> None:
         self._in_head, self._head = True, 0

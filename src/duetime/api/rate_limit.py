@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from typing import TypeVar
@@ -64,6 +64,31 @@ class RateBuckets:
 
     def __len__(self) -> int:
         return len(self._spent)
+
+
+class WrongKeys:
+    """Limits the rate of wrong keys from one address, in the memory of this process."""
+
+    def __init__(self, proxies: tuple[Network, ...] = (), buckets: RateBuckets | None = None) -> None:
+        self._proxies = proxies
+        self._buckets = buckets or RateBuckets()
+
+    def refuse_blocked(self, peer: str | None, headers: Mapping[str, str]) -> None:
+        """Raises ApiProblem(429) while the address has sent too many, before a key is looked up. Not for keys
+        that are known to be valid: strangers behind the same address must not lock them out."""
+        self._refuse_for(self._buckets.wait(self._address(peer, headers), FAILURE_RATE))
+
+    def count(self, peer: str | None, headers: Mapping[str, str]) -> None:
+        """After a wrong key. Raises ApiProblem(429) if there were too many."""
+        self._refuse_for(self._buckets.spend(self._address(peer, headers), FAILURE_RATE))
+
+    def _address(self, peer: str | None, headers: Mapping[str, str]) -> str:
+        return bucket_of(client_of(peer, headers.get("x-forwarded-for"), self._proxies))
+
+    @staticmethod
+    def _refuse_for(wait: Micros) -> None:
+        if wait:
+            raise too_many("too many wrong keys from this address: repeat the request later", wait)
 
 
 class OpenCounts:
@@ -202,3 +227,20 @@ def among(address: str | None, proxies: tuple[Network, ...]) -> bool:
     except ValueError:
         return False
     return any(parsed in network for network in proxies)
+
+
+def client_of(peer: str | None, forwarded: str | None, proxies: tuple[Network, ...]) -> str | None:
+    """The client behind the operator's proxies: the last address that is not one of them. Addresses before it
+    can be forged."""
+    hops = [hop.strip() for hop in (forwarded or "").split(",")][-16:]
+    client = peer
+    while hops and among(client, proxies):
+        client = _without_port(hops.pop()) or client
+    return client
+
+
+def _without_port(hop: str) -> str:
+    """Some proxies write 192.0.2.1:4711 or [2001:db8::1]:4711. Every connection has another port."""
+    if hop.startswith("["):
+        return hop[1:].partition("]")[0]
+    return hop.partition(":")[0] if hop.count(":") == 1 else hop

@@ -1,4 +1,5 @@
-"""uvicorn in the event loop of the node. The program that starts it handles signals."""
+"""uvicorn in the event loop of the program, with limits for what strangers may hold. The program that starts
+it handles signals."""
 
 from __future__ import annotations
 
@@ -6,15 +7,14 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
-from duetime.api.loop_lag import LoopLag
 from duetime.api.protocol import ConnectionLimits, GuardedProtocol
 from duetime.api.tls import RenewableContext
 from duetime.clock import monotonic_micros
@@ -27,19 +27,25 @@ SHUTDOWN_TIMEOUT = 5  # seconds for requests in progress
 IDLE_TIMEOUT = 30
 HANDSHAKE_TIMEOUT = 10.0
 MAX_CONNECTIONS = 1_000
+OTHER_FILES = 256  # that the process may have open: stores, brokers, calls of targets
 TICKS_PER_SECOND = 10
+_logger = logging.getLogger("duetime")
 
 
 class ApiServer(uvicorn.Server):
     def __init__(
-        self, config: uvicorn.Config, tls: ssl.SSLContext | None, limits: ConnectionLimits, loop_lag: LoopLag
+        self,
+        config: uvicorn.Config,
+        limits: ConnectionLimits,
+        tls: ssl.SSLContext | None = None,
+        on_beat: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(config)
         self.up = asyncio.Event()
         self.servers: list[asyncio.base_events.Server] = []
         self._tls = tls
         self._limits = limits
-        self._loop_lag = loop_lag
+        self._on_beat = on_beat
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -50,17 +56,20 @@ class ApiServer(uvicorn.Server):
         loop = asyncio.get_running_loop()
         make = partial(GuardedProtocol, self.config, self.server_state, {}, limits=self._limits)
         timeout = None if self._tls is None else HANDSHAKE_TIMEOUT
+        backlog = _fit(self._limits)
         for one in sockets or ():
             _listen(one)
             begin: Any = loop.create_unix_server if one.family == socket.AF_UNIX else loop.create_server
             self.servers.append(
-                await begin(make, sock=one, ssl=self._tls, backlog=BACKLOG, ssl_handshake_timeout=timeout)
+                await begin(make, sock=one, ssl=self._tls, backlog=backlog, ssl_handshake_timeout=timeout)
             )
+            one.listen(BACKLOG)  # asyncio has made it as short as what it accepts at a time
         self.started = True
         self.up.set()
 
     async def on_tick(self, counter: int) -> bool:
-        self._loop_lag.beat()
+        if self._on_beat is not None:
+            self._on_beat()
         if counter % TICKS_PER_SECOND == 0:
             self._every_second(monotonic_micros())
         return await super().on_tick(counter)
@@ -74,15 +83,19 @@ class ApiServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(
-    service: Any,
+async def guarded(
+    app: Any,
     listener: socket.socket,
+    limits: ConnectionLimits | None = None,
+    *,
     tls: ssl.SSLContext | None = None,
-    max_connections: int = MAX_CONNECTIONS,
+    on_beat: Callable[[], None] | None = None,
+    on_stop: Callable[[], None] | None = None,
 ) -> AsyncIterator[ApiServer]:
-    """Serves until the block ends, and then completes requests in progress."""
+    """Serves an ASGI app until the block ends, and then completes requests in progress. `on_stop` ends the
+    requests that would not end by themselves, such as event streams; `on_beat` runs ten times a second."""
     config = uvicorn.Config(
-        service,
+        app,
         http=GuardedProtocol,
         ws="none",
         lifespan="off",
@@ -93,10 +106,8 @@ async def serving(
         timeout_keep_alive=IDLE_TIMEOUT,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
     )
-    state = service.state.service
-    limits = ConnectionLimits(max_connections, state.settings.trusted_proxies())
-    server = ApiServer(config, tls, limits, state.loop_lag)
-    # The node logs start and stop, and malformed requests are not worth a log record.
+    server = ApiServer(config, limits or ConnectionLimits(), tls, on_beat)
+    # The program logs start and stop, and malformed requests are not worth a log record.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     life = asyncio.create_task(server.serve([listener]), name="duetime-api")
     started = asyncio.ensure_future(server.up.wait())
@@ -107,9 +118,54 @@ async def serving(
         yield server
     finally:
         started.cancel()
-        service.stop()
+        if on_stop is not None:
+            on_stop()
         server.should_exit = True
         await life
+
+
+def serving(
+    service: Any,
+    listener: socket.socket,
+    tls: ssl.SSLContext | None = None,
+    max_connections: int = MAX_CONNECTIONS,
+) -> AbstractAsyncContextManager[ApiServer]:
+    """Duetime's own service."""
+    state = service.state.service
+    limits = ConnectionLimits(max_connections, state.settings.trusted_proxies())
+    return guarded(service, listener, limits, tls=tls, on_beat=state.loop_lag.beat, on_stop=service.stop)
+
+
+def _fit(limits: ConnectionLimits) -> int:
+    """The backlog. Makes the limit of connections fit into the number of files that the process may open.
+    Otherwise strangers use up all files: then no connection is accepted, and each try is logged."""
+    backlog = BACKLOG
+    files = _open_files(OTHER_FILES + 2 * limits.max_connections + BACKLOG)
+    if files is not None:
+        # Up to twice the limit are open until they are refused. A backlog of others is accepted at a time.
+        free = max(8, files - OTHER_FILES)
+        limits.max_connections, backlog = min(limits.max_connections, free * 3 // 8), min(BACKLOG, free // 4)
+        _logger.warning(
+            "%d files may be open: the API accepts %d connections; raise the limit (ulimit -n) for more",
+            files,
+            limits.max_connections,
+        )
+    return backlog
+
+
+def _open_files(wanted: int) -> int | None:
+    """Raise the limit of open files to this number. The limit, if that is impossible."""
+    try:
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft == resource.RLIM_INFINITY or soft >= wanted:
+            return None
+        reached = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (reached, hard))
+    except (ImportError, OSError, ValueError):
+        return None
+    return None if reached == wanted else reached
 
 
 def listen(host: str, port: int) -> socket.socket:

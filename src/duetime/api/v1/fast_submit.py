@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from duetime.api.auth import RequestContext, Submitter, auth_request_of, authenticate, require_scope
 from duetime.api.bodies import MAX_BODY, check_headers, check_type, gather, parse, validated
-from duetime.api.caller import AuthRequest
+from duetime.api.caller import HAS_KEY, AuthRequest
 from duetime.api.models.jobs import NewJobIn
 from duetime.api.problems import ApiProblem, problem_of, respond
 from duetime.api.requests import new_job
@@ -117,7 +117,7 @@ class DirectSubmit:
 
 async def respond_to(state: ServiceState, request: AuthRequest, scope: Scope, receive: Receive) -> Response:
     context = require_scope(await authenticate(state, request, PATH), KeyScope.SUBMIT)
-    scope["state"]["context"] = context
+    scope["state"][HAS_KEY] = context.caller.key_prefix is not None
     if (problem := address_problem(scope, takes_query=False)) is not None:
         raise problem
     check_headers(request.headers, MAX_BODY)
