@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
 
 from momentum.errors import ConfigError
 from momentum.platforms.linkedin.settings import LinkedInSettings
@@ -22,10 +23,12 @@ class Settings:
     secret_keys: tuple[str, ...] = field(default=(), repr=False)  # Fernet keys, newest first
     auth: str = "none"
     public_url: str | None = None  # where browsers reach this service; OAuth returns there
+    proxies: tuple[str, ...] = ()  # networks of proxies whose X-Forwarded-For is trusted
     host: str = "127.0.0.1"
     port: int = 8081
     linkedin: LinkedInSettings = field(default_factory=LinkedInSettings)
     mastodon: bool = False  # offer Mastodon, too
+    mastodon_servers: tuple[str, ...] = ()  # the only ones that people may connect to; empty: all
     demo: bool = False  # with the local LinkedIn of `momentum.sandbox`
     platforms: tuple[str, ...] = ()  # that this worker publishes to; empty: all
     concurrency: int = 50  # posts that one worker handles at the same time
@@ -39,10 +42,24 @@ class Settings:
                 f"auth: without keys everyone who reaches {self.host} could publish: use --auth keys, or "
                 "--host 127.0.0.1"
             )
+        public_host = urlsplit(self.public_url).hostname if self.public_url else "localhost"
+        if self.auth == "none" and not _is_loopback(public_host or ""):
+            raise ConfigError(
+                f"public_url: {self.public_url} is for other machines, and without keys everyone who reaches "
+                "it could publish: create a key with `momentum key create NAME` and use --auth keys, or "
+                "leave public_url out"
+            )
+        self.trusted_proxies()
         if not 0 <= self.port <= 65_535:
             raise ConfigError(f"port: {self.port} must be from 0 to 65535")
         if self.concurrency < 1:
             raise ConfigError(f"concurrency: {self.concurrency} must be 1 or more")
+
+    def trusted_proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        try:
+            return tuple(ip_network(one) for one in self.proxies)
+        except ValueError as problem:
+            raise ConfigError(f"proxies: {problem}: write 10.1.0.0/16 or an address") from None
 
     @property
     def base_url(self) -> str:

@@ -4,13 +4,13 @@ key, which the page keeps in a session cookie. Every router requires a caller, s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
-from momentum.api.keys import ApiKey, find_key
+from duetime.serving import HAS_KEY, require_local_request
+from momentum.api.keys import ApiKey, digest_of, find_key
 from momentum.api.problems import Forbidden
 from momentum.api.state import ServiceState, state_of
 from momentum.errors import AccessDenied
@@ -20,6 +20,7 @@ COOKIE = "momentum_session"
 PAGE_HEADER = "x-momentum"
 SESSION_SECONDS = 7 * 86_400
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+MAX_VALID_KEYS = 10_000  # that are remembered
 LOCAL_TENANT = "default"  # its keys belong to the operator of the service
 
 
@@ -27,6 +28,7 @@ LOCAL_TENANT = "default"  # its keys belong to the operator of the service
 class Caller:
     tenant: str
     name: str
+    key_id: str | None = None  # None: no key is needed
 
     @property
     def is_operator(self) -> bool:
@@ -37,19 +39,37 @@ class Caller:
 async def authenticate(request: Request) -> Caller:
     state = state_of(request)
     if state.settings.auth == "none":
-        require_local_host(request, state)
-        require_same_origin(request, state)
+        require_local_request(request.method, request.headers)
         return Caller(LOCAL_TENANT, "local")
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     if text:
-        key = await _key(state, text=text.strip()) if scheme.lower() == "bearer" else None
+        key = await key_of(request, state, text.strip()) if scheme.lower() == "bearer" else None
     else:
         key = await _session_key(request, state)
     if key is None:
         raise AccessDenied(
             "an API key is needed: send `Authorization: Bearer mo_...`, or sign in on the page"
         )
-    return Caller(key.tenant, key.name)
+    request.scope["state"][HAS_KEY] = True
+    return Caller(key.tenant, key.name, key.id)
+
+
+async def key_of(request: Request, state: ServiceState, text: str) -> ApiKey | None:
+    """The valid key with this text. Limits the rate of wrong ones from one address; a key that was valid
+    before is looked up all the same."""
+    peer, digest = None if request.client is None else request.client.host, digest_of(text)
+    if digest not in state.valid_keys:
+        state.wrong_keys.refuse_blocked(peer, request.headers)
+    async with state.momentum.database.reading() as connection:
+        key = await find_key(connection, text=text)
+    if key is None:
+        state.valid_keys.discard(digest)
+        state.wrong_keys.count(peer, request.headers)
+        return None
+    if len(state.valid_keys) >= MAX_VALID_KEYS:
+        state.valid_keys.clear()
+    state.valid_keys.add(digest)
+    return key
 
 
 async def _session_key(request: Request, state: ServiceState) -> ApiKey | None:
@@ -63,26 +83,13 @@ async def _session_key(request: Request, state: ServiceState) -> ApiKey | None:
         key_id = state.momentum.secrets.open(cookie.encode(), SESSION_SECONDS)
     except SecretUnreadable:
         return None
-    return await _key(state, key_id=key_id)
-
-
-async def _key(state: ServiceState, *, text: str | None = None, key_id: str | None = None) -> ApiKey | None:
     async with state.momentum.database.reading() as connection:
-        return await find_key(connection, text=text, key_id=key_id)
+        return await find_key(connection, key_id=key_id)
 
 
 def session_cookie(state: ServiceState, key: ApiKey) -> str:
     """It names the key: a revoked key ends its sessions."""
     return state.momentum.secrets.seal(key.id).decode()
-
-
-def require_local_host(request: Request, state: ServiceState) -> None:
-    """Without keys, a page of another site could reach this service under a name that it resolves to this
-    machine. Its requests carry that name in Host."""
-    host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    public = urlsplit(state.settings.public_url or "").hostname
-    if not _is_loopback(host) and host != public:
-        raise Forbidden(f"host: {host!r} is not a name of this machine: use http://127.0.0.1:PORT")
 
 
 def require_same_origin(request: Request, state: ServiceState) -> None:
@@ -95,15 +102,6 @@ def require_same_origin(request: Request, state: ServiceState) -> None:
         raise Forbidden(f"origin: {origin} is another site")
     if request.headers.get("sec-fetch-site") == "cross-site":
         raise Forbidden("origin: the request comes from another site")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 KnownCaller = Annotated[Caller, Depends(authenticate)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from momentum.api.problems import BodyTooLarge, problem
@@ -44,6 +45,8 @@ class RequestMiddleware:
 
         try:
             await self._app(scope, _bounded(receive, _limit_of(scope)), send_safely)
+        except ClientDisconnect:
+            pass  # before the end of its body: no client waits for an answer
         except Exception:
             # The path, never the query: it may hold a code or a state.
             log.exception("%s %s failed", scope["method"], scope["path"])

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 import duetime as dt
+from duetime.serving import Refused
 from momentum.errors import InvalidPost, MomentumError, Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -68,6 +69,11 @@ def add_handlers(service: FastAPI) -> None:
         problems = error.problems if isinstance(error, InvalidPost) else ()
         headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else None
         return problem(error.status, error.code, error.message, problems, headers)
+
+    @service.exception_handler(Refused)
+    async def guarded(request: Request, error: Refused) -> Response:
+        problems = [Problem(error.field, error.detail, error.code)] if error.field else ()
+        return problem(error.status, error.code, error.detail, problems, error.headers)
 
     @service.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -8,12 +8,21 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from duetime.serving import OpenCounts, Refused, WrongKeys
 from momentum.api.changes import ChangeFeed
 from momentum.application import Momentum
 from momentum.posts.commands import PostCommands
 from momentum.settings import Settings
 
 CALLBACK_PATH = "/api/v1/oauth/callback"
+MAX_STREAMS_PER_KEY, MAX_STREAMS = 50, 500
+NO_STREAM = Refused(
+    429,
+    "streams_exhausted",
+    f"too many open streams: close one (at most {MAX_STREAMS_PER_KEY} of one key, {MAX_STREAMS} in all)",
+    None,
+    {"Retry-After": "5"},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +30,15 @@ class ServiceState:
     momentum: Momentum
     posts: PostCommands = field(init=False)
     changes: ChangeFeed = field(init=False)
+    wrong_keys: WrongKeys = field(init=False)
+    valid_keys: set[bytes] = field(default_factory=set)  # digests that this process has seen to be valid
+    streams: OpenCounts = field(
+        default_factory=lambda: OpenCounts(NO_STREAM, MAX_STREAMS_PER_KEY, MAX_STREAMS)
+    )
 
     def __post_init__(self) -> None:
         momentum = self.momentum
+        object.__setattr__(self, "wrong_keys", WrongKeys(momentum.settings.trusted_proxies()))
         commands = PostCommands(momentum.database, momentum.platforms, momentum.publisher)
         object.__setattr__(self, "posts", commands)
         object.__setattr__(self, "changes", ChangeFeed(momentum.database))

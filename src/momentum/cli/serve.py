@@ -52,6 +52,12 @@ def serve(
         str | None,
         typer.Option(envvar="MOMENTUM_PUBLIC_URL", metavar="URL", help="Where browsers reach the service."),
     ] = None,
+    proxies: Annotated[
+        str,
+        typer.Option(
+            envvar="MOMENTUM_PROXIES", metavar="NETWORKS", help="Proxies whose X-Forwarded-For is trusted."
+        ),
+    ] = "",
     key_file: KeyFileOption = None,
     concurrency: ConcurrencyOption = DEFAULT.concurrency,
     roles: Annotated[
@@ -78,6 +84,7 @@ def serve(
             port=port,
             auth=auth,
             public_url=public_url,
+            proxies=tuple(proxies.replace(",", " ").split()),
             concurrency=concurrency,
         )
     _log()

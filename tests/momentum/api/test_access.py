@@ -131,7 +131,11 @@ async def test_local_mode_refuses_other_names_and_sites(local: str) -> None:
         async with http.get(f"{local}{API}/status") as response:
             assert response.status == 200
         async with http.get(f"{local}{API}/status", headers={"Host": "evil.example:8081"}) as response:
-            assert (response.status, (await response.json())["code"]) == (403, "forbidden")
+            assert (response.status, (await response.json())["code"]) == (403, "host_not_allowed")
+        for name in ("X-Forwarded-For", "Forwarded", "CF-Connecting-IP", "True-Client-IP", "X-Real-IP"):
+            for path in ("/status", "/posts", "/accounts"):
+                async with http.get(f"{local}{API}{path}", headers={name: "203.0.113.9"}) as response:
+                    assert (response.status, (await response.json())["code"]) == (403, "proxy_not_allowed")
         for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
             async with http.post(f"{local}{API}/posts/import", headers=headers) as response:
                 assert response.status == 403
@@ -180,6 +184,14 @@ async def test_answers_have_headers_that_protect_browsers(client: Client, servic
 def test_service_without_keys_listens_only_on_this_machine() -> None:
     with pytest.raises(ConfigError, match="auth"):
         Settings(host="0.0.0.0")
+
+
+@pytest.mark.parametrize("url", ["https://momentum.example.org", "http://192.0.2.1:8081", "example.org"])
+def test_service_without_keys_has_no_address_for_others(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"public_url: .* --auth keys"):
+        Settings(public_url=url)
+    Settings(public_url=url, auth="keys")
+    Settings(public_url="http://localhost:9000")
 
 
 async def test_malformed_json_and_wrong_method_are_problems(client: Client) -> None:

@@ -75,7 +75,9 @@ def test_wrong_setting_is_named(changes: dict[str, object], field: str) -> None:
 
 
 def test_address_for_browsers() -> None:
-    assert Settings(public_url="https://posts.example.org/").base_url == "https://posts.example.org"
+    assert (
+        Settings(public_url="https://posts.example.org/", auth="keys").base_url == "https://posts.example.org"
+    )
     assert Settings(host="::1").base_url == "http://[::1]:8081"
     assert Settings(host="0.0.0.0", auth="keys").base_url == "http://0.0.0.0:8081"
     assert "secret" not in repr(Settings(linkedin=LinkedInSettings(client_secret="my-secret")))

@@ -12,7 +12,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from duetime.serving import Refused
 from momentum.api.auth import Caller, KnownCaller, authenticate
 from momentum.api.changes import Change, Listener
 from momentum.api.models.posts import (
@@ -178,9 +180,20 @@ async def get_log_csv(
 @router.get("/events", tags=["posts"], response_class=StreamingResponse)
 async def get_events(request: Request, caller: KnownCaller, state: State) -> StreamingResponse:
     """Server-sent events: `post` with id, state and version of each post that changes."""
-    headers = {"X-Accel-Buffering": "no"}
-    chunks = _stream(state, caller, request)
-    return StreamingResponse(chunks, media_type="text/event-stream", headers=headers)
+    return _Events(state, caller, request)
+
+
+class _Events(StreamingResponse):
+    """Has a place among the open streams of its caller until it ends, however it ends."""
+
+    def __init__(self, state: ServiceState, caller: Caller, request: Request) -> None:
+        headers = {"X-Accel-Buffering": "no"}
+        super().__init__(_stream(state, caller, request), media_type="text/event-stream", headers=headers)
+        self._held = state.streams.held((caller.tenant, caller.key_id))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._held:
+            await super().__call__(scope, receive, send)
 
 
 async def _stream(state: ServiceState, caller: Caller, request: Request) -> AsyncIterator[str]:
@@ -217,5 +230,5 @@ async def _next_changes(listener: Listener) -> list[Change | None]:
 async def _still_allowed(request: Request, caller: Caller) -> bool:
     try:
         return (await authenticate(request)).tenant == caller.tenant
-    except AccessDenied:
+    except (AccessDenied, Refused):
         return False

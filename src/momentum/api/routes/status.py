@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 
 from momentum import __version__
-from momentum.api.auth import COOKIE, LOCAL_TENANT, SESSION_SECONDS, KnownCaller, session_cookie
-from momentum.api.keys import find_key
+from momentum.api.auth import COOKIE, LOCAL_TENANT, SESSION_SECONDS, KnownCaller, key_of, session_cookie
 from momentum.api.models.accounts import (
     CountsOut,
     HoldOut,
@@ -93,10 +92,9 @@ async def resume_platform(name: str, caller: KnownCaller, state: State) -> Platf
 
 
 @session_router.post("/session", response_model=SessionOut)
-async def sign_in(body: SessionIn, response: Response, state: State) -> SessionOut:
+async def sign_in(body: SessionIn, request: Request, response: Response, state: State) -> SessionOut:
     """The page exchanges a key for a cookie that scripts cannot read."""
-    async with state.momentum.database.reading() as connection:
-        key = await find_key(connection, text=body.key)
+    key = await key_of(request, state, body.key)
     if key is None:
         raise AccessDenied("key: is not a valid API key: create one with `momentum key create NAME`")
     response.set_cookie(
