@@ -96,8 +96,12 @@ def make_settings(*, key_file: Path | None = None, **given: Any) -> Settings:
     """The settings of one process."""
     chosen = {name: value for name, value in given.items() if value is not None}
     chosen.setdefault("linkedin", linkedin_settings())
+    servers = os.environ.get("MOMENTUM_MASTODON_SERVERS", "").lower().replace(",", " ").split()
     made = Settings(
-        secret_keys=secret_keys(key_file), mastodon=is_on(os.environ, "MOMENTUM_MASTODON"), **chosen
+        secret_keys=secret_keys(key_file),
+        mastodon=is_on(os.environ, "MOMENTUM_MASTODON"),
+        mastodon_servers=tuple(servers),
+        **chosen,
     )
     quota = os.environ.get("MOMENTUM_MEDIA_QUOTA")
     if quota is None:

@@ -19,9 +19,12 @@ class PlatformSettings(Protocol):
     @property
     def mastodon(self) -> bool: ...
 
+    @property
+    def mastodon_servers(self) -> tuple[str, ...]: ...
+
 
 def platforms_of(settings: PlatformSettings) -> dict[str, Platform]:
     platforms: list[Platform] = [LinkedIn(settings.linkedin)]
     if settings.mastodon:
-        platforms.append(Mastodon(MastodonSettings()))
+        platforms.append(Mastodon(MastodonSettings(servers=settings.mastodon_servers)))
     return {platform.name: platform for platform in platforms}

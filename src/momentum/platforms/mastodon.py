@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import unicodedata
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
@@ -19,10 +20,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-import aiohttp
+from aiohttp import FormData
 
+from duetime.egress import CallFailed, GuardedClient
 from momentum import __version__
-from momentum.errors import Problem
+from momentum.errors import ConfigError, Problem
 from momentum.model import Author, Media, MediaKind, Post
 from momentum.platform import (
     Access,
@@ -39,20 +41,22 @@ from momentum.platform import (
     Rejected,
     Rules,
     SaveUpload,
-    Throttled,
     TryLater,
     Upload,
 )
+from momentum.platforms import mastodon_answers as answers
+from momentum.platforms.mastodon_answers import ID, SECRET, AnswerUnusable, Reply, checked
 
 SCOPES = ("read:accounts", "read:statuses", "write:media", "write:statuses")
 USER_AGENT = {"User-Agent": f"Momentum/{__version__}"}
-TIMEOUT = aiohttp.ClientTimeout(total=None, connect=15, sock_read=60)
 CLOCK_SKEW = timedelta(seconds=60)  # between the server and this machine
 PAGE = 40
+ANY_TEXT = re.compile(r".*", re.DOTALL)
 RULES_LIFETIME = timedelta(hours=12)  # of what a server said about its limits
 RULES_RETRY = timedelta(minutes=5)  # after a server said nothing
 RULES_TIMEOUT = 5.0  # seconds; a person waits
 MB = 1024 * 1024
+SERVER = re.compile(r"(?:(https?)://)?([a-z0-9_.-]{1,200}(?::[0-9]{1,5})?)/?")
 RULES = Rules(
     max_text=500,
     media={
@@ -70,11 +74,18 @@ RULES = Rules(
 
 @dataclass(frozen=True, slots=True)
 class MastodonSettings:
-    apps_file: Path = Path(
-        "momentum-mastodon.json"
-    )  # Momentum's registrations at servers, with their secrets
-    servers: tuple[str, ...] = ()  # the only ones that people may connect to; empty: all
-    plain_http: bool = False  # for servers on this machine
+    apps_file: Path = Path("momentum-mastodon.json")  # registrations at servers, with their secrets
+    # The only ones that people may connect to, also inside of the network; empty: all on the Internet.
+    servers: tuple[str, ...] = ()
+    plain_http: bool = False  # for tests
+
+    def __post_init__(self) -> None:
+        for each in self.servers:
+            found = SERVER.fullmatch(each)
+            if found is None or found[1]:
+                raise ConfigError(
+                    f"MOMENTUM_MASTODON_SERVERS: {each!r} is not a server: write mastodon.social"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +96,6 @@ class Registration:
     redirect_uri: str
     client_id: str
     client_secret: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    status: int
-    headers: Mapping[str, str]
-    body: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,8 @@ class Mastodon:
 
     def __init__(self, settings: MastodonSettings) -> None:
         self._settings = settings
-        self._session: aiohttp.ClientSession | None = None
+        hosts = [server.partition(":")[0] for server in settings.servers]
+        self._client = GuardedClient(hosts, plain_http=settings.plain_http, headers=USER_AGENT)
         self._known: dict[str, _KnownRules] = {}
 
     def notices(self, now: datetime) -> Sequence[str]:
@@ -122,9 +127,8 @@ class Mastodon:
         rules, lifetime = known.rules if known else self.rules, RULES_RETRY
         try:
             async with asyncio.timeout(RULES_TIMEOUT):
-                base = self._base(server)
-                answer = _checked(await self._exchange("GET", f"{base}/api/v2/instance"), base)
-            limit = answer["configuration"]["statuses"]["max_characters"]
+                answer = checked(await self._exchange("GET", self._base(server), "/api/v2/instance"))
+            limit = answer.body["configuration"]["statuses"]["max_characters"]
             if isinstance(limit, int) and limit > 0:
                 rules, lifetime = replace(self.rules, max_text=limit), RULES_LIFETIME
         except (PlatformError, TimeoutError, KeyError, TypeError):
@@ -161,27 +165,31 @@ class Mastodon:
             "client_secret": app.client_secret,
             "code_verifier": verifier,
         }
-        reply = await self._exchange("POST", f"{base}/oauth/token", data=fields)
+        reply = await self._exchange("POST", base, "/oauth/token", data=fields)
         if reply.status in (400, 401):
             raise ReconnectNeeded(
-                f"{base} gave no access ({_message(reply)}). Connect it again.", code="refused"
+                f"{base} gave no access (status {reply.status}). Connect it again.", code="refused"
             )
-        answer = _checked(reply, base)
-        granted = tuple(answer.get("scope", " ".join(SCOPES)).split())
+        token = checked(reply).field("access_token", SECRET)
+        named = reply.body.get("scope")
+        granted = tuple(named.split()) if isinstance(named, str) else SCOPES
         missing = [scope for scope in SCOPES if not {scope, scope.split(":")[0]} & set(granted)]
         if missing:
             text = (
                 f"{base} did not grant {', '.join(missing)}. Connect the account again and allow everything."
             )
             raise ReconnectNeeded(text, code="scope_missing")
-        return Grant(answer["access_token"], expires_at=None, scopes=granted)
+        return Grant(token, expires_at=None, scopes=granted)
 
     async def authors(self, grant: Grant, server: str = "") -> Sequence[Author]:
         base = self._base(server)
-        account = await self._call("GET", base, "/api/v1/accounts/verify_credentials", grant.access_token)
-        handle = f"@{account['username']}@{urlsplit(base).netloc}"
-        name = account.get("display_name") or account["username"]
-        return [Author(account["id"], name, picture=account.get("avatar"), handle=handle)]
+        path = "/api/v1/accounts/verify_credentials"
+        account = await self._call("GET", base, path, grant.access_token)
+        user = account.field("username", answers.USER)
+        name = answers.shown_text(account.body.get("display_name"), answers.MAX_NAME) or user
+        handle = f"@{user}@{urlsplit(base).netloc}"[: answers.MAX_NAME]
+        picture = self._link(account.body, "avatar")
+        return [Author(account.field("id", ID), name, picture=picture, handle=handle)]
 
     async def refresh(self, refresh_token: str, server: str = "") -> Grant:
         raise ReconnectNeeded(
@@ -198,7 +206,7 @@ class Mastodon:
                     "client_secret": app.client_secret,
                     "token": access.token,
                 }
-                reply = await self._exchange("POST", f"{base}/oauth/revoke", data=fields)
+                reply = await self._exchange("POST", base, "/oauth/revoke", data=fields)
                 if reply.status == 200:
                     return
         raise Rejected(f"{base} did not revoke the token: remove Momentum there yourself", code="not_revoked")
@@ -218,20 +226,18 @@ class Mastodon:
         if upload.sent:
             return
         await meter.spend()
-        form = aiohttp.FormData()
+        form = FormData()
         form.add_field("file", file.stream(), filename=file.media.name, content_type=file.media.type)
-        base = self._base(access.server)
-        reply = await self._exchange("POST", f"{base}/api/v2/media", access.token, data=form)
-        upload.asset = str(_checked(reply, base)["id"])
+        reply = await self._call("POST", self._base(access.server), "/api/v2/media", access.token, data=form)
+        upload.asset = reply.field("id", ID)
         upload.sent, upload.ready = True, reply.status == 200  # 202: it is being processed
         await save(upload)
 
     async def is_processed(self, access: Access, media: Media, upload: Upload, meter: Meter) -> bool:
         if not upload.ready:
             await meter.spend()
-            base = self._base(access.server)
-            reply = await self._exchange("GET", f"{base}/api/v1/media/{upload.asset}", access.token)
-            _checked(reply, base)
+            path = f"/api/v1/media/{upload.asset}"
+            reply = await self._call("GET", self._base(access.server), path, access.token)
             upload.ready = reply.status == 200  # 206: not yet
         return upload.ready
 
@@ -252,7 +258,10 @@ class Mastodon:
         }
         key = {"Idempotency-Key": f"{post.id}-{post.digest}"}
         created = await self._call("POST", base, "/api/v1/statuses", access.token, json=status, headers=key)
-        return Published(str(created["id"]), created.get("url"))
+        try:
+            return self._published(created)
+        except AnswerUnusable as problem:  # it was accepted
+            raise OutcomeUnknown(problem.message, code=problem.code) from None
 
     async def find(self, access: Access, post: Post, since: datetime, meter: Meter) -> Published | None:
         base, text, older = self._base(access.server), _normalised(post.content.text), ""
@@ -263,35 +272,39 @@ class Mastodon:
             query = f"limit={PAGE}&exclude_reblogs=true{older}"
             path = f"/api/v1/accounts/{access.author.urn}/statuses?{query}"
             page = await self._call("GET", base, path, access.token)
-            for status in page:
-                if datetime.fromisoformat(status["created_at"]) < since - CLOCK_SKEW:
+            statuses = answers.objects_of(page)
+            for status in statuses:
+                if answers.instant_of(status, "created_at", base) < since - CLOCK_SKEW:
                     return None
                 await meter.spend()
-                source = await self._call(
-                    "GET", base, f"/api/v1/statuses/{status['id']}/source", access.token
-                )
-                if _normalised(source["text"]) == text:
-                    return Published(str(status["id"]), status.get("url"))
-            if len(page) < PAGE:
+                found = self._published(replace(page, body=status))
+                source = await self._call("GET", base, f"/api/v1/statuses/{found.id}/source", access.token)
+                if _normalised(source.field("text", ANY_TEXT)) == text:
+                    return found
+                older = f"&max_id={found.id}"
+            if len(statuses) < PAGE:
                 return None
-            older = f"&max_id={page[-1]['id']}"
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._client.close()
 
     def _base(self, server: str) -> str:
         """`mastodon.social` becomes `https://mastodon.social`."""
-        parts = urlsplit(server if "://" in server else f"https://{server}")
-        schemes = ("https", "http") if self._settings.plain_http else ("https",)
-        if parts.scheme not in schemes or not parts.hostname or parts.path.strip("/") or parts.username:
+        found = SERVER.fullmatch(server.strip().lower())
+        scheme = (found and found[1]) or "https"
+        if found is None or (scheme == "http" and not self._settings.plain_http):
             raise Rejected(
                 f"server: {server!r} is not a server; use for example mastodon.social", code="server"
             )
-        if self._settings.servers and parts.netloc not in self._settings.servers:
-            raise Rejected(f"server: {parts.netloc} is not one of the allowed servers", code="server")
-        return f"{parts.scheme}://{parts.netloc}"
+        if self._settings.servers and found[2] not in self._settings.servers:
+            raise Rejected(f"server: {found[2]} is not one of the allowed servers", code="server")
+        return f"{scheme}://{found[2]}"
+
+    def _published(self, status: Reply) -> Published:
+        return Published(status.field("id", ID), self._link(status.body, "url"))
+
+    def _link(self, body: Mapping[str, Any], name: str) -> str | None:
+        return answers.address_of(body, name, plain_http=self._settings.plain_http)
 
     async def _registered(self, base: str, redirect_uri: str) -> Registration:
         """Momentum registers itself at each server once, and remembers it for all processes."""
@@ -299,8 +312,9 @@ class Mastodon:
             if (app.server, app.redirect_uri) == (base, redirect_uri):
                 return app
         fields = {"client_name": "Momentum", "redirect_uris": redirect_uri, "scopes": " ".join(SCOPES)}
-        answer = _checked(await self._exchange("POST", f"{base}/api/v1/apps", data=fields), base)
-        app = Registration(base, redirect_uri, answer["client_id"], answer["client_secret"])
+        answer = checked(await self._exchange("POST", base, "/api/v1/apps", data=fields))
+        client_id, secret = (answer.field(name, SECRET) for name in ("client_id", "client_secret"))
+        app = Registration(base, redirect_uri, client_id, secret)
         self._remember(app)
         return app
 
@@ -315,68 +329,31 @@ class Mastodon:
             json.dump([asdict(each) for each in [*self._registrations(), app]], file, indent=2)
         draft.replace(path)
 
-    async def _call(self, method: str, base: str, path: str, token: str, **options: Any) -> Any:
-        return _checked(await self._exchange(method, f"{base}{path}", token, **options), base)
+    async def _call(self, method: str, base: str, path: str, token: str, **options: Any) -> Reply:
+        return checked(await self._exchange(method, base, path, token, **options))
 
     async def _exchange(
-        self, method: str, url: str, token: str = "", *, headers: Mapping[str, str] | None = None, **body: Any
+        self,
+        method: str,
+        base: str,
+        path: str,
+        token: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+        **body: Any,
     ) -> Reply:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=TIMEOUT, headers=USER_AGENT)
         sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
         try:
-            async with self._session.request(
-                method, url, headers=sent, allow_redirects=False, **body
-            ) as response:
-                return Reply(response.status, response.headers.copy(), _parsed(await response.read()))
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise NotSent(f"{url} cannot be reached: {error}", code="no_connection") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            reason = str(error) or type(error).__name__
-            raise TryLater(f"{url} did not answer: {reason}", code="no_answer") from error
-
-
-def _checked(reply: Reply, base: str) -> Any:
-    """The body of a success; everything else becomes a platform error."""
-    if 200 <= reply.status < 300:
-        return reply.body
-    raise _error(reply, base)
-
-
-def _error(reply: Reply, base: str) -> PlatformError:
-    text = f"{base}: {_message(reply)}"
-    details: Any = {"status": reply.status, "request_id": reply.headers.get("X-Request-Id")}
-    match reply.status:
-        case 401:
-            return ReconnectNeeded(f"{text}. Connect the account again.", code="token_refused", **details)
-        case 403 if "suspended" in text or "disabled" in text:
-            return ReconnectNeeded(text, code="account_stopped", **details)
-        case 422 if "not finished processing" in text:
-            return TryLater(text, code="media_processing", **details)
-        case 429:
-            return Throttled(text, until=_reset_at(reply), code="rate_limit", **details)
-        case status if 400 <= status < 500 and status != 408:
-            return Rejected(text, code=f"status_{status}", **details)
-    return TryLater(text, code="unavailable", **details)
-
-
-def _reset_at(reply: Reply) -> datetime:
-    try:
-        return datetime.fromisoformat(reply.headers["X-RateLimit-Reset"])
-    except (KeyError, ValueError):
-        return datetime.now(UTC) + timedelta(minutes=5)  # the length of Mastodon's window
-
-
-def _message(reply: Reply) -> str:
-    body = reply.body if isinstance(reply.body, dict) else {}
-    return str(body.get("error_description") or body.get("error") or f"status {reply.status}")[:500]
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(body) if body else None
-    except ValueError:
-        return None
+            answer = await self._client.request(method, f"{base}{path}", headers=sent, **body)
+        except CallFailed as failure:
+            if not failure.allowed:
+                raise Rejected(f"server: {base} may not be called", code="server") from None
+            if failure.sent:
+                raise TryLater(f"{base} did not answer: {failure}", code="no_answer") from None
+            raise NotSent(f"{base} cannot be reached: {failure}", code="no_connection") from None
+        # Without a token the caller has no account there: what the server says is not for them.
+        said = answers.parsed(answer.body) if token or answer.status < 300 else None
+        return Reply(base, answer.status, answer.headers, said)
 
 
 def _normalised(text: str) -> str:

@@ -73,7 +73,7 @@ class MastodonServer:
     async def _register(self, request: web.Request) -> web.Response:
         form = {name: str(value) for name, value in (await request.post()).items()}
         client_id = f"client-{len(self.apps)}"
-        self.apps[client_id] = {**form, "client_secret": f"secret of {client_id}"}
+        self.apps[client_id] = {**form, "client_secret": f"secret-of-{client_id}"}
         return web.json_response({"id": "1", "client_id": client_id, **self.apps[client_id]})
 
     async def _token(self, request: web.Request) -> web.Response:
@@ -162,6 +162,23 @@ class MastodonServer:
 def answer(status: int, error: str = "", headers: dict[str, str] | None = None) -> Fault:
     async def fault(request: web.Request, handler: Handler) -> web.StreamResponse:
         return web.json_response({"error": error}, status=status, headers=headers)
+
+    return fault
+
+
+def says(body: object) -> Fault:
+    """A success with this body, and nothing is done."""
+
+    async def fault(request: web.Request, handler: Handler) -> web.StreamResponse:
+        return web.json_response(body)
+
+    return fault
+
+
+def raw(body: bytes, coding: str) -> Fault:
+    async def fault(request: web.Request, handler: Handler) -> web.StreamResponse:
+        headers = {} if coding == "identity" else {"Content-Encoding": coding}
+        return web.Response(body=body, headers=headers, content_type="application/json")
 
     return fault
 

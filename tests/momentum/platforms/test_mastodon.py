@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import tracemalloc
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from momentum.errors import ConfigError
 from momentum.model import Content, MediaKind, MediaUse
 from momentum.platform import (
     Access,
@@ -35,7 +38,9 @@ from tests.momentum.platforms.mastodon_server import (
     answer,
     lost_answer,
     rate_limit,
+    raw,
     running_mastodon,
+    says,
 )
 from tests.momentum.samples import sample_account
 from tests.servers.process import free_port
@@ -52,8 +57,20 @@ async def server() -> AsyncIterator[MastodonServer]:
 
 
 @pytest.fixture
-async def mastodon(tmp_path: Path) -> AsyncIterator[Mastodon]:
-    platform = Mastodon(MastodonSettings(tmp_path / "apps.json", plain_http=True))
+def nowhere() -> str:
+    """A server that does not run."""
+    return f"127.0.0.1:{free_port()}"
+
+
+@pytest.fixture
+def settings(tmp_path: Path, server: MastodonServer, nowhere: str) -> MastodonSettings:
+    servers = (urlsplit(server.url).netloc, nowhere)
+    return MastodonSettings(tmp_path / "apps.json", servers, plain_http=True)
+
+
+@pytest.fixture
+async def mastodon(settings: MastodonSettings) -> AsyncIterator[Mastodon]:
+    platform = Mastodon(settings)
     yield platform
     await platform.close()
 
@@ -87,10 +104,10 @@ async def test_member_connects_and_publishes(
 
 
 async def test_registration_is_shared_by_processes_and_not_readable_by_others(
-    mastodon: Mastodon, server: MastodonServer, tmp_path: Path
+    mastodon: Mastodon, server: MastodonServer, settings: MastodonSettings, tmp_path: Path
 ) -> None:
     code = await code_of(mastodon, server)
-    other_process = Mastodon(MastodonSettings(tmp_path / "apps.json", plain_http=True))
+    other_process = Mastodon(settings)
     await other_process.exchange(code, VERIFIER, REDIRECT, server.url)
     await other_process.close()
     assert len(server.apps) == 1
@@ -200,8 +217,10 @@ async def test_rate_limit_holds_the_account_until_the_servers_time(
     assert abs(caught.value.until - datetime.now(UTC) - timedelta(seconds=120)) < timedelta(seconds=10)
 
 
-async def test_unreachable_server_proves_that_nothing_was_sent(mastodon: Mastodon, access: Access) -> None:
-    elsewhere = replace(access, server=f"http://127.0.0.1:{free_port()}")
+async def test_unreachable_server_proves_that_nothing_was_sent(
+    mastodon: Mastodon, access: Access, nowhere: str
+) -> None:
+    elsewhere = replace(access, server=f"http://{nowhere}")
     with pytest.raises(NotSent):
         await mastodon.publish(elsewhere, post_of("x"), [], CountingMeter())
 
@@ -222,12 +241,119 @@ async def test_post_is_found_by_its_text(mastodon: Mastodon, server: MastodonSer
 
 
 @pytest.mark.parametrize(
-    "server", ["", "ftp://x.org", "https://x.org/path", "https://user@x.org", "http://x.org", "other.org"]
+    "server",
+    [
+        *("", "ftp://x.org", "https://x.org/path", "https://user@x.org", "http://x.org", "other.org"),
+        *("https://[", "x.org:99999999", "x.org?a=b", "x.org#a", "x\0.org", "https://x.org@other.org"),
+    ],
 )
 async def test_server_must_be_an_allowed_https_host(tmp_path: Path, server: str) -> None:
     mastodon = Mastodon(MastodonSettings(tmp_path / "apps.json", servers=("x.org",)))
     with pytest.raises(Rejected, match="server"):
         await mastodon.authorize_url("state", VERIFIER, REDIRECT, server)
+
+
+def test_list_of_servers_is_checked() -> None:
+    for wrong in ("https://x.org", "x.org/path", "", "@x.org"):
+        with pytest.raises(ConfigError, match="MOMENTUM_MASTODON_SERVERS"):
+            MastodonSettings(servers=(wrong,))
+
+
+async def test_inner_service_is_not_reached(server: MastodonServer, tmp_path: Path) -> None:
+    """It gets no request, and an open port looks like a closed one."""
+    mastodon = Mastodon(MastodonSettings(tmp_path / "apps.json", plain_http=True))
+    texts = set()
+    for port in (urlsplit(server.url).port, free_port()):
+        for host in ("127.0.0.1", "localhost", "10.0.0.1"):
+            with pytest.raises(Rejected) as caught:
+                await mastodon.authorize_url("state", VERIFIER, REDIRECT, f"http://{host}:{port}")
+            texts.add(str(caught.value).replace(f"{host}:{port}", "HOST"))
+    assert texts == {"server: http://HOST may not be called"}
+    assert server.apps == {}
+    await mastodon.close()
+
+
+async def test_words_of_a_server_are_for_those_who_have_an_account_there(
+    mastodon: Mastodon, server: MastodonServer, access: Access
+) -> None:
+    for path in ("/api/v1/apps", "/oauth/token"):
+        server.faults[path] = [answer(status, "root secret") for status in (500, 403, 400)]
+    for _ in range(3):
+        with pytest.raises(PlatformError, match=r"status \d+") as caught:
+            await mastodon.authorize_url("state", VERIFIER, f"{REDIRECT}/other", server.url)
+        assert "secret" not in str(caught.value)
+        with pytest.raises(PlatformError, match=r"status \d+") as caught:
+            await mastodon.exchange("code", VERIFIER, REDIRECT, server.url)
+        assert "secret" not in str(caught.value)
+    server.faults[STATUSES] = [answer(422, "no\0 \u2028\n\x1b[31m " + "x" * 9_000)]
+    with pytest.raises(Rejected, match=r"no \[31m x+$") as caught:
+        await mastodon.publish(access, post_of("x"), [], CountingMeter())
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("coding", ["gzip", "identity", "br"])
+async def test_answer_of_any_size_costs_a_bounded_amount(
+    mastodon: Mastodon, server: MastodonServer, access: Access, coding: str
+) -> None:
+    body = gzip.compress(b" " * 60_000_000) if coding == "gzip" else b" " * 2_000_000
+    server.faults[STATUSES] = [raw(body, coding)]
+    tracemalloc.start()
+    try:
+        with pytest.raises(TryLater, match=r"1,048,576 bytes|compression"):
+            await mastodon.publish(access, post_of("x"), [], CountingMeter())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 12_000_000
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "data:text/html,x", "https://x.org/\n", "https://x.org/" + "x" * 3_000, 7]
+)
+async def test_address_of_a_post_is_one_that_a_page_may_link_to(
+    mastodon: Mastodon, server: MastodonServer, access: Access, url: object
+) -> None:
+    server.faults[STATUSES] = [says({"id": "1", "url": url})]
+    assert (await mastodon.publish(access, post_of("x"), [], CountingMeter())).url is None
+
+
+@pytest.mark.parametrize("body", [{}, {"id": "../../oauth"}, {"id": ["1"]}, {"id": "x" * 300}, [], "1", None])
+async def test_accepted_post_without_a_usable_id_is_in_doubt(
+    mastodon: Mastodon, server: MastodonServer, access: Access, body: object
+) -> None:
+    server.faults[STATUSES] = [says(body)]
+    with pytest.raises(OutcomeUnknown):
+        await mastodon.publish(access, post_of("x"), [], CountingMeter())
+
+
+async def test_name_of_a_member_is_cleaned_and_cut(mastodon: Mastodon, server: MastodonServer) -> None:
+    grant = await mastodon.exchange(await code_of(mastodon, server), VERIFIER, REDIRECT, server.url)
+    path = "/api/v1/accounts/verify_credentials"
+    me: dict[str, object] = {"id": 42, "username": "ada", "avatar": "javascript:1"}
+    family = "\U0001f469\u200d\U0001f467"  # one picture of two people, joined by an invisible character
+    for given, shown in (
+        (f" Ada\0\u2028{family}\nL. ", f"Ada{family} L."),
+        ("x" * 500_000, "x" * 255),
+        (["Ada"], "ada"),
+        ("\0", "ada"),
+    ):
+        server.faults[path] = [says({**me, "display_name": given})]
+        [author] = await mastodon.authors(grant, server.url)
+        assert (author.urn, author.name, author.picture) == ("42", shown, None)
+    for wrong in ({"username": "a/b"}, {"username": 7.5}, {"id": True}, {"id": "4\0"}):
+        server.faults[path] = [says({**me, **wrong})]
+        with pytest.raises(TryLater, match="cannot be used"):
+            await mastodon.authors(grant, server.url)
+
+
+@pytest.mark.parametrize("token", ["a\r\nx: y", "", None, 7.5, "x" * 9_000])
+async def test_unusable_token_is_not_stored(
+    mastodon: Mastodon, server: MastodonServer, token: object
+) -> None:
+    code = await code_of(mastodon, server)
+    server.faults["/oauth/token"] = [says({"access_token": token, "scope": 7})]
+    with pytest.raises(TryLater, match="its access_token is missing or invalid"):
+        await mastodon.exchange(code, VERIFIER, REDIRECT, server.url)
 
 
 def test_post_is_checked() -> None:
@@ -241,7 +367,7 @@ def test_post_is_checked() -> None:
 
 @pytest.mark.parametrize(("enabled", "names"), [(False, ["linkedin"]), (True, ["linkedin", "mastodon"])])
 def test_settings_choose_the_platforms(enabled: bool, names: list[str]) -> None:
-    settings = SimpleNamespace(linkedin=LinkedInSettings(), mastodon=enabled)
+    settings = SimpleNamespace(linkedin=LinkedInSettings(), mastodon=enabled, mastodon_servers=())
     assert list(platforms_of(settings)) == names
 
 
@@ -272,12 +398,11 @@ async def test_unusable_limit_of_a_server_leaves_the_default(
 
 
 async def test_server_that_says_nothing_is_not_asked_again_at_once(
-    mastodon: Mastodon, server: MastodonServer
+    mastodon: Mastodon, server: MastodonServer, nowhere: str
 ) -> None:
     server.faults["/api/v2/instance"] = [answer(404)]
     await mastodon.learn_rules(server.url)
     await mastodon.learn_rules(server.url)
     assert (mastodon.rules_at(server.url).max_text, server.instance_requests) == (500, 0)
-    nowhere = f"http://127.0.0.1:{free_port()}"
-    await mastodon.learn_rules(nowhere)
-    assert mastodon.rules_at(nowhere).max_text == 500
+    await mastodon.learn_rules(f"http://{nowhere}")
+    assert mastodon.rules_at(f"http://{nowhere}").max_text == 500
