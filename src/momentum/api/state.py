@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from duetime.serving import OpenCounts, Refused, WrongKeys
 from momentum.api.changes import ChangeFeed
 from momentum.application import Momentum
+from momentum.media import Incoming
 from momentum.posts.commands import PostCommands
 from momentum.settings import Settings
 
@@ -20,6 +21,15 @@ NO_STREAM = Refused(
     429,
     "streams_exhausted",
     f"too many open streams: close one (at most {MAX_STREAMS_PER_KEY} of one key, {MAX_STREAMS} in all)",
+    None,
+    {"Retry-After": "5"},
+)
+MAX_UPLOADS_PER_TENANT, MAX_UPLOADS = 20, 100
+NO_UPLOAD = Refused(
+    429,
+    "uploads_exhausted",
+    "too many files are uploaded or checked at the same time: send this one again "
+    f"(at most {MAX_UPLOADS_PER_TENANT} of one tenant, {MAX_UPLOADS} in all)",
     None,
     {"Retry-After": "5"},
 )
@@ -35,6 +45,10 @@ class ServiceState:
     streams: OpenCounts = field(
         default_factory=lambda: OpenCounts(NO_STREAM, MAX_STREAMS_PER_KEY, MAX_STREAMS)
     )
+    uploads: OpenCounts = field(
+        default_factory=lambda: OpenCounts(NO_UPLOAD, MAX_UPLOADS_PER_TENANT, MAX_UPLOADS)
+    )
+    incoming: Incoming = field(default_factory=Incoming)
 
     def __post_init__(self) -> None:
         momentum = self.momentum

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -90,4 +91,5 @@ def root(
 
 
 def main() -> None:
+    os.umask(0o077)  # files of posts and tokens are for this user only
     program(prog_name="momentum")

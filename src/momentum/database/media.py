@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,6 +18,7 @@ from momentum.platform import Upload
 
 media = tables.media
 uploads = tables.uploads
+QUOTA_LOCK = 0x6D6F6D65  # of PostgreSQL's advisory locks, with the tenant: "mome"
 
 
 def to_media(row: Row[Any]) -> Media:
@@ -54,6 +55,23 @@ async def get_many(
         if media_id not in found:
             raise NotFound(f"media: there is no file {media_id!r}: upload it first")
     return [found[media_id] for media_id in media_ids]
+
+
+async def used(connection: AsyncConnection, tenant: str) -> int:
+    """The bytes of all files of the tenant."""
+    query = select(func.sum(media.c.size)).where(media.c.tenant == tenant)
+    return int((await connection.execute(query)).scalar() or 0)
+
+
+async def insert_within(connection: AsyncConnection, item: Media, quota: int) -> bool:
+    """False if the files of the tenant would need more than the quota. Two files at the same time cannot both
+    take the last free bytes: SQLite has one writer, and here each tenant has one."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(select(func.pg_advisory_xact_lock(QUOTA_LOCK, func.hashtext(item.tenant))))
+    if await used(connection, item.tenant) + item.size > quota:
+        return False
+    await insert(connection, item)
+    return True
 
 
 async def insert(connection: AsyncConnection, item: Media) -> None:

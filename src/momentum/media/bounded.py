@@ -10,25 +10,30 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
-from momentum.media.inspection import MediaFacts, MediaRefused, inspect_file
+from momentum.media.inspection import MediaFacts, MediaRefused, inspect_file, is_pdf
 from momentum.model import MediaKind
 
 PROGRAM = "from momentum.media.bounded import main; main()"
 TIMEOUT = 60.0  # seconds for one file, also on a busy machine
 MAX_CPU = 20  # seconds of a processor
+MAX_CPU_OF_PDF = 3  # only its pages are counted, which a small file can make endless
 MAX_MEMORY = 2 << 30  # bytes of address space; the largest image that is decoded needs a quarter of it
-MAX_CHILDREN = 2  # at the same time; further files wait
+MAX_CHILDREN = 2  # at the same time, one for each tenant; further files wait
 
 
 class Inspector:
     def __init__(self, timeout: float = TIMEOUT) -> None:
         self._timeout = timeout
         self._places = asyncio.Semaphore(MAX_CHILDREN)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def inspect(self, path: Path, declared_type: str = "") -> MediaFacts:
-        """What the file is. Raises MediaRefused if it is damaged, or needs too much time or memory."""
-        async with self._places:
+    async def inspect(self, path: Path, declared_type: str = "", tenant: str = "") -> MediaFacts:
+        """What the file is. Raises MediaRefused if it is damaged, or needs too much time or memory. A tenant
+        with many files waits for itself: the files of others pass."""
+        turn = self._turns.setdefault(tenant, asyncio.Lock())
+        async with turn, self._places:
             child = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-c",
@@ -68,8 +73,8 @@ def _facts_of(answer: dict[str, Any]) -> MediaFacts:
 
 def main() -> None:
     """The child: prints the facts or the refusal as JSON."""
-    _limit()
     _, path, declared_type = sys.argv
+    _limit(MAX_CPU_OF_PDF if is_pdf(Path(path)) else MAX_CPU)
     try:
         answer = asdict(inspect_file(Path(path), declared_type))
     except MediaRefused as refused:
@@ -78,12 +83,12 @@ def main() -> None:
     sys.stdout.write(json.dumps(answer))
 
 
-def _limit() -> None:
+def _limit(seconds: int) -> None:
     """Where the system has such limits; the time limit of the parent holds everywhere."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU, MAX_CPU))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))

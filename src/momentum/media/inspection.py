@@ -21,6 +21,7 @@ OLE_SIGNATURE = bytes.fromhex("d0cf11e0a1b11ae1")
 # Names of the streams in a file of Word or PowerPoint up to 2003, as its directory writes them.
 OLE_STREAMS = {"WordDocument".encode("utf-16-le"): DOC, "PowerPoint Document".encode("utf-16-le"): PPT}
 HEAD = 4_096  # bytes that tell the type
+PDF_MARK, PDF_HEAD = b"%PDF-", 1_024  # it may come after other bytes
 CHUNK = 1 << 20
 MAX_ZIP_ENTRIES = 20_000
 ACCEPTED = "JPEG, PNG, GIF, WebP, PDF, DOC, DOCX, PPT, PPTX or MP4"
@@ -55,7 +56,7 @@ def inspect_file(path: Path, declared_type: str = "") -> MediaFacts:
         return _image(path)
     if head[4:8] == b"ftyp":
         return _video(path, head)
-    if b"%PDF-" in head[:1024]:
+    if PDF_MARK in head[:PDF_HEAD]:
         return _pdf(path)
     if head.startswith(b"PK\x03\x04"):
         return _office(path)
@@ -63,6 +64,12 @@ def inspect_file(path: Path, declared_type: str = "") -> MediaFacts:
         return _old_office(path)
     declared = f" (it was sent as {declared_type})" if declared_type else ""
     raise MediaRefused(f"is not a file that can be published{declared}: use {ACCEPTED}", "media_type_unknown")
+
+
+def is_pdf(path: Path) -> bool:
+    """Whether the file may be read as a PDF."""
+    with path.open("rb") as file:
+        return PDF_MARK in file.read(PDF_HEAD)
 
 
 def _image(path: Path) -> MediaFacts:
@@ -107,7 +114,7 @@ def _pdf(path: Path) -> MediaFacts:
             if reader.is_encrypted:
                 raise MediaRefused("is a PDF with a password: save it without one", "media_encrypted")
             pages = len(reader.pages)
-    except MediaRefused:
+    except (MediaRefused, MemoryError):
         raise
     except Exception:  # the parser has many ways to fail on a damaged file
         raise MediaRefused("is a damaged PDF: export it again") from None

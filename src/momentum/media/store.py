@@ -71,7 +71,7 @@ class MediaStore:
         limit = self._max_bytes if max_bytes is None else min(max_bytes, self._max_bytes)
         async with _temporary_file() as path:
             size, digest = await _spool(stream, path, limit)
-            facts = await self._inspector.inspect(path, declared_type)
+            facts = await self._inspector.inspect(path, declared_type, tenant)
             media = Media(
                 new_id("media"),
                 tenant,
@@ -146,7 +146,7 @@ def _folder(path: str) -> ObjectStore:
         raise ConfigError("media: file:// names no folder: write file://momentum-media")
     folder = Path(path).expanduser().absolute()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as problem:
         raise ConfigError(f"media: the folder {folder} cannot be made ({problem.strerror})") from None
     return LocalStore(folder)

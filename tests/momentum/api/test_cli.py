@@ -108,6 +108,9 @@ async def test_demo_publishes_a_post_and_remembers_it(tmp_path: Path) -> None:
     key = key_file.read_bytes().strip()
     stored = [file for file in data.rglob("*") if file.is_file() and file.parent.name != "linkedin"]
     assert all(key not in file.read_bytes() for file in stored)
+    assert [path for path in (data / "media").rglob("*") if path.is_file()]
+    for path in (data, *data.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
 def test_keys_are_created_listed_and_revoked(momentum: CommandLine) -> None:

@@ -48,6 +48,22 @@ def pdf(pages: int = 3, password: str | None = None) -> bytes:
     return made.getvalue()
 
 
+def endless_pdf(levels: int = 9, children: int = 12) -> bytes:
+    """A page tree in which each level names the next one many times: a few bytes, and billions of pages."""
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>"]
+    for level in range(levels):
+        kids = b" ".join(b"%d 0 R" % (level + 3) for _ in range(children))
+        objects.append(b"<< /Type /Pages /Count 1 /Kids [%s] >>" % kids)
+    objects.append(b"<< /Type /Page /MediaBox [0 0 9 9] >>")
+    made, places = b"%PDF-1.4\n", []
+    for number, each in enumerate(objects, 1):
+        places.append(len(made))
+        made += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(made))
+    return made + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + trailer
+
+
 def box(name: bytes, content: bytes) -> bytes:
     return struct.pack(">I4s", 8 + len(content), name) + content
 

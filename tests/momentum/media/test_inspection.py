@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -115,6 +118,41 @@ async def test_limits_hold_in_the_process_of_the_file(
     with pytest.raises(MediaRefused) as refused:
         await Inspector().inspect(file)
     assert refused.value.problems[0].code in ("media_too_complex", "media_too_many_pixels")
+
+
+async def test_pdf_with_billions_of_pages_costs_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = "import momentum.media.bounded as m; m.MAX_CPU, m.MAX_CPU_OF_PDF = 600, 1; m.main()"
+    monkeypatch.setattr(bounded, "PROGRAM", program)
+    file = tmp_path / "file.pdf"
+    file.write_bytes(b"\n" * 900 + samples.endless_pdf())
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with pytest.raises(MediaRefused) as refused:
+        await Inspector().inspect(file)
+    assert refused.value.problems[0].code == "media_too_complex"
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime - before.ru_utime < 2.5
+
+
+async def test_files_of_one_tenant_do_not_stop_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each child runs until its file is gone."""
+    waiting = "while pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)"
+    facts = {"kind": "image", "type": "image/png"}
+    monkeypatch.setattr(
+        bounded, "PROGRAM", f"import pathlib, sys, time\n{waiting}\nprint({json.dumps(json.dumps(facts))})"
+    )
+    inspector, busy = Inspector(), tmp_path / "busy"
+    busy.touch()
+    stuck = [asyncio.create_task(inspector.inspect(busy, tenant="one")) for _ in range(4)]
+    async with asyncio.timeout(60):
+        for tenant in ("two", "three"):
+            assert (await inspector.inspect(tmp_path / "gone", tenant=tenant)).type == "image/png"
+        assert not any(one.done() for one in stuck)
+        busy.unlink()
+        await asyncio.gather(*stuck)
 
 
 async def test_facts_come_from_the_process_of_the_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from momentum.errors import ConfigError, NotFound
-from momentum.media import MediaRefused, MediaStore
+from momentum.media import Incoming, MediaRefused, MediaStore, TooManyBytes
 from momentum.model import MediaKind
 from tests.momentum.media import samples
 from tests.servers.brokers import MotoServer
@@ -100,6 +100,29 @@ async def test_refused_file_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(MediaRefused, match=r"sent as image/png"):
         await store.put("one", "a.png", parts(b"MZ this is a program"), "image/png")
     assert [path for path in (tmp_path / "media").rglob("*") if path.is_file()] == []
+
+
+def test_new_folder_is_for_its_owner_only(tmp_path: Path) -> None:
+    MediaStore.of(f"file://{tmp_path}/media")
+    assert (tmp_path / "media").stat().st_mode & 0o777 == 0o700
+
+
+async def test_files_that_are_received_together_share_what_is_free() -> None:
+    incoming = Incoming()
+    with (
+        incoming.counted(parts(b"x" * 60, 20), "one", 100) as first,
+        incoming.counted(parts(b"x" * 60, 20), "one", 100) as second,
+        incoming.counted(parts(b"x" * 60, 20), "two", 100) as other,
+    ):
+        assert [len(chunk) async for chunk in first] == [20, 20, 20]
+        assert [len(await anext(second)) for _ in range(2)] == [20, 20]
+        with pytest.raises(TooManyBytes):
+            await anext(second)
+        assert [len(chunk) async for chunk in other] == [20, 20, 20]
+        with incoming.counted(parts(b"x" * 40, 20), "one", 100) as third:  # the refused one has ended
+            assert [len(chunk) async for chunk in third] == [20, 20]
+    with incoming.counted(parts(b"x" * 200, 20), "one", 100) as alone:  # the store refuses it
+        assert len([chunk async for chunk in alone]) == 10
 
 
 @pytest.mark.parametrize("url", ["media", "ftp://media", "s3://", "file://"])

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
-from sqlalchemy import String, cast, delete, func, select
+from sqlalchemy import String, cast, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -16,11 +16,12 @@ from starlette.responses import Response
 from momentum.api.auth import KnownCaller
 from momentum.api.models.accounts import MediaOut
 from momentum.api.problems import problem
-from momentum.api.state import State
+from momentum.api.state import ServiceState, State
 from momentum.api.views import show_media
 from momentum.database import media, tables
 from momentum.errors import Conflict, MomentumError
-from momentum.model import PLANNED, PostState
+from momentum.media import TooManyBytes
+from momentum.model import PLANNED, Media, PostState
 
 router = APIRouter(tags=["media"])
 RANGE = re.compile(r"bytes=(\d*)-(\d*)")
@@ -41,21 +42,35 @@ async def upload_media(
     name: Annotated[str, Query(max_length=1_000)] = "file",
 ) -> MediaOut:
     """The file itself is the body. What it is, its content says."""
+    with state.uploads.held((caller.tenant, None)):
+        stored = await _store(request, caller.tenant, name, state)
+    return show_media(stored)
+
+
+async def _store(request: Request, tenant: str, name: str, state: ServiceState) -> Media:
     database, quota = state.momentum.database, state.settings.media_quota
     async with database.reading() as connection:
-        used = await _used(connection, caller.tenant)
+        used = await media.used(connection, tenant)
     if used >= quota:
         raise QuotaReached(f"media: {used:,} of {quota:,} bytes are used: delete files that are not needed")
     declared = request.headers.get("content-type", "")
     try:
-        stored = await state.momentum.media.put(
-            caller.tenant, name, request.stream(), declared, max_bytes=quota - used
-        )
+        with state.incoming.counted(request.stream(), tenant, quota - used) as chunks:
+            stored = await state.momentum.media.put(tenant, name, chunks, declared, max_bytes=quota - used)
+            kept = False
+            try:
+                async with database.transaction() as connection:
+                    kept = await media.insert_within(connection, stored, quota)
+            finally:
+                if not kept:
+                    await state.momentum.media.delete(stored)
     except ClientDisconnect:
         raise Incomplete("media: the connection ended before the file: send it again") from None
-    async with database.transaction() as connection:
-        await media.insert(connection, stored)
-    return show_media(stored)
+    except TooManyBytes:
+        raise _no_room(quota) from None
+    if not kept:
+        raise _no_room(quota)
+    return stored
 
 
 class Incomplete(MomentumError, code="upload_incomplete", status=400):
@@ -111,9 +126,9 @@ async def delete_media(media_id: str, caller: KnownCaller, state: State) -> None
     await state.momentum.media.delete(found)
 
 
-async def _used(connection: AsyncConnection, tenant: str) -> int:
-    query = select(func.sum(tables.media.c.size)).where(tables.media.c.tenant == tenant)
-    return int((await connection.execute(query)).scalar() or 0)
+def _no_room(quota: int) -> QuotaReached:
+    together = f"together with other files that are sent now, this one is over the quota of {quota:,} bytes"
+    return QuotaReached(f"media: {together}: delete files that are not needed")
 
 
 async def _post_that_uses(connection: AsyncConnection, tenant: str, media_id: str) -> str | None:
