@@ -87,6 +87,8 @@ async def test_post_in_doubt_waits_in_the_inbox_for_a_decision(client: Client, s
     assert (item["kind"], item["post"]["id"]) == ("unknown", post["id"])
     await client.post(f"/posts/{post['id']}/publish", {}, 409)  # never blindly again
     await client.post(f"/posts/{post['id']}/check", {}, 202)
+    link = {"decision": "published", "url": "javascript:alert(1)"}
+    await client.post(f"/posts/{post['id']}/resolve", link, 422)
     decided = await client.post(
         f"/posts/{post['id']}/resolve", {"decision": "published", "url": "https://example.org/p/1"}
     )

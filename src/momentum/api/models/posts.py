@@ -97,7 +97,9 @@ class ResolveIn(Input):
     then: Literal["publish", "draft", "fail"] | None = Field(
         None, description="after not_published: try again now, make it a draft, or leave it failed"
     )
-    url: str | None = Field(None, max_length=2_000, description="where the post is, if known")
+    url: str | None = Field(
+        None, max_length=2_000, pattern=r"^https?://\S+$", description="where the post is, if known"
+    )
 
 
 class PostOut(Output):
