@@ -47,6 +47,73 @@ async def test_channel_keeps_its_secret_and_never_shows_it(client: Any) -> None:
     assert (await client.delete("/channels/chat")).json()["code"] == "channel_not_found"
 
 
+MAIL = {"type": "email", "host": "mail.example.org", "sender": "a@example.org", "to": ["b@example.org"]}
+
+
+@pytest.mark.parametrize(
+    ("target", "moved", "near", "secret", "value"),
+    [
+        (
+            {"type": "webhook", "url": URL},
+            {"url": "https://hooks.example.org:8443/duetime"},
+            {"url": "https://hooks.example.org/other"},
+            "signing_secret",
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        ),
+        (
+            {"type": "alertmanager", "url": URL},
+            {"url": "http://hooks.example.org/duetime"},
+            {"url": "https://HOOKS.example.org:443/"},
+            "authorization",
+            "Bearer s3cret",
+        ),
+        (
+            {"type": "pagerduty"},
+            {"url": "https://evil.example/"},
+            {"enabled": False},
+            "routing_key",
+            "s3cret",
+        ),
+        (
+            MAIL | {"username": "ada"},
+            {"host": "evil.example"},
+            {"to": ["c@example.org"]},
+            "password",
+            "s3cret",
+        ),
+        (MAIL | {"username": "ada"}, {"port": 2525}, {"tls": "tls"}, "password", "s3cret"),
+        (MAIL | {"username": "ada"}, {"username": "eve"}, {"sender": "c@example.org"}, "password", "s3cret"),
+    ],
+)
+async def test_secret_does_not_move_with_its_channel(
+    client: Any, target: Any, moved: Any, near: Any, secret: str, value: str
+) -> None:
+    """A caller who may change channels may not learn their secrets: they stay with their receiver."""
+
+    async def put(**changes: Any) -> Any:
+        body = {"enabled": changes.pop("enabled", True), "target": {**target, **changes}}
+        return await client.put("/channels/one", json=body)
+
+    assert (await put(**{secret: value})).status_code == 200
+    assert (await put(**near)).json()["secrets"] == [secret]
+    refused = await put(**moved)
+    assert (refused.status_code, refused.json()["code"], refused.json()["field"]) == (409, "conflict", secret)
+    assert "channel moves to another receiver" in refused.json()["detail"]
+    assert (await put(**near)).json()["secrets"] == [secret], "nothing was changed"
+    assert (await put(**moved, **{secret: value})).json()["secrets"] == [secret]
+
+
+async def test_channel_without_its_secret_moves(client: Any) -> None:
+    hook = {"type": "webhook", "url": URL, "signing_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
+    assert (await client.put("/channels/one", json={"target": hook})).json()["secrets"] == ["signing_secret"]
+    elsewhere = {"type": "webhook", "url": "https://other.example.org/", "signing_secret": None}
+    assert (await client.put("/channels/one", json={"target": elsewhere})).json()["secrets"] == []
+    mail = MAIL | {"username": "ada", "password": "s3cret"}
+    assert (await client.put("/channels/two", json={"target": mail})).json()["secrets"] == ["password"]
+    open_relay = MAIL | {"host": "relay.example.org"}
+    assert (await client.put("/channels/two", json={"target": open_relay})).json()["secrets"] == []
+
+
 async def test_channel_with_an_address_that_may_not_be_called_is_refused(client: Any) -> None:
     for kind in ("webhook", "slack", "alertmanager"):
         for url in ("http://10.0.0.1/hook", "https://169.254.169.254/hook", "https://[fd00::1]/hook"):

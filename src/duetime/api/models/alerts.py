@@ -102,7 +102,8 @@ Receiver = Annotated[
     WithJsonSchema(
         {
             "oneOf": [_channel(kind) for kind in ChannelType],
-            "description": "A secret that is left out keeps its value. Null removes an optional one.",
+            "description": "A secret that is left out keeps its value. It must be given again if the "
+            "channel moves to another receiver. Null removes an optional one.",
             "examples": [_EXAMPLE],
         }
     ),

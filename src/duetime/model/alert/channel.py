@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -166,6 +166,8 @@ class Channel:
                 raise Conflict(f"{one} is missing: a new channel of type {kind} needs it", one)
         if kind is ChannelType.EMAIL:
             secrets = _login(settings, secrets, "password" in given, "password" in removed)
+        if before is not None and _receiver(settings) != _receiver(before.settings):
+            _refuse_to_move([one for one in secrets if one not in given])
         quiet, enabled = value.get("quiet") or [], value.get("enabled", True)
         if not isinstance(quiet, list | tuple) or len(quiet) > 20:
             raise InvalidInput("quiet", "must be a list of up to 20 times")
@@ -198,6 +200,21 @@ class Channel:
 
     def at_version(self, version: int) -> Channel:
         return replace(self, version=version)
+
+
+def _receiver(settings: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Where secrets of the channel go; a URL that is a secret itself is not among the settings."""
+    if "url" in settings:
+        return (parse_url(settings["url"], "url").origin,)
+    return tuple(settings.get(one) for one in ("host", "port", "username"))
+
+
+def _refuse_to_move(kept: Sequence[str]) -> None:
+    """Otherwise who may change the address, and may not read secrets, could have them sent to a server of
+    their own."""
+    if kept:
+        reason = "must be given again or removed, because the channel moves to another receiver"
+        raise Conflict(f"{kept[0]} {reason}", kept[0])
 
 
 def _login(
