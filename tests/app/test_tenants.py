@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,34 @@ async def _hang(flood: Flood) -> None:
     assert await flood.one("third") < SLOTS
     flood.go.set()
     await eventually(lambda: _reached(flood.starts.count("flood") == 3 * SLOTS))
+
+
+async def test_first_job_of_a_tenant_with_a_key_does_not_wait_for_a_flood(flood: Flood) -> None:
+    """No node has met it before."""
+    for tenant in ("flood", "other"):
+        await flood.app.for_tenant(tenant).keys.create("worker")
+    async with flood.app.running(concurrency=SLOTS):
+        await eventually(lambda: _reached(_shares(flood)))
+        await flood.submit("flood", 3 * SLOTS, hang=True)
+        await eventually(lambda: _reached(flood.running >= SLOTS // 2))
+        assert await flood.one("other") < SLOTS
+
+
+@pytest.mark.parametrize("scopes", [("read",), ("submit",)])
+async def test_tenant_that_cannot_submit_gets_no_slots(flood: Flood, scopes: tuple[str, ...]) -> None:
+    """A key that may only read; or one that was revoked."""
+    made = await flood.app.for_tenant("other").keys.create("worker", scopes)
+    if "submit" in scopes:
+        await flood.app.for_tenant("other").keys.revoke(made.key.prefix)
+    async with flood.app.running(concurrency=SLOTS):
+        await flood.submit("flood", 2 * SLOTS, hang=True)
+        await eventually(lambda: _reached(flood.running == SLOTS))
+
+
+def _shares(flood: Flood) -> bool:
+    node: Any = flood.app.node
+    work = None if node is None or node._session is None else node._session._work
+    return work is not None and work.worker.capacity.shared
 
 
 async def test_single_tenant_has_all_slots(flood: Flood) -> None:

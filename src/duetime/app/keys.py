@@ -10,14 +10,21 @@ from duetime.app.context import AppContext
 from duetime.engine.submit.validate import check_count, check_name
 from duetime.errors import InvalidInput, KeyNotFound, StoreUnavailable
 from duetime.model import duration
-from duetime.model.api_key import ApiKey, Scope, digest_of, make_text, read_prefix, with_lesser
+from duetime.model.api_key import (
+    ALL_TENANTS,
+    KEY,
+    ApiKey,
+    Scope,
+    digest_of,
+    make_text,
+    read_prefix,
+    with_lesser,
+)
 from duetime.model.duration import Duration
 from duetime.model.ids import random_bytes
 from duetime.model.instant import LATEST, SECOND, Micros
 from duetime.model.limit import parse_rate
 
-KIND = "key"
-ALL_TENANTS = ""  # a key is looked up before its tenant is known
 RETENTION = 90 * 86_400 * SECOND  # how long expired and revoked keys are still listed
 PAGE = 500
 MAX_TRIES = 20  # another process may change the record at the same time
@@ -73,7 +80,7 @@ class Keys:
         wanted = check_count(limit, "limit")
         found: list[ApiKey] = []
         while len(found) < wanted:
-            rows = await self.context.store.list_records(KIND, ALL_TENANTS, PAGE, (ALL_TENANTS, after or ""))
+            rows = await self.context.store.list_records(KEY, ALL_TENANTS, PAGE, (ALL_TENANTS, after or ""))
             keys = [ApiKey.from_value(row.key, row.value) for row in rows]
             found += [key for key in keys if every_tenant or key.tenant == self.context.tenant]
             if len(rows) < PAGE:
@@ -99,7 +106,7 @@ class Keys:
     # -- for authentication
     async def find(self, prefix: str) -> tuple[ApiKey, int] | None:
         """The key, of any tenant, and the version of its record."""
-        record = await self.context.store.get_record(KIND, ALL_TENANTS, prefix)
+        record = await self.context.store.get_record(KEY, ALL_TENANTS, prefix)
         return None if record is None else (ApiKey.from_value(prefix, record.value), record.version)
 
     async def record_use(self, key: ApiKey, version: int, now: Micros) -> bool:
@@ -110,5 +117,5 @@ class Keys:
         ends = [moment for moment in (key.expires_at, key.revoked_at) if moment is not None]
         expires_at = min(min(ends) + RETENTION, LATEST - 1) if ends else None
         return await self.context.store.put_record(
-            KIND, ALL_TENANTS, key.prefix, key.to_value(), expect, expires_at
+            KEY, ALL_TENANTS, key.prefix, key.to_value(), expect, expires_at
         )

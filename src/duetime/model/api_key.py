@@ -15,6 +15,8 @@ from duetime.model.codec import decode, encode
 from duetime.model.instant import Micros
 from duetime.model.limit import Rate, parse_rate, show_rate
 
+KEY = "key"  # the kind of their records
+ALL_TENANTS = ""  # a key is looked up before its tenant is known
 MARK = "dt"
 SECRET_BYTES = 32
 PREFIX_LENGTH, SECRET_LENGTH = 10, 43  # 43 letters and digits hold 256 bits

@@ -2,8 +2,8 @@
 
 A tenant may hold at most `HOLD_PER_FREE` times as many slots as are free. One tenant alone leaves a fifth of
 the slots free, two a ninth, and so on: a flood of one tenant, short jobs or hanging ones, always leaves slots
-for the next tenant. Tenants take turns, the one served longest ago first. A node that has met only one
-tenant shares nothing."""
+for the next tenant. Tenants take turns, the one served longest ago first. A node shares as soon as it knows
+of two tenants: by their jobs, or by keys that may submit."""
 
 from __future__ import annotations
 

@@ -70,7 +70,9 @@ class Backlog:
             Queue("slow", rate=Rate(1, SECOND)),
         ]
 
-    async def list_records(self, kind: str, tenant: str | None, limit: int) -> list[Record]:
+    async def list_records(
+        self, kind: str, tenant: str | None, limit: int, after: Any = None
+    ) -> list[Record]:
         return []
 
     async def put_record(self, kind: str, tenant: str, key: str, value: bytes, *, expires_at: int) -> int:

@@ -13,9 +13,10 @@ from duetime.engine.fetch.claimer import BATCH, LEAD, Fetch
 from duetime.engine.fetch.consumer import Consumer
 from duetime.engine.fetch.cursors import ALL_JOBS, ANY_QUEUE, ClaimCursors, LaneName, name_of
 from duetime.engine.run.outbox import Outbox
+from duetime.model.api_key import ALL_TENANTS, KEY, ApiKey, Scope
 from duetime.model.hint import JobHint
 from duetime.model.instant import SECOND, Micros
-from duetime.store import Lane
+from duetime.store import Lane, Store
 
 MAX_CLOCK_AGE = 2 * SECOND
 MAX_URGENT = 16  # urgent jobs fetched together
@@ -24,6 +25,8 @@ MAX_SWEPT = 100  # jobs claimed by one sweep
 OVERDUE = SECOND
 TENANT = "tenant"  # the kind of the records of tenants that nodes have met
 MAX_TENANTS = 1_000
+SHARING = 2  # tenants that share the slots: whether there are more makes no difference
+LEARN_INTERVAL = 10 * SECOND
 TENANT_KEPT_FOR = 30 * 86_400 * SECOND
 MAX_SWEEP_INTERVAL = (
     5 * SECOND
@@ -50,6 +53,7 @@ class Sweeper:
         self._outbox = outbox
         self._on_more = on_more  # there may be more to claim than the claimer knows
         self._met: set[str] = set()  # tenants that are recorded
+        self._learn_at: Micros = 0
         self._urgent: dict[LaneName, Micros] = {}  # lane -> from where on to read it
         self._next_sweep: Micros = 0
 
@@ -114,12 +118,16 @@ class Sweeper:
         return self._consumer is not None and self._consumer.delivers
 
     async def _learn_tenants(self) -> None:
-        """Those that nodes have met lately have a share of the slots, also while they have no jobs."""
-        store, now = self._fetch.store, self._clock.now()
-        if not self._met:
+        """Those that nodes have met lately, or that may submit, have a share of the slots, also while they
+        have no jobs: otherwise the first job of a tenant would wait behind the flood of another."""
+        store, tenants, now = self._fetch.store, self._cursors.tenants, self._clock.now()
+        if len(tenants) < SHARING and self._clock.monotonic() >= self._learn_at:
+            self._learn_at = self._clock.monotonic() + LEARN_INTERVAL
             records = await store.list_records(TENANT, None, MAX_TENANTS)
-            self._cursors.tenants.update(record.tenant for record in records)
-        for tenant in self._cursors.tenants - self._met:
+            with_keys = await _tenants_with_keys(store, now)
+            tenants.update((record.tenant for record in records), with_keys)
+            self._met |= with_keys  # their keys tell of them
+        for tenant in tenants - self._met:
             await store.put_record(TENANT, tenant, "met", b"", expires_at=now + TENANT_KEPT_FOR)
             self._met.add(tenant)
 
@@ -135,3 +143,17 @@ class Sweeper:
             for job in jobs:
                 self._cursors.hinted(JobHint(job.queue, job.priority, job.due_at, job.tenant))
             self._on_more()
+
+
+async def _tenants_with_keys(store: Store, now: Micros) -> set[str]:
+    """Of active keys that may submit; not all, once there are enough to share."""
+    found: set[str] = set()
+    after = ""
+    while len(found) < SHARING:
+        rows = await store.list_records(KEY, ALL_TENANTS, MAX_TENANTS, (ALL_TENANTS, after))
+        keys = [ApiKey.from_value(row.key, row.value) for row in rows]
+        found |= {one.tenant for one in keys if Scope.SUBMIT in one.scopes and one.state(now) == "active"}
+        if len(rows) < MAX_TENANTS:
+            break
+        after = rows[-1].key
+    return found
