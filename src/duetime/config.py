@@ -157,6 +157,12 @@ class Settings:
         "yes/no",
         "Whether this node runs and the API accepts commands: programs of this machine.",
     )
+    command_environment: tuple[str, ...] = _setting(
+        (),
+        values.names,
+        "NAMES",
+        "Variables of this node that commands get, in addition to PATH, HOME and the like.",
+    )
     allow_apprise: bool = _setting(
         False,
         values.yes_or_no,

@@ -12,6 +12,7 @@ from select import select
 import pytest
 
 from duetime.errors import InvalidInput
+from duetime.invokers.command import USUAL_VARIABLES
 from duetime.model.command import MAX_LENGTH, MAX_WORDS, CommandTarget
 from tests.cli.conftest import Duetime
 from tests.cli.node import Node
@@ -51,6 +52,20 @@ def test_command_runs_without_a_shell_and_its_output_is_the_result(
     }
     shown = duetime("job", "show", done.json["id"], "--json").json["target"]
     assert shown == {"type": "command", "argv": [str(script), "$HOME; echo"], "cwd": "/"}
+
+
+def test_command_gets_only_the_usual_variables_and_those_listed(
+    node: Callable[..., Node], duetime: Duetime
+) -> None:
+    """What it prints is seen by all who may read jobs."""
+    secrets = {"AWS_SECRET_ACCESS_KEY": "s3cret", "PGPASSWORD": "s3cret", "DUETIME_CONCURRENCY": "3"}
+    node(*ALLOW, "--command-environment", "REGION,NO_SUCH", **secrets, REGION="north", TZ="UTC", LANG="C")
+    done = duetime("job", "submit", "--command", "/usr/bin/env", "--wait", "--json")
+    lines = done.json["result"]["stdout"].splitlines()
+    known = dict(line.split("=", 1) for line in lines)
+    assert (known["REGION"], known["TZ"], known["LANG"]) == ("north", "UTC", "C")
+    assert known["PATH"] == os.environ["PATH"]
+    assert set(known) <= {*USUAL_VARIABLES, "REGION"}
 
 
 def test_failing_command_is_a_dead_letter_with_its_output(

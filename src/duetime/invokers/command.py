@@ -8,9 +8,9 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Iterable
 from typing import IO, Any
 
-from duetime.config import PREFIX
 from duetime.invoker import Context, Policies
 from duetime.invokers.children import ChildProcesses
 from duetime.invokers.isolation import Isolation
@@ -25,6 +25,8 @@ from duetime.model.settle import AttemptFailed
 MAX_OUTPUT = 32 * 1024  # bytes of each stream, the last ones
 OUTPUT_TIMEOUT = 1.0  # seconds for the last output, which processes in the background may hold open
 NO_INPUT = (b"null", b"{}")
+# Those that cron gives, and what decides about language, time and temporary files.
+USUAL_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR")
 # As under cron: no second attempt unless the job asks for it.
 POLICIES = Policies(Retry(max_attempts=1), timeout=3_600 * SECOND)
 
@@ -32,14 +34,16 @@ POLICIES = Policies(Retry(max_attempts=1), timeout=3_600 * SECOND)
 class CommandHandler:
     limit: Limit | None = None
 
-    def __init__(self, policies: Policies = POLICIES) -> None:
+    def __init__(self, variables: Iterable[str] = (), policies: Policies = POLICIES) -> None:
+        """`variables`: those of the node that programs get in addition to the usual ones."""
         self.policies = policies
+        self._variables = [*USUAL_VARIABLES, *variables]
         self._children = ChildProcesses(run_command, COMMAND, Isolation(spare=False), None)
 
     async def invoke(self, context: Context, payload: bytes) -> Any:
         """A payload is sent to the standard input of the program, as JSON."""
         target = CommandTarget.from_spec(context.job.target_spec or b"{}")
-        orders = {"argv": target.argv, "cwd": target.cwd}
+        orders = {"argv": target.argv, "cwd": target.cwd, "variables": self._variables}
         text = None if payload in NO_INPUT else payload.decode()
         result = await self._children.run(context, encode({**orders, "text": text}))
         if result["status"] != 0:
@@ -57,9 +61,12 @@ def _failure(result: dict[str, Any]) -> str:
     return f"{ending}: {last}" if last else ending
 
 
-def run_command(ctx: Context, argv: list[str], cwd: str | None, text: str | None) -> dict[str, Any]:
-    """In the child process. The program does not get the settings of the node, which may be secret."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+def run_command(
+    ctx: Context, argv: list[str], cwd: str | None, variables: list[str], text: str | None
+) -> dict[str, Any]:
+    """In the child process. Other variables of the node may be secret, and readers of jobs see what a program
+    prints."""
+    environment = {name: os.environ[name] for name in variables if name in os.environ}
     process = subprocess.Popen(  # noqa: S603  the operator allows commands on this node
         argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,

@@ -67,7 +67,8 @@ ServeFlags = Annotated[
         "app", "roles", "read_store", "queue", "leases", "host", "port", "auth", "public_url", "tls_cert",
         "tls_key",
         "proxies", "rate_limit", "max_connections", "max_pending", "max_pending_per_queue", "open_metrics",
-        "strict_tasks", "allow", "allow_ports", "plain_http", "per_host", "allow_commands", "allow_apprise",
+        "strict_tasks", "allow", "allow_ports", "plain_http", "per_host", "allow_commands",
+        "command_environment", "allow_apprise",
         "retry_attempts", "retry_delay",
         *NODE_SETTINGS, "stop_delay", "keep_queues", "processes", "traces", "trace_sampling", "trace_link",
         "log_level", "log_format",
@@ -80,7 +81,8 @@ AppArgument = Annotated[
 WorkerFlags = Annotated[
     Settings,
     setting_flags(
-        "port", "host", "auth", "open_metrics", "allow_commands", "queue", "queues", "concurrency",
+        "port", "host", "auth", "open_metrics", "allow", "allow_ports", "plain_http", "allow_commands",
+        "command_environment", "queue", "queues", "concurrency",
         "processes", "lease", "grace", "max_load", "traces", "trace_sampling", "log_level", "log_format",
         app=AppArgument, roles="worker",
     ),
@@ -278,7 +280,7 @@ def _add_targets(app: App, settings: Settings, ring: KeyRing, report_url: str | 
     policies = Policies(Retry(settings.retry_attempts, settings.retry_delay))
     app.use_target(SHADOW, lambda _: ShadowHandler())
     if settings.allow_commands:
-        app.use_target(COMMAND, lambda _: CommandHandler())
+        app.use_target(COMMAND, lambda _: CommandHandler(settings.command_environment))
     app.use_target(
         ALERT,
         lambda now: AlertHandler(app.store, now, ring, egress, report_url, settings.allow_apprise),
