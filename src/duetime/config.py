@@ -7,7 +7,7 @@ default.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -17,7 +17,8 @@ from duetime import config_values as values
 from duetime.errors import ConfigError
 from duetime.model.destination import Destination
 from duetime.model.limit import Rate, parse_rate
-from duetime.model.url import Egress, Network
+from duetime.model.permissions import Permissions
+from duetime.model.url import LOOPBACK, Egress, Network
 
 PREFIX = "DUETIME_"
 FILE = "duetime.toml"
@@ -323,6 +324,21 @@ class Settings:
         """What HTTP targets may call. This machine itself only in local mode, because its callers are on it
         anyway."""
         return Egress.parse(self.allow, self.allow_ports, self.plain_http, self.local)
+
+    def permissions(self, secret_keys: Iterable[str]) -> Permissions:
+        """What jobs may need of this node, by setting; without what is not given."""
+        found = {
+            "allow": (*self.allow, *(LOOPBACK if self.local else ())),
+            "allow_ports": tuple(map(str, self.allow_ports)),
+            **{
+                name: ("yes",)
+                for name in ("plain_http", "allow_commands", "allow_apprise")
+                if getattr(self, name)
+            },
+            "destinations": tuple(one.name for one in self.destinations),
+            "secret_keys": tuple(secret_keys),
+        }
+        return {name: values for name, values in found.items() if values}
 
     def trusted_proxies(self) -> tuple[Network, ...]:
         return tuple(ip_network(name) for name in self.proxies)

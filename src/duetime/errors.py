@@ -318,7 +318,12 @@ class ServiceUnreachable(ServiceError, code="service_unreachable"):
 
 
 class SecretUnreadable(DuetimeError, code="secret_unreadable"):
-    """A stored secret cannot be decrypted on this node."""
+    """A stored secret cannot be decrypted on this node. `missing_key`: the id of the secret key that this
+    node would need; None: it is not for want of a key."""
+
+    def __init__(self, message: str, missing_key: str | None = None) -> None:
+        super().__init__(message)
+        self.missing_key = missing_key
 
 
 class ProcessDied(DuetimeError, code="process_died"):

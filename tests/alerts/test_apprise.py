@@ -15,6 +15,7 @@ import duetime as dt
 from duetime.engine.alert.notices import ALERT
 from duetime.errors import Conflict, InvalidInput
 from duetime.invokers.alert.handler import AlertHandler
+from duetime.model.job import Ending
 from duetime.model.keyring import KeyRing
 from duetime.model.url import ANY_ADDRESS
 from tests.alerts.test_delivery import KEY, app, lag, receiver, recover, until
@@ -147,4 +148,5 @@ async def test_node_without_the_setting_calls_nothing(receiver: Receiver) -> Non
             while not (attempts := await app.read_attempts(job)):
                 await asyncio.sleep(0.02)
     assert "start it with --allow-apprise yes" in (attempts[0].error or "")
+    assert attempts[0].ending is Ending.RELEASED, "another node may be allowed to"
     assert receiver.received == []

@@ -8,9 +8,15 @@ from typing import Any
 import pytest
 
 import duetime as dt
+from duetime.model.instant import SECOND, to_micros
+from duetime.model.job import Delivery, Ending, Outcome
+from duetime.model.lease import NodeDraft
+from duetime.model.settle import NOT_HERE, settle
+from duetime.store import ClaimRequest, Lane
 from tests.app.waiting import eventually
 
 AGO = timedelta(seconds=30)
+HOUR = 3_600 * SECOND
 
 
 async def run_late(app: dt.App, **options: Any) -> dt.JobHandle:
@@ -47,6 +53,29 @@ async def test_job_that_starts_after_an_instant_is_skipped(app: dt.App) -> None:
 async def test_max_age_bounds_the_first_attempt(app: dt.App) -> None:
     job = await run_late(app, retry=dt.Retry(max_age="10s"))
     assert (job.state, job.error) == (dt.State.SKIPPED, "expired: not started within 10s (max_age)")
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_wait_for_a_node_that_may_run_it_does_not_extend_the_expiry(app: dt.App, allowed: bool) -> None:
+    """The first attempt was given back; the second is in time only by its new due time."""
+
+    @app.task("work")
+    async def work() -> str:
+        return "done"
+
+    await app.open()
+    long_ago = datetime.now(UTC) - AGO
+    job = await app.submit("work", at=long_ago, expires="1h" if allowed else "20s")
+    node = await app.store.join(NodeDraft("poor", ("worker",), "1"), HOUR)
+    lane = Lane("default", 5, 0)
+    [first] = (await app.store.claim(ClaimRequest(node, (lane,), ("work",), 1, 0))).jobs
+    now, started_at = await app.now(), to_micros(long_ago) + SECOND
+    not_here = Outcome(Ending.RELEASED, error=f"{NOT_HERE}: why", not_here=True)
+    made = settle(first, not_here, dt.Retry(), Delivery.AT_LEAST_ONCE, started_at, now, 0.5)
+    await app.store.settle([made])
+    async with app.running():
+        await eventually(lambda: _final(job))
+    assert job.state is (dt.State.SUCCEEDED if allowed else dt.State.SKIPPED)
 
 
 async def test_late_job_without_an_expiry_runs(app: dt.App) -> None:

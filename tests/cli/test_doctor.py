@@ -131,11 +131,19 @@ def test_node_with_expired_lease_does_not_count_as_alive() -> None:
     assert warnings(replace(WELL, nodes=[replace(NODE, state="expired")])) == {"nodes", "expired"}
 
 
+def test_different_permissions_are_named_and_only_waiting_jobs_warn() -> None:
+    poor = replace(NODE, id=8, name="poor", lacks=["allow 10.0.0.0/8"])
+    seen = replace(WELL, nodes=[NODE, poor])
+    found = {check.name: check for check in examine(seen)}["permissions"]
+    assert (found.level, found.text) == ("ok", "poor (8) lacks allow 10.0.0.0/8")
+    assert warnings(replace(seen, not_here=3)) == {"permissions"}
+
+
 def test_idle_store_passes_all_checks(duetime: Duetime) -> None:
     duetime("migrate")
     done = duetime("doctor", "--json")
     assert done.status == 0, done.out
-    assert [list(check) for check in done.json] == [["name", "level", "text", "remedy"]] * 10
+    assert [list(check) for check in done.json] == [["name", "level", "text", "remedy"]] * 11
 
 
 def test_work_without_a_node_is_reported(duetime: Duetime, past: Past) -> None:
@@ -177,7 +185,7 @@ def test_node_that_left_is_listed_only_with_all(duetime: Duetime, past: Past) ->
     assert duetime("node", "list", "--json").json == [], "the node has left"
     (node,) = duetime("node", "list", "--all", "--json").json
     fields = ["id", "name", "state", "roles", "version", "running", "started_at", "lease_until", "broker"]
-    assert list(node) == fields
+    assert list(node) == [*fields, "permissions", "lacks"]
     assert (node["state"], node["roles"]) == ("left", ["worker"])
     assert node["name"] in duetime("node", "list", "--all").out
 

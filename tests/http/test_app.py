@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import duetime as dt
 from duetime.engine.submit.submission import JobRequest
 from duetime.invokers.http.echo import EchoAgent
 from duetime.invokers.http.handler import HttpHandler
 from duetime.model.codec import decode
+from duetime.model.instant import Micros
 from duetime.model.job import Job, State
 from duetime.model.target import HTTP, HttpTarget
-from duetime.model.url import ALLOW_IT
+from duetime.model.url import Egress
 from duetime.model.views import JobView
-from tests.http.scene import LOCAL, RING
+from tests.app.waiting import eventually
+from tests.http.scene import LOCAL, RING, Names
 
 
 async def run(target: dict[str, Any], app: dt.App | None = None, **options: Any) -> tuple[Job, EchoAgent]:
@@ -64,10 +70,38 @@ async def test_give_up_makes_a_dead_letter() -> None:
     assert decode(done.result or b"")["status"] == 404
 
 
-async def test_forbidden_address_is_rejected() -> None:
-    done, agent = await run({"url": "http://169.254.169.254/latest/meta-data/"})
-    assert (done.state, done.error, len(agent.calls)) == (
-        State.DEAD,
-        f"target not allowed (target_not_allowed): {ALLOW_IT}",
-        0,
-    )
+async def test_job_that_one_node_may_not_run_waits_for_another(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its name leads to a private address: only an attempt can tell."""
+    store, count = f"sqlite:///{tmp_path}/duetime.db", 5
+    poor, rich = dt.App(store), dt.App(store)
+    for app, egress in ((poor, Egress()), (rich, LOCAL)):
+        app.use_target(HTTP, partial(_resolving_to_this_machine, egress))
+    async with EchoAgent() as agent:
+        spec = HttpTarget.from_json({"url": agent.url.replace("127.0.0.1", "agent.example")}).to_spec()
+        async with poor.running(name="poor"):
+            request = JobRequest(dt.NewJob(HTTP, delivery="at_most_once"), spec)
+            jobs = [await poor.jobs.submit_request(request) for _ in range(count)]
+
+            async def tried() -> bool:
+                return all([await poor.read_attempts(job.id) for job in jobs])
+
+            await eventually(tried)
+            waiting, reason = await poor.read_job(jobs[0].id), await poor.why.job(jobs[0].id)
+            assert (waiting.state, waiting.failures, len(agent.calls)) == (State.PENDING, 0, 0)
+            assert (waiting.error or "").startswith("cannot run on this node: target not allowed")
+            assert reason.code == "permission_missing"
+            assert "node poor (1) did not run it" in reason.why
+            assert "no other live worker is known to" in reason.why
+            assert "it is left to other nodes" in caplog.text
+            async with rich.running(name="rich"):
+                for job in jobs:
+                    await (await poor.get_job(job.id)).wait(timeout="60s")
+                    done = await poor.read_job(job.id)
+                    assert (done.state, done.failures) == (State.SUCCEEDED, 0)
+        assert len(agent.calls) == count
+
+
+def _resolving_to_this_machine(egress: Egress, now: Callable[[], Micros]) -> HttpHandler:
+    return HttpHandler(now, egress, RING, resolver=Names(agent_example=[["127.0.0.1"]]))

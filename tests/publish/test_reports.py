@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from duetime.model.keyring import KeyRing
 from duetime.model.limit import Limit
 from duetime.model.publish import PublishTarget
 from duetime.model.retry import Retry
-from duetime.model.settle import HandOver
+from duetime.model.settle import NOT_HERE, HandOver
 from tests.api.conftest import Api, client_of, refused
+from tests.app.waiting import eventually
 from tests.http.scene import RING
 from tests.publish.cloudevents import validated
 from tests.publish.test_redis import RedisUnderTest
@@ -107,11 +109,17 @@ async def test_message_without_a_report_in_time_is_published_again(api: Api, bro
     assert [validated(one.body)["attempt"] for one in await broker.received(2)] == [1, 2]
 
 
+async def _was_tried(api: Api, job_id: str) -> bool:
+    return bool((await api.get(f"/jobs/{job_id}")).json()["attempts"])
+
+
 async def test_report_needs_a_secret_key(settings: Settings) -> None:
     async for api in node_and_api(settings, KeyRing()):
         job_id = await api.submit(target=TARGET, retry={"max_attempts": 1})
-        found = (await api.get(f"/jobs/{job_id}?wait=50s")).json()
-        assert (found["state"], found["error"]) == ("dead", NO_TOKEN)
+        await eventually(partial(_was_tried, api, job_id))
+        found = (await api.get(f"/jobs/{job_id}")).json()
+        assert (found["state"], found["failures"]) == ("pending", 0), "a node with a key can run it"
+        assert found["attempts"][0]["error"] == f"{NOT_HERE}: {NO_TOKEN}"
 
 
 async def test_waiting_job_can_be_cancelled(api: Api, broker: RedisUnderTest) -> None:

@@ -28,7 +28,7 @@ from duetime.model.instant import Micros
 from duetime.model.retry import Retry
 from duetime.model.schedule import KINDS, Missed, Schedule, ScheduleDraft
 from duetime.model.search import parse_pair
-from duetime.model.target import HTTP
+from duetime.model.target import HTTP, shown_name
 from duetime.model.when import from_json
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
@@ -146,7 +146,7 @@ async def edit_of(context: RequestContext, known: Schedule, body: SchedulePatchI
         changes["when"] = await search(from_json, body.when)
     if "target" in given:
         changes["target"] = read_target(
-            context, body.target, known.draft.target_spec if known.draft.target == HTTP else None
+            context, body.target, known.draft.target_spec if shown_name(known.draft.target) == HTTP else None
         )
     if "retry" in given:
         changes["retry"] = None if body.retry is None else read_retry(body.retry)

@@ -15,7 +15,7 @@ from duetime.model.command import COMMAND, CommandTarget
 from duetime.model.destination import check_destination
 from duetime.model.publish import PublishTarget
 from duetime.model.shadow import SHADOW, ShadowTarget
-from duetime.model.target import HTTP, SIGNING, HttpTarget
+from duetime.model.target import SIGNING, HttpTarget
 
 
 def read_target(
@@ -31,7 +31,7 @@ def read_target(
             target = _http(context, value, before)
             if checked:
                 context.state.egress.check(target.url, "target.url")
-            return HTTP, target.to_spec()
+            return target.name, target.to_spec()
         case "command":
             return COMMAND, _command(context, value)
         case "publish":

@@ -42,6 +42,8 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.job import DEFAULT_TENANT
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import DEFAULT_QUOTAS, Quotas
+from duetime.model.permissions import Permissions
+from duetime.model.target import HTTP, LISTED
 from duetime.model.url import ANY_ADDRESS
 from duetime.model.views import BrokerView
 from duetime.observer import Observer, Observers
@@ -61,7 +63,9 @@ class Target(Handler, Protocol):
 MAX_VIEWS = 10_000  # of tenants
 TargetMaker = Callable[[Callable[[], Micros]], Target]  # given the store's clock
 NODE_OPTIONS = tuple(
-    option.name for option in fields(NodeOptions) if option.name not in ("version", "broker", "ping")
+    option.name
+    for option in fields(NodeOptions)
+    if option.name not in ("version", "broker", "permissions", "ping")
 )
 
 # Of durations, as the settings have them. NodeOptions itself refuses a short lease and lookahead.
@@ -116,13 +120,17 @@ class App(AsyncApp):
         self._node_here: Node | None = None
         self.use_secret_keys(self._ring)
         self._targets: dict[str, TargetMaker] = {}
+        self.permissions: Permissions | None = None  # of its node, for others to know
 
     @asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[Node]:
         """A planner and worker inside this process, until the block ends. Options: see NodeOptions."""
         self._refuse_other_loop()
         resources = ResourceBox()
-        targets = {name: make(self._clock.now) for name, make in self._targets.items()}
+        makers = dict(self._targets)
+        if HTTP in makers and self.permissions is None:  # a program's own node: its handler decides
+            makers[LISTED] = makers[HTTP]
+        targets = {name: make(self._clock.now) for name, make in makers.items()}
         if ALERT not in targets:
             targets[ALERT] = AlertHandler(
                 self.store, self._clock.now, self._ring, ANY_ADDRESS, allow_apprise=True
@@ -262,6 +270,7 @@ class App(AsyncApp):
             "version": VERSION,
             "roles": DEFAULT_ROLES if self._open_queue is None else ROLES,
             "broker": self.broker,
+            "permissions": self.permissions,
         }
         settings = NodeOptions(**{**defaults, **_parsed(options)})
         handlers: dict[str, Handler] = {

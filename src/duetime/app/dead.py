@@ -9,6 +9,7 @@ from duetime.app.listing import JobQuery, filter_of
 from duetime.model.instant import SECOND, to_datetime
 from duetime.model.job import Job
 from duetime.model.search import error_group
+from duetime.model.target import shown_name
 from duetime.model.views import DeadGroup, DeadGroups
 
 PAGE = 500
@@ -29,7 +30,7 @@ class DeadLetters:
         read, before = 0, None
         while page := await self.context.reads.list_jobs(wanted, PAGE, before):
             for job in page:
-                key = (error_group(job.error or ""), job.target)
+                key = (error_group(job.error or ""), shown_name(job.target))
                 groups[key] = _with(groups.get(key), key, job)
             read, before = read + len(page), page[-1].id
             if len(page) < PAGE:

@@ -14,7 +14,9 @@ from duetime.model.duration import Duration
 from duetime.model.lease import Lease
 from duetime.model.lease import Node as NodeRecord
 from duetime.model.limit import ALL_QUEUES, Queue, QueueFilter, check_max_running, parse_rate
+from duetime.model.permissions import differences
 from duetime.model.views import ArgumentView, NodeView, QueueDepths, TaskView
+from duetime.model.why_facts import FleetStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +30,22 @@ class AppNodes:
         return await self.context.store.nodes()
 
     async def views(self) -> list[NodeView]:
-        """The same, with the address of the broker of each."""
+        """The same, with what each publishes about itself."""
         store, now = self.context.store, await self.context.now()
         known = await profiles(store)
-        return [
-            NodeView.of(node, now, known[node.id].broker if node.id in known else None)
-            for node in await store.nodes()
-        ]
+        nodes = await store.nodes()
+        fleet = FleetStatus(now, nodes, known)
+        lacks = differences(
+            {
+                node.id: own
+                for node in fleet.living("worker")
+                if node.id in known and (own := known[node.id].permissions) is not None
+            }
+        )
+        return [NodeView.of(node, now, known.get(node.id), lacks.get(node.id, ())) for node in nodes]
 
     async def of_tenant(self) -> list[NodeView]:
-        """Without brokers, and without the remote workers of other tenants."""
+        """Without brokers and permissions, and without the remote workers of other tenants."""
         now = await self.context.now()
         return [
             NodeView.of(node, now) for node in await visible_nodes(self.context.store, self.context.tenant)

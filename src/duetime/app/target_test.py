@@ -12,7 +12,7 @@ from duetime.invoker import AttemptWriter, Context, Handler
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, Claimed
-from duetime.model.settle import AttemptFailed, GiveUp
+from duetime.model.settle import AttemptFailed, GiveUp, NotHere
 from duetime.model.target import HTTP, HttpTarget
 
 MAX_TIMEOUT = 30 * SECOND  # the caller waits for the response
@@ -40,13 +40,13 @@ async def call_target(
     began = monotonic_micros()
     try:
         outcome = await handler.invoke(Context(job, NO_DESK), payload)
-    except (AttemptFailed, GiveUp) as verdict:
+    except (AttemptFailed, GiveUp, NotHere) as verdict:
         outcome = verdict
     return _trial(outcome, monotonic_micros() - began)
 
 
 def _trial(outcome: Any, lapse: Micros) -> Trial:
-    if not isinstance(outcome, AttemptFailed | GiveUp):
+    if not isinstance(outcome, AttemptFailed | GiveUp | NotHere):
         return Trial(lapse, outcome)
     kept = outcome.result if isinstance(outcome.result, dict) else {}
     if kept.get("code") == TargetNotAllowed.code:

@@ -18,7 +18,7 @@ from duetime.model.edit_plan import ScheduleEdit
 from duetime.model.publish import PublishTarget
 from duetime.model.schedule import Schedule, ScheduleDraft
 from duetime.model.shadow import SHADOW, ShadowTarget
-from duetime.model.target import HTTP, HttpTarget, Seal
+from duetime.model.target import HTTP, HttpTarget, Seal, shown_name
 from duetime.model.when import When
 
 Target = str | Mapping[str, Any]  # the name of a task, or another target
@@ -48,7 +48,8 @@ class Drafts:
             if shadow.target["type"] == "task":
                 check_name(shadow.target["name"], "target.target.name")
             return SHADOW, shadow.to_spec()
-        return HTTP, HttpTarget.received(target, before, self._seal).to_spec()
+        http = HttpTarget.received(target, before, self._seal)
+        return http.name, http.to_spec()
 
     async def schedule(
         self, name: str, task: str, spec: bytes | None, when: When, options: Any
@@ -64,6 +65,6 @@ class Drafts:
     async def edit(self, known: Schedule, changes: Mapping[str, Any]) -> ScheduleEdit:
         target, draft = changes.get("target"), known.draft
         if isinstance(target, Mapping):
-            before = draft.target_spec if draft.target == HTTP else None
+            before = draft.target_spec if shown_name(draft.target) == HTTP else None
             changes = {**changes, "target": self.target(target, before)}
         return await edit_of(self._app.context, known, changes)

@@ -22,6 +22,7 @@ from duetime.model.cron import CronSearch
 from duetime.model.instant import LATEST, SECOND, Micros, to_micros
 from duetime.model.rrule_search import StepBudget
 from duetime.model.schedule import Schedule
+from duetime.model.target import shown_name
 from duetime.model.when import Cron, Every, Unreadable, When
 from duetime.model.zone import DAY, Zone
 
@@ -61,7 +62,9 @@ class Coming:
         draft = schedule.draft
         if schedule.paused or isinstance(draft.when, Unreadable):
             return None
-        return Coming(schedule.id, draft.name, draft.target, draft.when, draft.start_at, _last(schedule))
+        return Coming(
+            schedule.id, draft.name, shown_name(draft.target), draft.when, draft.start_at, _last(schedule)
+        )
 
     def next(self, after: Micros, end: Micros) -> Micros | None:
         """The first fire later than `after` and before `end`; None if there is none."""

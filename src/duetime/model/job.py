@@ -41,6 +41,7 @@ class Outcome:
     delay: Micros | None = None  # how long the task wants to wait, or the time for the report
     wish: Micros | None = None  # the delay that the target asked for; granted as far as the policy allows
     hopeless: bool = False  # no attempt can succeed: the job cannot be run as it was submitted
+    not_here: bool = False  # this node may not run it, and has not begun to; another may
 
 
 @dataclass(frozen=True, slots=True)

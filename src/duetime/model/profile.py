@@ -10,6 +10,7 @@ from typing import Any
 from duetime.model.codec import decode, encode
 from duetime.model.instant import Micros
 from duetime.model.limit import Rate, TaskLimit
+from duetime.model.permissions import Permissions
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class NodeProfile:
     concurrency: int = 1
     bounds: tuple[TaskLimit, ...] = ()
     broker: str | None = None  # its address, without a password
+    permissions: Permissions | None = None  # None: it has not said
     tenant: str | None = None  # of a remote worker, which serves no other; None: all tenants
     lease: Micros = 0  # of a remote worker: for so long each heartbeat extends it
     policies: Mapping[str, Any] = field(
@@ -47,6 +49,7 @@ class NodeProfile:
                 "concurrency": self.concurrency,
                 "bounds": bounds,
                 "broker": self.broker,
+                "permissions": self.permissions,
                 "tenant": self.tenant,
                 "lease": self.lease,
                 "policies": self.policies,
@@ -62,10 +65,15 @@ class NodeProfile:
             value["concurrency"],
             tuple(map(_bound, value["bounds"])),
             value.get("broker"),
+            _permissions(value.get("permissions")),
             value.get("tenant"),
             value.get("lease", 0),
             value.get("policies", {}),
         )
+
+
+def _permissions(value: Any) -> Permissions | None:
+    return None if value is None else {name: tuple(own) for name, own in value.items()}
 
 
 def _bound(value: Any) -> TaskLimit:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from duetime.model.codec import decode
 from duetime.model.job import Job, JobDraft, JobFilter, State, error_line
 from duetime.model.schedule import Schedule, ScheduleFilter
+from duetime.model.target import shown_name
 
 # PostgreSQL has the same expressions, in the function `error_group`.
 _VARIABLE_PART = re.compile("""'[^']*'|"[^"]*"|[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*""")
@@ -38,7 +39,7 @@ def selects(wanted: JobFilter, draft: JobDraft | Job, outcome: JobOutcome) -> bo
         and (wanted.owner is None or draft.owner == wanted.owner)
         and (wanted.schedule is None or draft.schedule == wanted.schedule)
         and (not wanted.scheduled or draft.schedule is not None)
-        and (wanted.target is None or draft.target == wanted.target)
+        and (wanted.target is None or wanted.target in (draft.target, shown_name(draft.target)))
         and (wanted.node is None or outcome.node == wanted.node)
         and (wanted.due_after is None or draft.due_at >= wanted.due_after)
         and (wanted.due_before is None or draft.due_at < wanted.due_before)
@@ -59,7 +60,7 @@ def selects_schedule(wanted: ScheduleFilter, schedule: Schedule) -> bool:
         and (wanted.text is None or wanted.text.casefold() in draft.name.casefold())
         and (wanted.paused is None or schedule.paused is wanted.paused)
         and (wanted.owner is None or draft.owner == wanted.owner)
-        and (wanted.target is None or draft.target == wanted.target)
+        and (wanted.target is None or wanted.target in (draft.target, shown_name(draft.target)))
         and (wanted.queue is None or draft.queue == wanted.queue)
         and (wanted.label is None or has_label(draft.labels, *wanted.label))
     )

@@ -63,6 +63,16 @@ class GiveUp(Directive):
         self.result = result
 
 
+class NotHere(Directive):
+    """This node may not or cannot run the job, because of its own settings, and has not begun to. The job
+    waits for a node that can. `result` is for a test call."""
+
+    def __init__(self, reason: str, result: Any = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.result = result
+
+
 class HandOver(Directive):
     """Another program finishes this attempt and reports how it ended. Without a report within this time, the
     attempt times out."""
@@ -88,6 +98,11 @@ QUARANTINE_LOSSES = 2
 QUARANTINE_SPREAD = 2 * SECOND
 LOSS_MEMORY = 86_400 * SECOND  # older losses say nothing about the job
 POISON = "poison"
+# The error of an attempt that ended because its node may not run the job begins with this. Each time the job
+# waits twice as long, so that nodes do not toss it about.
+NOT_HERE = "cannot run on this node"
+MIN_ELSEWHERE_WAIT, MAX_ELSEWHERE_WAIT = SECOND, 600 * SECOND
+MAX_DOUBLINGS = 20
 
 
 class Settlement(NamedTuple):
@@ -122,6 +137,8 @@ def settle(
             return _final(job, outcome, state, started_at, now)
         case Ending.FAILED | Ending.TIMED_OUT:
             return _after_failure(job, outcome, retry, delivery, started_at, now, noise)
+        case Ending.RELEASED if outcome.not_here:
+            return _elsewhere(job, outcome, started_at, now, noise)
         case Ending.RELEASED if delivery is Delivery.AT_MOST_ONCE and started_at is not None:
             return _final(job, outcome, State.DEAD, started_at, now)
         case Ending.RELEASED:
@@ -198,6 +215,22 @@ def _wait(outcome: Outcome, retry: Retry, failures: int, noise: float) -> tuple[
 def _noted(outcome: Outcome, note: str) -> Outcome:
     """The note comes first, because the last line of an error says what went wrong."""
     return replace(outcome, error=note if outcome.error is None else f"{note}\n{outcome.error}")
+
+
+def was_not_here(attempt: Attempt) -> bool:
+    """Whether it ended because its node may not run the job."""
+    return attempt.ending is Ending.RELEASED and (attempt.error or "").startswith(NOT_HERE)
+
+
+def _elsewhere(
+    job: Claimed, outcome: Outcome, started_at: Micros | None, now: Micros, noise: float
+) -> Settlement:
+    if job.cancel_requested:
+        return _final(job, outcome, State.CANCELLED, started_at, now)
+    before = min(job.attempt - job.failures, MAX_DOUBLINGS) - 1
+    wait = min(MIN_ELSEWHERE_WAIT << max(before, 0), MAX_ELSEWHERE_WAIT)
+    due_at = now + int(wait * (1 + noise) / 2)  # spread, so that the same node does not always come first
+    return _again(job, outcome, started_at, now, due_at, losses=job.losses)
 
 
 def recent_losses(job: Claimed, attempts: Sequence[Attempt], now: Micros) -> int:

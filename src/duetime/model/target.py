@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from duetime.errors import InvalidInput, InvalidPayload
@@ -22,6 +23,8 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.url import Url
 
 HTTP = "@http"
+# The target of jobs whose address an operator must list: only nodes with a list claim them. Callers see HTTP.
+LISTED = f"{HTTP}:listed"
 METHODS = ("POST", "GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 WITHOUT_BODY = frozenset({"GET", "HEAD"})
 DEFAULT_TIMEOUT, MAX_TIMEOUT = 30 * SECOND, 3_600 * SECOND
@@ -87,6 +90,11 @@ class HttpTarget:
     timeout: Micros = DEFAULT_TIMEOUT
     success: tuple[tuple[int, int], ...] = ((200, 299),)  # ranges, both ends included
     reports: bool = False  # "async": may respond 202 and report later
+
+    @property
+    def name(self) -> str:
+        """The target of its jobs."""
+        return _stored_name(*self.url.origin_key)
 
     @classmethod
     def from_json(cls, value: Any, field: str = "target") -> HttpTarget:
@@ -225,6 +233,22 @@ class HttpTarget:
 
     def succeeded(self, status: int) -> bool:
         return any(first <= status <= last for first, last in self.success)
+
+
+@lru_cache(4_096)  # most jobs go to few hosts
+def _stored_name(scheme: str, host: str, port: int) -> str:
+    written = Url(scheme, host, port, "/")
+    return HTTP if url.PUBLIC_INTERNET.refusal_as_written(written) is None else LISTED
+
+
+def shown_name(name: str) -> str:
+    """The target as callers see and filter it: which nodes may call an address is not their matter."""
+    return HTTP if name == LISTED else name
+
+
+def stored_names(shown: str) -> tuple[str, str]:
+    """The targets that callers see under this name; one of them twice if there is no other."""
+    return shown, LISTED if shown == HTTP else shown
 
 
 def key_ids(spec: bytes | None) -> set[str]:

@@ -128,11 +128,20 @@ class Egress:
                 hosts.add(_numeric_host(entry))
         return cls(tuple(networks), frozenset(hosts), USUAL_PORTS | frozenset(ports), plain_http)
 
+    @property
+    def lists_any(self) -> bool:
+        """Whether the operator lists anything in addition to the public Internet."""
+        return bool(self.networks or self.hosts or self.ports > USUAL_PORTS)
+
     def check(self, url: Url, field: str) -> None:
         """Refuses a URL that no node with these settings can call, whatever its name resolves to."""
-        reason = self.refusal_before_resolving(url) or self._refusal_of_name(url)
+        reason = self.refusal_as_written(url)
         if reason is not None:
             raise TargetNotAllowed(field, f"is not allowed ({url.host}: {reason}); {ALLOW_IT}")
+
+    def refusal_as_written(self, url: Url) -> str | None:
+        """Why this URL may not be called, whatever its name resolves to; None if that decides."""
+        return self.refusal_before_resolving(url) or self._refusal_of_name(url)
 
     def refusal_before_resolving(self, url: Url) -> str | None:
         if url.scheme == "http" and not self.plain_http:
@@ -156,6 +165,7 @@ class Egress:
         return None if port in self.ports else f"port {port}"
 
 
+PUBLIC_INTERNET = Egress()  # what every node may call
 # For programs that choose their receivers themselves
 ANY_ADDRESS = Egress((ip_network("0.0.0.0/0"), ip_network("::/0")))
 

@@ -13,10 +13,11 @@ from duetime.model.codec import decode
 from duetime.model.command import COMMAND
 from duetime.model.describe.text import counted
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Delivery, Ending, Job, Overlap, State, error_line
+from duetime.model.job import Attempt, Delivery, Ending, Job, Overlap, State, error_line
 from duetime.model.limit import show_rate
 from duetime.model.publish import PUBLISH
-from duetime.model.settle import POISON
+from duetime.model.settle import POISON, was_not_here
+from duetime.model.target import shown_name
 from duetime.model.why_facts import JobFacts
 
 JUST_NOW = 5 * SECOND
@@ -31,6 +32,7 @@ CODES = {
     "no_worker": "a due job while no worker is alive",
     "queue_unserved": "a due job whose queue no worker serves",
     "task_unknown": "a due job whose task no worker knows",
+    "permission_missing": "a job that live workers may not run, because of their settings",
     "overlap_waits": "a due job of a schedule that runs one job at a time",
     "queue_full": "a due job of a queue that is at its limit of running jobs",
     "queue_rate": "a due job of a queue that is at its rate limit",
@@ -98,6 +100,8 @@ def _not_due(facts: JobFacts) -> Why:
     job = facts.job
     last = facts.attempts[-1] if facts.attempts else None
     due = facts.at(job.due_at)
+    if last is not None and was_not_here(last):
+        return _not_here(facts, last, f"; it will be tried again at {due}")
     if last is None or not facts.retries:
         return Why("not_due", f"waits: it is due at {due}", job.created_at, "run it now to skip the wait")
     if last.ending is Ending.SNOOZED:
@@ -134,6 +138,8 @@ def _due(facts: JobFacts) -> Why:
         or _rate(facts)
         or _busy(facts)
     )
+    if found is None and facts.attempts and was_not_here(facts.attempts[-1]):
+        found = _not_here(facts, facts.attempts[-1], "")
     if found is not None:
         return found
     due = f"it has been due since {facts.at(facts.job.due_at)}"
@@ -160,9 +166,13 @@ def _unserved(facts: JobFacts) -> Why | None:
         workers = counted(len(fleet.living("worker")), "live worker")
         why = f"waits: none of {workers} serves queue {job.queue}"
         return Why("queue_unserved", why, None, f"start a worker that serves queue {job.queue}")
-    if not fleet.able(job.queue, job.target):
+    if not fleet.able(job):
         serving = counted(len(fleet.serving_workers(job.queue)), "live worker")
-        what = f"the target {job.target}" if job.target.startswith("@") else f"the task {job.target}"
+        missing, name = fleet.missing_permission(job), shown_name(job.target)
+        if missing is not None:
+            why = f"waits: none of {serving} of queue {job.queue} may run it, for want of {missing}"
+            return Why("permission_missing", why, None, f"start a worker with {missing}")
+        what = f"the target {name}" if name.startswith("@") else f"the task {name}"
         return Why(
             "task_unknown",
             f"waits: none of {serving} of queue {job.queue} knows {what}",
@@ -170,6 +180,15 @@ def _unserved(facts: JobFacts) -> Why | None:
             _how_to_know(job.target),
         )
     return None
+
+
+def _not_here(facts: JobFacts, last: Attempt, then: str) -> Why:
+    """A node gave it back, because it may not run it."""
+    tried = {one.node for one in facts.attempts if was_not_here(one)}
+    others = [facts.fleet.call(node.id) for node in facts.fleet.able(facts.job) if node.id not in tried]
+    may = f"{', '.join(others[:MAX_NAMED])} may be able to" if others else "no other live worker is known to"
+    why = f"waits: {facts.fleet.call(last.node)} did not run it{_in_brackets(last.error)}; {may}{then}"
+    return Why("permission_missing", why, last.finished_at, "give a worker what it lacks, then run it now")
 
 
 def _how_to_know(target: str) -> str:
@@ -237,7 +256,7 @@ def _rate(facts: JobFacts) -> Why | None:
 
 
 def _busy(facts: JobFacts) -> Why | None:
-    able = facts.fleet.able(facts.job.queue, facts.job.target)
+    able = facts.fleet.able(facts.job)
     if not facts.fleet.busy(able):
         return None
     who = (

@@ -9,8 +9,10 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Attempt, Ending, Job
 from duetime.model.lease import Node
 from duetime.model.limit import Queue, TaskLimit
+from duetime.model.permissions import missing_permission
 from duetime.model.permits import MIN_ASK_INTERVAL
 from duetime.model.profile import NodeProfile
+from duetime.model.target import shown_name
 from duetime.model.zone import UTC_ZONE, Zone
 
 HOUR, DAY = 3_600 * SECOND, 86_400 * SECOND
@@ -34,9 +36,22 @@ class FleetStatus:
     def serving_workers(self, queue: str) -> list[Node]:
         return self._workers(lambda profile: profile.serves(queue))
 
-    def able(self, queue: str, target: str) -> list[Node]:
-        """Live workers that can run it."""
-        return self._workers(lambda profile: profile.serves(queue) and target in profile.targets)
+    def able(self, job: Job) -> list[Node]:
+        """Live workers that can run it, as far as the job tells."""
+        return self._workers(
+            lambda profile: (
+                profile.serves(job.queue) and job.target in profile.targets and _lacks(profile, job) is None
+            )
+        )
+
+    def missing_permission(self, job: Job) -> str | None:
+        """What a live worker of its queue would need in order to run it."""
+        found = (
+            _lacks(self.profiles[node.id], job)
+            for node in self.serving_workers(job.queue)
+            if node.id in self.profiles
+        )
+        return next((one for one in found if one is not None), None)
 
     def _workers(self, fits: Callable[[NodeProfile], bool]) -> list[Node]:
         """Live workers whose profile fits. A worker without a profile may fit."""
@@ -71,6 +86,13 @@ class FleetStatus:
             if node is None
             else f"node {node.name} ({number})"
         )
+
+
+def _lacks(profile: NodeProfile, job: Job) -> str | None:
+    """A node that publishes no permissions, such as one of a program of its own, may have all."""
+    if profile.permissions is None or shown_name(job.target) not in profile.targets:
+        return None
+    return missing_permission(profile.permissions, job.target, job.target_spec)
 
 
 @dataclass(frozen=True, slots=True)

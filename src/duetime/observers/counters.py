@@ -27,6 +27,7 @@ from duetime.model.instant import MINUTE, Micros
 from duetime.model.job import Claimed, Ending, State, error_line
 from duetime.model.limit import MAX_QUEUES, OTHER
 from duetime.model.settle import Settlement
+from duetime.model.target import shown_name
 
 MIN_MINUTES = 3  # kept, because a settlement may be written a little after its minute
 MAX_MINUTES = 60  # kept while the store cannot be written
@@ -75,7 +76,7 @@ class AttemptCounts:
         elif one.ending in FAILURES:
             self.retried += 1
         if one.ending in FAILURES:
-            self.fail(job.target, TargetFailures(1, error_line(one.error or ""), str(one.id)))
+            self.fail(shown_name(job.target), TargetFailures(1, error_line(one.error or ""), str(one.id)))
         if one.started_at is not None:
             if one.started_at >= job.due_at:
                 self.lateness.add((one.started_at - job.due_at,))
@@ -227,10 +228,10 @@ class ProcessCounters:
         if endings.count(_SUCCEEDED) < len(endings):
             for ending, job in zip(endings, jobs, strict=True):
                 if ending is not _SUCCEEDED:
-                    self.targets[_named(job.target, self.targets)][ending.value] += 1
+                    self.targets[_named(shown_name(job.target), self.targets)][ending.value] += 1
             jobs = [job for ending, job in zip(endings, jobs, strict=True) if ending is _SUCCEEDED]
         for target, count in Counter(map(_target, jobs)).items():
-            self.targets[_named(target, self.targets)][SUCCEEDED_ENDING] += count
+            self.targets[_named(shown_name(target), self.targets)][SUCCEEDED_ENDING] += count
 
     def _count_fire(self, one: Settlement, job: Claimed) -> None:
         name = (job.tenant, job.schedule or "")

@@ -36,6 +36,7 @@ from duetime.model.hint import EventHint, Hint
 from duetime.model.instant import SECOND, Micros
 from duetime.model.job import Ending, State
 from duetime.model.settle import Settlement
+from duetime.model.target import shown_name
 from duetime.store import Store, Unsubscribe
 
 # A debouncer: runs some work once, a little later, however often it is asked for in the meantime.
@@ -323,7 +324,7 @@ def _planned(event: FiresPlanned, now: Micros) -> Iterator[LogEntry]:
             data = {
                 "action": action,
                 "id": str(fire.id),
-                "name": draft.target,
+                "name": shown_name(draft.target),
                 "state": state.value,
                 "queue": draft.queue,
             }
@@ -332,7 +333,13 @@ def _planned(event: FiresPlanned, now: Micros) -> Iterator[LogEntry]:
 
 def _job(action: str, job: Any, state: State, at: Micros) -> LogEntry:
     """The entry of a draft or of a claimed job."""
-    data = {"action": action, "id": str(job.id), "name": job.target, "state": state.value, "queue": job.queue}
+    data = {
+        "action": action,
+        "id": str(job.id),
+        "name": shown_name(job.target),
+        "state": state.value,
+        "queue": job.queue,
+    }
     if job.schedule is not None:
         data["schedule"] = job.schedule
     return LogEntry("job", job.tenant, {**data, "at": at})

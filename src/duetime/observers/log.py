@@ -29,7 +29,8 @@ from duetime.model.events import (
     TurnRecovered,
 )
 from duetime.model.job import Claimed, Ending, State
-from duetime.model.settle import Settlement
+from duetime.model.settle import NOT_HERE, Settlement
+from duetime.model.target import shown_name
 
 _logger = logging.getLogger("duetime")
 # Looked up once: every attempt compares with these.
@@ -167,7 +168,7 @@ def _log_bad_end(settlement: Settlement, job: Claimed) -> None:
     reason = (settlement.error or "").strip().rpartition("\n")[2]
     about = {
         "job_id": str(job.id),
-        "target": job.target,
+        "target": shown_name(job.target),
         "attempt": settlement.attempt,
         "schedule": job.schedule,
     }
@@ -186,6 +187,10 @@ def _log_bad_end(settlement: Settlement, job: Claimed) -> None:
             _logger.warning(
                 said, settlement.id, settlement.attempt, settlement.ending, wait, reason, extra=about
             )
+        case State.PENDING if reason.startswith(NOT_HERE):
+            wait = duration.show_millis(settlement.due_at - settlement.finished_at)
+            said = "job %s %s; it is left to other nodes, again in %s"
+            _logger.warning(said, settlement.id, reason, wait, extra=about)
         case State.SKIPPED:
             _logger.info("job %s was skipped: %s", settlement.id, reason, extra=about)
         case _:

@@ -13,6 +13,7 @@ from duetime.model.job import Attempt, Claimed, Delivery, Ending, Outcome, State
 from duetime.model.retry import Retry
 from duetime.model.settle import (
     LOSS_MEMORY,
+    MAX_ELSEWHERE_WAIT,
     QUARANTINE_LOSSES,
     QUARANTINE_SPREAD,
     Settlement,
@@ -31,6 +32,24 @@ def job(failures: int = 0, losses: int = 0, cancel: bool = False, begun: bool = 
         UUID(int=7), 4, "task", b"{}", NOW - SECOND, "default", 5, NOW - SECOND, failures, losses, cancel, None, None, None, None, None,
         None, "default", begun,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("delivery", [ONCE, AGAIN])
+def test_job_of_a_node_that_may_not_run_it_waits_for_another(delivery: Delivery) -> None:
+    not_here = Outcome(Ending.RELEASED, error="why", not_here=True)
+
+    def waits(attempt: int, noise: float, failures: int = 2) -> int:
+        one = job(failures=failures, losses=1)._replace(attempt=attempt)
+        made = settle(one, not_here, RETRY, delivery, NOW - 10, NOW, noise)
+        assert (made.state, made.failures, made.losses) == (State.PENDING, failures, 1)
+        return made.due_at - NOW
+
+    assert [waits(attempt, 1.0) // SECOND for attempt in (3, 4, 5, 6)] == [1, 2, 4, 8]
+    assert waits(3, 0.0) == SECOND // 2
+    assert waits(1_000, 1.0) == waits(1_000_000, 1.0) == MAX_ELSEWHERE_WAIT
+    assert waits(1, 1.0, failures=5) == SECOND  # after an operator has set the number back
+    cancelled = settle(job(cancel=True), not_here, RETRY, delivery, NOW - 10, NOW, 0.5)
+    assert cancelled.state is State.CANCELLED
 
 
 def decided(

@@ -39,7 +39,7 @@ def test_keys_can_be_changed() -> None:
     both = SecretBox(KeyRing.parse([NEW, OLD]))
     assert both.open("acme", "A", sealed) == CANARY
     assert both.seal("acme", "A", CANARY).startswith("v1.new.")
-    with pytest.raises(SecretUnreadable, match="an unknown key"):
+    with pytest.raises(SecretUnreadable, match="add it to this node's secret_keys"):
         SecretBox(KeyRing.parse([NEW])).open("acme", "A", sealed)
 
 

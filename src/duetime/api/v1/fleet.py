@@ -122,7 +122,7 @@ async def limit(name: QueueName, context: Operator, body: Annotated[QueueLimitIn
     responses=problems(),
 )
 async def list_nodes(context: Reader) -> Response:
-    """A tenant sees no brokers, and no remote workers of other tenants."""
+    """A tenant sees no brokers, no permissions, and no remote workers of other tenants."""
     nodes = context.view.nodes
     return answer(Page(await (nodes.views() if context.is_operator else nodes.of_tenant())))
 

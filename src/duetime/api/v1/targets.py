@@ -21,7 +21,7 @@ from duetime.errors import InvalidInput
 from duetime.invokers.http.lazy import load
 from duetime.model.codec import encode_payload
 from duetime.model.signing import shown_secrets
-from duetime.model.target import HTTP
+from duetime.model.target import HTTP, shown_name
 from duetime.model.url import MAX_URL, parse
 from duetime.model.views.fields import about
 
@@ -113,7 +113,7 @@ async def signing_secrets(query: Annotated[SigningQuery, Query()], context: Admi
 )
 async def test(body: Annotated[TargetTestIn, Body()], context: Submitter) -> Response:
     name, spec = read_target(context, body.target, checked=False)
-    if spec is None or name != HTTP:
+    if spec is None or shown_name(name) != HTTP:
         raise InvalidInput("target.type", 'must be "http": to test another target, submit it')
     state, now = context.state, await context.view.now()
     make = await asyncio.to_thread(load)

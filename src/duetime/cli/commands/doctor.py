@@ -27,6 +27,7 @@ from duetime.model.instant import SECOND, Micros, to_micros
 from duetime.model.job import State
 from duetime.model.lease import role_of
 from duetime.model.schedule import ScheduleFilter
+from duetime.model.settle import NOT_HERE
 from duetime.model.target import key_ids
 from duetime.model.views import JobSummary, LeaseView, NodeView, QueueView
 from duetime.store import Store
@@ -53,6 +54,7 @@ class Observation:
     overdue_schedules: list[str]
     overdue_jobs: list[JobSummary]
     dead_letters: int
+    not_here: int = 0  # pending jobs that a node gave back because it may not run them
 
 
 @command(commands, "doctor", "duetime doctor", "duetime doctor --production", "duetime doctor --json")
@@ -123,6 +125,7 @@ async def observe(backend: Backend) -> Observation:
         ],
         overdue_jobs=await backend.jobs(state=State.PENDING, due_before=late, limit=MAX_LISTED),
         dead_letters=len(await backend.dead_letters(limit=MAX_LISTED)),
+        not_here=len(await backend.jobs(state=State.PENDING, error=NOT_HERE, limit=MAX_LISTED)),
     )
 
 
@@ -184,7 +187,7 @@ def foreign_names(settings: Settings) -> Iterator[Check]:
 
 
 def examine(seen: Observation) -> Iterator[Check]:
-    for check in (_clock, _nodes, _expired, _leases, _schedules, _queues, _jobs, _dead_letters):
+    for check in (_clock, _nodes, _permissions, _expired, _leases, _schedules, _queues, _jobs, _dead_letters):
         yield check(seen)
 
 
@@ -214,6 +217,19 @@ def _nodes(seen: Observation) -> Check:
     return Check(
         "nodes", "ok", f"{len(_alive(seen))} alive, running {plural(running, 'job')}; {waiting} to run"
     )
+
+
+def _permissions(seen: Observation) -> Check:
+    """Different permissions may be intended: only jobs that wait for one are a reason to warn."""
+    lacks = [node for node in seen.nodes if node.lacks]
+    shown = [f"{node.name} ({node.id}) lacks {', '.join(node.lacks)}" for node in lacks]
+    text = "; ".join(shown[:MAX_NAMED]) or "the live workers have the same"
+    if seen.not_here:
+        waiting = "1 job waits" if seen.not_here == 1 else f"{seen.not_here} jobs wait"
+        remedy = "`duetime why JOB` says what is missing; give it to a worker"
+        return Check("permissions", "warn", f"{waiting} for a node that may run it; {text}", remedy)
+    remedy = "give every worker the same settings, if this is not intended" if lacks else ""
+    return Check("permissions", "ok", text, remedy)
 
 
 def _expired(seen: Observation) -> Check:

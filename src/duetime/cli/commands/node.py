@@ -26,11 +26,23 @@ def list_nodes(
     """Nodes that are alive, and those that are gone whose jobs were not yet given back."""
     known = with_backend(context, lambda backend: backend.nodes())
     found = [one for one in known if every or one.state not in ("dead", "left") or one.running]
-    columns = ("ID", "NAME", "STATE", "ROLES", "RUNNING", "STARTED", "LEASE UNTIL", "VERSION", "BROKER")
+    columns = (
+        "ID",
+        "NAME",
+        "STATE",
+        "ROLES",
+        "RUNNING",
+        "STARTED",
+        "LEASE UNTIL",
+        "VERSION",
+        "BROKER",
+        "LACKS",
+    )
     show_list(found, as_json, columns, _row, "no nodes: start one with `duetime serve`")
 
 
 def _row(one: NodeView) -> tuple[str, ...]:
     times = moment_text(one.started_at), moment_text(one.lease_until)
     roles, broker = ", ".join(one.roles), one.broker or "-"
-    return str(one.id), one.name, one.state, roles, str(one.running), *times, one.version, broker
+    fields = str(one.id), one.name, one.state, roles, str(one.running), *times, one.version, broker
+    return *fields, ", ".join(one.lacks) or "-"

@@ -47,7 +47,7 @@ from duetime.model.limit import Quotas
 from duetime.model.publish import PublishTarget
 from duetime.model.retry import Retry
 from duetime.model.shadow import SHADOW
-from duetime.model.target import HTTP
+from duetime.model.target import HTTP, LISTED
 
 if TYPE_CHECKING:
     from duetime.api.service import Service  # the API is an extra: `pip install 'duetime[service]'`
@@ -256,6 +256,7 @@ async def _node(
             settings.max_pending or app.quotas.pending,
             settings.max_pending_per_queue or app.quotas.pending_per_queue,
         )
+        app.permissions = settings.permissions(key.id for key in ring.keys)
         _add_targets(app, settings, ring, settings.public_url or _own_address(settings, listener))
         async with app.running(**options) as node:
             yield node
@@ -289,12 +290,13 @@ def _add_targets(app: App, settings: Settings, ring: KeyRing, report_url: str | 
         publisher = PublishHandler(destination, policies, ring, report_url)
         app.use_target(PublishTarget(destination.name).name, partial(_same, publisher))
     if is_installed():
-        app.use_target(
-            HTTP,
-            lambda now: LazyHttpHandler(
-                policies, lambda make: make(now, egress, ring, report_url, policies, per_host=per_host)
-            ),
-        )
+        for name in (HTTP, LISTED) if egress.lists_any else (HTTP,):
+            app.use_target(
+                name,
+                lambda now: LazyHttpHandler(
+                    policies, lambda make: make(now, egress, ring, report_url, policies, per_host=per_host)
+                ),
+            )
 
 
 def _same(handler: PublishHandler, _: object) -> PublishHandler:

@@ -16,6 +16,7 @@ from duetime.model.instant import MINUTE, SECOND, Micros, to_iso
 from duetime.model.job import Job, JobFilter, State, error_line
 from duetime.model.limit import QueueFilter
 from duetime.model.schedule import Schedule
+from duetime.model.target import shown_name
 from duetime.store import DueSchedules, Store
 
 MAX_ROWS = 1_000  # of one query
@@ -63,7 +64,7 @@ class Ledger:
         dead = await self._store.list_jobs(wanted, MAX_DEAD)
         groups: dict[str, list[Job]] = {}
         for job in dead:
-            groups.setdefault(job.schedule or f"{job.target} in {job.queue}", []).append(job)
+            groups.setdefault(job.schedule or f"{shown_name(job.target)} in {job.queue}", []).append(job)
         for subject, jobs in groups.items():
             rule = self._rules.best(Condition.DEAD_LETTERS, jobs[0].schedule, jobs[0].queue)
             if rule is not None and len(jobs) >= rule.count:

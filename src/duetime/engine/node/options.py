@@ -13,6 +13,7 @@ from duetime.errors import ConfigError
 from duetime.invoker import Handler
 from duetime.model import duration
 from duetime.model.instant import SECOND, Micros
+from duetime.model.permissions import Permissions
 
 ROLES = ("planner", "dispatcher", "worker")
 DEFAULT_ROLES = ("planner", "worker")  # with a queue, all of them
@@ -44,6 +45,7 @@ class NodeOptions:
     output_retention: Micros = 7 * 86_400 * SECOND  # of what jobs print; 0: it is not kept
     max_load: float | None = None  # of this machine, per core, above which nothing new is claimed
     broker: str | None = None  # its address, to be shown
+    permissions: Permissions | None = None  # what its operator allows, for others to know
     queue_depth: int = 5_000  # jobs of one queue, priority and tenant that the broker may hold
     archive: Archive | None = None  # old jobs go there before they are deleted
     keep_failed: Micros | None = None  # dead letters stay so long, if that is longer

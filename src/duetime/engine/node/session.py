@@ -403,7 +403,12 @@ def _served(
 def _profile(handlers: Mapping[str, Handler], options: NodeOptions) -> NodeProfile:
     known = handlers if "worker" in options.roles else {}
     return NodeProfile(
-        tuple(sorted(known)), options.queues, options.concurrency, limits_of(known), options.broker
+        tuple(sorted(known)),
+        options.queues,
+        options.concurrency,
+        limits_of(known),
+        options.broker,
+        options.permissions,
     )
 
 

@@ -20,11 +20,13 @@ from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, Ending, Outcome, State, error_text, trace
 from duetime.model.retry import Retry
 from duetime.model.settle import (
+    NOT_HERE,
     AttemptFailed,
     Cancel,
     Directive,
     GiveUp,
     HandOver,
+    NotHere,
     RetryAfter,
     Settlement,
     Snooze,
@@ -146,6 +148,9 @@ def _judge(problem: BaseException) -> Outcome:
             )
         case GiveUp():
             return Outcome(Ending.FAILED, _kept(problem.result), error_text(problem.reason), hopeless=True)
+        case NotHere():
+            error = error_text(f"{NOT_HERE}: {problem.reason}")
+            return Outcome(Ending.RELEASED, _kept(problem.result), error, not_here=True)
         case HandOver():
             return Outcome(Ending.HANDED_OVER, delay=problem.within)
         case Cancel():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.errors import InvalidInput
 from duetime.model.alert import text
-from duetime.model.settle import AttemptFailed, Directive, GiveUp
+from duetime.model.settle import AttemptFailed, Directive, GiveUp, NotHere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def _send(url: str, notice: text.Fields, link: str | None) -> dict[str, Any]:
     try:
         from apprise import Apprise, NotifyFormat
     except ModuleNotFoundError:
-        raise AttemptFailed(f"this channel {MISSING}") from None
+        raise NotHere(f"this channel {MISSING}") from None
     made, scheme = _made(url), url.partition(":")[0]
     if made is None:
         raise GiveUp("url of this channel is not known to Apprise: set it again")

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from duetime.model.alert.channel import Channel, Tls
-from duetime.model.settle import AttemptFailed, GiveUp
+from duetime.model.settle import AttemptFailed, GiveUp, NotHere
 from duetime.model.url import ALLOW_IT, Egress
 
 TIMEOUT = 20.0  # seconds, for each step
@@ -84,7 +84,7 @@ def _guarded(egress: Egress) -> Callable[[str, int], socket.socket]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         for _, _, _, _, address in found:
             if egress.refusal(host, port, ip_address(str(address[0]))) is not None:
-                raise GiveUp(f"target not allowed ({host} port {port}): {ALLOW_IT}")
+                raise NotHere(f"target not allowed ({host} port {port}): {ALLOW_IT}")
         problem: OSError | None = None
         for _, _, _, _, address in found:
             try:

@@ -16,7 +16,7 @@ from duetime.model.instant import SECOND, Micros
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
-from duetime.model.settle import AttemptFailed, GiveUp
+from duetime.model.settle import AttemptFailed, GiveUp, NotHere
 from duetime.model.signing import Signer, endpoint_secrets, read_secret
 from duetime.model.url import Egress, parse
 from duetime.store import Store
@@ -65,7 +65,7 @@ class AlertHandler:
             return await self._mail(context, channel, notice, tenant)
         if channel.type is ChannelType.APPRISE:
             if not self._allow_apprise:
-                raise AttemptFailed(apprise.OFF)  # other nodes may be allowed to
+                raise NotHere(apprise.OFF)
             return await apprise.send(self._secret(tenant, channel, "url") or "", notice, self._link)
         return await self._post(context, channel, notice, tenant)
 
@@ -129,7 +129,7 @@ class AlertHandler:
         try:
             from duetime.invokers.http.post import Poster
         except ModuleNotFoundError as problem:
-            raise AttemptFailed(
+            raise NotHere(
                 f"this channel needs the package {problem.name!r}: pip install 'duetime[service]'"
             ) from None
         return Poster(self._egress, self._now)
@@ -160,8 +160,9 @@ class AlertHandler:
 
         try:
             return SecretBox(self._ring).open(tenant, secret_name(channel.name, field), sealed)
-        except SecretUnreadable:
-            raise AttemptFailed(
+        except SecretUnreadable as problem:
+            failure = AttemptFailed if problem.missing_key is None else NotHere
+            raise failure(
                 f"{field} of this channel cannot be decrypted: give this node the service's secret_keys, "
                 "or set it again"
             ) from None

@@ -22,7 +22,7 @@ from duetime.model.instant import SECOND, Micros, to_iso
 from duetime.model.job import Claimed
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import Limit
-from duetime.model.settle import AttemptFailed, GiveUp
+from duetime.model.settle import AttemptFailed, GiveUp, NotHere
 from duetime.model.signing import Signer, read_secret, report_token
 from duetime.model.target import SIGNING
 from duetime.model.trace import attempt_trace
@@ -197,7 +197,8 @@ class HttpHandler:
         try:
             return self._box.open(tenant, name, sealed)
         except SecretUnreadable as problem:
-            raise AttemptFailed(str(problem)) from None
+            failure = AttemptFailed if problem.missing_key is None else NotHere
+            raise failure(str(problem)) from None
 
 
 @lru_cache(4_096)

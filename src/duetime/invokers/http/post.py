@@ -12,7 +12,7 @@ from duetime.errors import TargetNotAllowed
 from duetime.invokers.http.guard import HttpConnections, TargetRefused, trusted_roots
 from duetime.invokers.http.response import RETRYABLE, error_kind, read_response, retry_after
 from duetime.model.instant import Micros
-from duetime.model.settle import AttemptFailed, Directive, GiveUp
+from duetime.model.settle import AttemptFailed, Directive, GiveUp, NotHere
 from duetime.model.url import ALLOW_IT, Egress, Url
 
 TIMEOUT = aiohttp.ClientTimeout(total=30)
@@ -67,7 +67,7 @@ class Poster:
 
 def _without_answer(problem: BaseException, shown: str) -> Directive:
     if isinstance(problem, TargetRefused) or isinstance(problem.__cause__, TargetRefused):
-        return GiveUp(f"target not allowed ({TargetNotAllowed.code}): {ALLOW_IT}")
+        return NotHere(f"target not allowed ({TargetNotAllowed.code}): {ALLOW_IT}")
     if isinstance(problem, TimeoutError):
         return AttemptFailed(f"no complete response from {shown}")
     return AttemptFailed(f"no response from {shown}: {error_kind(problem)}")

@@ -20,7 +20,7 @@ from duetime.errors import TargetNotAllowed
 from duetime.invokers.http.guard import TargetRefused
 from duetime.model import duration
 from duetime.model.instant import SECOND, Micros, to_micros
-from duetime.model.settle import AttemptFailed, Directive, GiveUp
+from duetime.model.settle import AttemptFailed, Directive, GiveUp, NotHere
 from duetime.model.target import HIDDEN, HttpTarget
 from duetime.model.url import ALLOW_IT
 
@@ -140,7 +140,7 @@ def directive_for_error(target: HttpTarget, problem: BaseException) -> Directive
     """The call got no response. The message never reveals the address behind the name."""
     if isinstance(problem, TargetRefused) or isinstance(problem.__cause__, TargetRefused):
         code = TargetNotAllowed.code
-        return GiveUp(f"target not allowed ({code}): {ALLOW_IT}", {"code": code})
+        return NotHere(f"target not allowed ({code}): {ALLOW_IT}", {"code": code})
     where = f"{target.method} {target.url.shown}"
     if isinstance(problem, TimeoutError):
         return AttemptFailed(f"no complete response within {duration.show(target.timeout)} from {where}")

@@ -43,7 +43,9 @@ class SecretBox:
         key = self._ring.find(key_id) if form == FORMAT else None
         if key is None:
             raise SecretUnreadable(
-                "a secret of this target was encrypted with an unknown key: add it to this node's secret_keys"
+                f"a secret of this target was encrypted with the key {key_id[:32]!r}: "
+                "add it to this node's secret_keys",
+                key_id,
             )
         try:
             box = urlsafe_b64decode(data)

@@ -16,7 +16,7 @@ from duetime.model.job import Claimed
 from duetime.model.keyring import KeyRing
 from duetime.model.limit import Limit
 from duetime.model.publish import PublishTarget, cloud_event
-from duetime.model.settle import AttemptFailed, Directive, GiveUp
+from duetime.model.settle import AttemptFailed, Directive, GiveUp, NotHere
 from duetime.model.signing import report_token
 from duetime.tracing import current_span
 
@@ -86,7 +86,7 @@ class PublishHandler:
         except (InvalidInput, ValueError) as problem:
             raise GiveUp(f"the target of this job is invalid: {problem}") from None
         if not self._destination.allows(job.tenant):
-            raise GiveUp(f"destination {target.destination}: is not for the tenant {job.tenant}")
+            raise NotHere(f"destination {target.destination}: is not for the tenant {job.tenant}")
         return target
 
     def _report(self, job: Claimed, target: PublishTarget) -> dict[str, str] | None:
@@ -94,7 +94,7 @@ class PublishHandler:
             return None
         token = report_token(self._ring, job.tenant, job.id, job.attempt)
         if token is None:
-            raise AttemptFailed(NO_TOKEN)
+            raise NotHere(NO_TOKEN)
         if self._public_url is None:
             return {"reporttoken": token}
         return {"reporttoken": token, "reporturl": f"{self._public_url.rstrip('/')}/api/v1/jobs/{job.id}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from duetime.model.api_key import PREFIX_LENGTH, ApiKey, Scope, listed
 from duetime.model.instant import Micros, to_datetime
 from duetime.model.lease import Lease, Node, NodeState
 from duetime.model.limit import Queue, QueueCounts, show_rate
+from duetime.model.profile import NodeProfile
 from duetime.model.views.fields import ANY_JSON, about, copied, moment
 from duetime.model.views.jobs import DeliveryName, JobSummary
 
@@ -110,9 +112,21 @@ class NodeView:
         default=None,
         metadata=about("The address of its broker, without the password; only for the operator's tenant."),
     )
+    permissions: dict[str, list[str]] | None = field(
+        default=None,
+        metadata=about(
+            "What its operator allows it, by setting; null: not published. Only for the operator's tenant."
+        ),
+    )
+
+    lacks: list[str] = field(
+        default_factory=list, metadata=about("Of these, what other live workers have and it has not.")
+    )
 
     @staticmethod
-    def of(row: Node, now: Micros, broker: str | None = None) -> NodeView:
+    def of(row: Node, now: Micros, profile: NodeProfile | None = None, lacks: Sequence[str] = ()) -> NodeView:
+        """`profile` and `lacks`: what only the operator's tenant sees."""
+        allowed = None if profile is None else profile.permissions
         return NodeView(
             id=row.id,
             name=row.name,
@@ -122,7 +136,9 @@ class NodeView:
             running=row.running,
             started_at=to_datetime(row.started_at),
             lease_until=to_datetime(row.lease_until),
-            broker=broker,
+            broker=None if profile is None else profile.broker,
+            permissions=None if allowed is None else {name: list(own) for name, own in allowed.items()},
+            lacks=list(lacks),
         )
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from opentelemetry.trace import SpanKind
 
+from duetime.model.target import shown_name
 from duetime.observers.traces.otlp import EncodeChild, child_encoder, shape_bytes
 
 MAX_SHAPES = 1_000  # that are kept, of each kind
@@ -32,7 +33,7 @@ class SpanShape:
 def attempt_shape(queue: str, target: str, tenant: str, attempt: int) -> SpanShape:
     attributes = {
         **_messaging(queue, "process"),
-        "duetime.target": target,
+        "duetime.target": shown_name(target),
         "duetime.tenant": tenant,
         "duetime.attempt": attempt,
     }
@@ -53,9 +54,8 @@ def _first_encoder(queue: str, target: str, tenant: str) -> EncodeChild:
 
 @lru_cache(MAX_SHAPES)
 def send_shape(queue: str, target: str) -> SpanShape:
-    return SpanShape(
-        f"send {queue}", SpanKind.PRODUCER, {**_messaging(queue, "send"), "duetime.target": target}
-    )
+    attributes = {**_messaging(queue, "send"), "duetime.target": shown_name(target)}
+    return SpanShape(f"send {queue}", SpanKind.PRODUCER, attributes)
 
 
 def _messaging(queue: str, operation: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from duetime.model.ids import first_id
 from duetime.model.job import FINAL, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
 from duetime.model.search import field_values
+from duetime.model.target import stored_names
 from duetime.stores.postgres.connections import SQL
 
 LIVE, PAST = SQL["live_jobs"], SQL["past_jobs"]
@@ -62,12 +63,14 @@ def count(wanted: JobFilter, limit: int) -> ListQuery | None:
 
 def schedules(wanted: ScheduleFilter, limit: int, after_name: str | None) -> ListQuery:
     made = ListQuery()
-    columns = ("tenant", "paused", "owner", "target", "queue")
+    columns = ("tenant", "paused", "owner", "queue")
     conditions = [
         f"{column} = {made.bind(value)}"
         for column in columns
         if (value := getattr(wanted, column)) is not None
     ]
+    if wanted.target is not None:
+        conditions.append(f"target = ANY ({made.bind(stored_names(wanted.target))})")
     if after_name is not None:
         conditions.append(f"name > {made.bind(after_name)}")
     if wanted.text is not None:
@@ -87,12 +90,14 @@ def _text(sources: list[tuple[str, str, str]], limit: str) -> str:
 
 def _conditions(made: ListQuery, wanted: JobFilter) -> list[str]:
     """Only the fields of the filter, so that the planner sees which index fits."""
-    columns = ("tenant", "queue", "owner", "schedule", "target", "node")
+    columns = ("tenant", "queue", "owner", "schedule", "node")
     conditions = [
         f"{column} = {made.bind(value)}"
         for column in columns
         if (value := getattr(wanted, column)) is not None
     ]
+    if wanted.target is not None:
+        conditions.append(f"target = ANY ({made.bind(stored_names(wanted.target))})")
     if wanted.due_after is not None:
         conditions.append(f"due_at >= {made.bind(wanted.due_after)}")
     if wanted.due_before is not None:

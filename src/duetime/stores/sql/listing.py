@@ -11,17 +11,28 @@ from duetime.model.ids import first_id
 from duetime.model.instant import Micros
 from duetime.model.job import FINAL, Job, JobFilter, State
 from duetime.model.search import error_group, has_field, has_label
+from duetime.model.target import stored_names
 from duetime.stores.sql.rows import job_of
 from duetime.stores.sql.session import Row, SqlSession
 
 PAGE = 1_000  # rows read together for conditions that the server cannot check
 _ID, _PAYLOAD, _LABELS, _ERROR = 0, 11, 14, 31
-_EQUAL = ("queue", "owner", "schedule", "target", "node")
+_EQUAL = ("queue", "owner", "schedule", "node")
 _STATES = {
     frozenset({State.RUNNING}): "list_if_running",
     frozenset({State.DEAD}): "list_if_dead",
 }  # those with an index of their own
-_OTHER = ("due_after", "due_before", "fire_after", "fire_before", "label", "error", "error_group", "payload")
+_OTHER = (
+    "target",
+    "due_after",
+    "due_before",
+    "fire_after",
+    "fire_before",
+    "label",
+    "error",
+    "error_group",
+    "payload",
+)
 _PAIRS = ("label", "payload")
 
 
@@ -103,8 +114,11 @@ def _conditions(session: SqlSession, wanted: JobFilter, values: dict[str, Any]) 
 def _values(session: SqlSession, wanted: JobFilter, limit: int, before: bytes | None) -> dict[str, Any]:
     key, value = wanted.label or (None, None)
     payload_path, payload_value = wanted.payload or (None, None)
+    targets = (None, None) if wanted.target is None else stored_names(wanted.target)
     return {
         **{name: getattr(wanted, name) for name in ("tenant", *_EQUAL, *_OTHER) if name not in _PAIRS},
+        "target": targets[0],
+        "other_target": targets[1],
         "fire_after": _first_id(wanted.fire_after),
         "fire_before": _first_id(wanted.fire_before),
         "label_key": key,

@@ -13,6 +13,9 @@ SELECT count(*) FROM (SELECT 1 FROM {history} WHERE tenant = :tenant;
 -- name: list_past
 SELECT {past} FROM {history} WHERE tenant = :tenant;
 
+-- name: list_if_target
+AND target IN (:target, :other_target);
+
 -- name: list_if_due_after
 AND due_at >= :due_after;
 

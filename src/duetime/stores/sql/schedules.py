@@ -10,13 +10,14 @@ from duetime.model.ids import segment_of
 from duetime.model.instant import Micros
 from duetime.model.schedule import Change, Firing, Schedule, ScheduleFilter, ScheduleVersion, change_of
 from duetime.model.search import has_label
+from duetime.model.target import stored_names
 from duetime.store import DueSchedules, ScheduleState
 from duetime.stores.sql.listing import PAGE
 from duetime.stores.sql.queues import add_queues
 from duetime.stores.sql.rows import definition_row, schedule_of, version_of
 from duetime.stores.sql.session import Row, SqlSession, SqlTransaction
 
-_EQUAL = ("paused", "owner", "target", "queue")
+_EQUAL = ("paused", "owner", "queue")
 
 
 async def get(session: SqlSession, tenant: str, name: str | UUID) -> Schedule | None:
@@ -57,6 +58,12 @@ async def _page(
     parts += ["schedules_after"] if after_name is not None else []
     values = {name: getattr(wanted, name) for name in ("tenant", *_EQUAL, "text")}
     key, value = wanted.label or (None, None)
+    if wanted.target is not None:
+        parts.insert(0, "list_if_target")
+        values["target"], values["other_target"] = (
+            stored_names(wanted.target)[0],
+            stored_names(wanted.target)[-1],
+        )
     values |= {"limit": limit, "after": after_name, "label_key": key, "label_value": value}
     rows = await session.composed("list_schedules", equal, [*parts, "schedules_order"], values)
     return [schedule_of(row) for row in rows]

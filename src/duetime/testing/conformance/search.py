@@ -10,6 +10,7 @@ from duetime.model.codec import encode
 from duetime.model.job import MAX_ERROR_LINE, JobFilter, State
 from duetime.model.schedule import ScheduleFilter
 from duetime.model.search import error_group
+from duetime.model.target import HTTP, LISTED
 from duetime.store import Store
 from duetime.testing.conformance.drafts import (
     HOUR,
@@ -56,6 +57,20 @@ class JobSearchConformance:
         assert await names(store, label=("a", "1")) == ["both"]
         assert await names(store, label=("b", "2")) == ["both"]
         assert await names(store, label=("c", "1")) == []
+
+    @pytest.mark.parametrize("past", [False, True])
+    async def test_http_targets_have_one_name(self, store: Store, past: bool) -> None:
+        """Which nodes may call an address is not the matter of callers."""
+        node, now = await joined(store), await store.time()
+        for target in (HTTP, LISTED, "task"):
+            draft = job(now, owner=target, target=target)
+            await (finished(store, node, draft, now) if past else add(store, draft))
+            await put(store, schedule(name=target, target=target), now + HOUR)
+        assert set(await names(store, target=HTTP)) == {HTTP, LISTED}
+        assert await names(store, target=LISTED) == [LISTED]
+        assert await names(store, target="task") == ["task"]
+        assert await schedule_names(store, target=HTTP) == [HTTP, LISTED]
+        assert await schedule_names(store, target="task") == ["task"]
 
     async def test_any_text_is_a_label(self, store: Store) -> None:
         now = await store.time()

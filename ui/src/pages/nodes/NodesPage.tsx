@@ -96,6 +96,11 @@ function NodeRow({ node, isLeader, withBroker }: NodeRowProps) {
         <Text size="xs" c="dimmed">
           node {node.id}
         </Text>
+        {node.lacks.length > 0 && (
+          <Text size="xs" c="dimmed">
+            May do less than other workers: it lacks {node.lacks.join(', ')}
+          </Text>
+        )}
       </Table.Td>
       <Table.Td>
         <StateBadge state={node.state} />
