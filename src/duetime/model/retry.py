@@ -34,9 +34,10 @@ class Retry:
     `max_delay`. Or it is the n-th of `delays`, whose last one is repeated. Or it is the result of the
     function `delay(failures, error)`. With `jitter` the wait is a random time from zero to that. This is the
     default, except with `delays` and `delay`, which are exact. `retry_on`: only these exceptions are
-    retried. `give_up_on`: these are never retried, even if `retry_on` lists them. A timeout counts as
-    TimeoutError. An exception group counts if it contains one of them. `max_age`: no retry is due
-    later than this after the job's fire_time, and a job that has not started by then is skipped.
+    retried; None for all, an empty list for none. `give_up_on`: these are never retried, even if `retry_on`
+    lists them. A timeout counts as TimeoutError. An exception group counts if it contains one of them.
+    `max_age`: no retry is due later than this after the job's fire_time, and a job that has not started by
+    then is skipped.
     """
 
     max_attempts: int = 5
@@ -47,7 +48,7 @@ class Retry:
     jitter: bool | None = None
     delays: Iterable[Duration] | None = None
     delay: CustomDelay | None = None
-    retry_on: Problems = ()
+    retry_on: Problems | None = None
     give_up_on: Problems = ()
     max_age: Duration | None = None
     max_losses: int = DEFAULT_LOSSES
@@ -68,7 +69,8 @@ class Retry:
         if self.jitter is not None and not isinstance(self.jitter, bool):
             raise InvalidInput("retry.jitter", f"{self.jitter!r} must be True or False")
         self._check_waits()
-        object.__setattr__(self, "retry_on", _types(self.retry_on, "retry.retry_on"))
+        if self.retry_on is not None:
+            object.__setattr__(self, "retry_on", _types(self.retry_on, "retry.retry_on"))
         object.__setattr__(self, "give_up_on", _types(self.give_up_on, "retry.give_up_on"))
 
     def _check_waits(self) -> None:
@@ -99,7 +101,7 @@ class Retry:
             return True
         if _is(problem, self.give_up_on):
             return False
-        return not self.retry_on or _is(problem, self.retry_on)
+        return self.retry_on is None or _is(problem, self.retry_on)
 
     def wait(self, failures: int, noise: float, problem: BaseException | None = None) -> Micros:
         """The wait after this number of failures. `noise` from [0, 1) spreads simultaneous retries."""
@@ -131,7 +133,7 @@ class Retry:
             raise InvalidInput(
                 "retry.delay", "a function cannot be stored with a job: give it to the task, or use `delays`"
             )
-        if self.retry_on or self.give_up_on:
+        if self.retry_on is not None or self.give_up_on:
             raise InvalidInput(
                 "retry",
                 "exception types cannot be stored with a job: give retry_on and give_up_on to the task",
@@ -158,11 +160,11 @@ class Retry:
         """For readers: with the names of the function and the exception types, which cannot be stored."""
         named: dict[str, Any] = {
             "delay": getattr(self.delay, "__name__", None),
-            "retry_on": [kind.__name__ for kind in _types(self.retry_on, "retry.retry_on")],
-            "give_up_on": [kind.__name__ for kind in _types(self.give_up_on, "retry.give_up_on")],
+            "retry_on": None if self.retry_on is None else _names(self.retry_on),
+            "give_up_on": _names(self.give_up_on) or None,
         }
-        stored = replace(self, delay=None, retry_on=(), give_up_on=()).to_json()
-        return stored | {name: value for name, value in named.items() if value}
+        stored = replace(self, delay=None, retry_on=None, give_up_on=()).to_json()
+        return stored | {name: value for name, value in named.items() if value is not None}
 
     @staticmethod
     def from_json(value: Any, field: str = "retry") -> Retry:
@@ -243,6 +245,10 @@ def _types(value: Any, field: str) -> tuple[type[BaseException], ...]:
                 field, f"{one!r} is not an exception type: write {field.partition('.')[2]}=[ConnectionError]"
             )
     return types
+
+
+def _names(types: Problems) -> list[str]:
+    return [kind.__name__ for kind in _types(types, "retry")]
 
 
 def _is(problem: BaseException, types: Any) -> bool:

@@ -65,6 +65,9 @@ def test_no_wait_is_longer_than_the_longest(
         (Retry(give_up_on=[ConnectionError]), ExceptionGroup("both", [KeyError(), ConnectionError()]), False),
         (Retry(retry_on=[ConnectionError]), ExceptionGroup("one", [KeyError()]), False),
         (Retry(retry_on=[ConnectionError]), None, True),
+        (Retry(retry_on=None), KeyError(), True),
+        (Retry(retry_on=[]), KeyError(), False),
+        (Retry(retry_on=()), ExceptionGroup("one", [KeyError()]), False),
     ],
 )
 def test_what_is_worth_another_attempt(retry: Retry, problem: BaseException | None, worth_it: bool) -> None:
@@ -162,3 +165,12 @@ def test_stored_settings_without_effect_are_read_as_defaults() -> None:
 def test_nonsense_in_stored_policies_is_refused(value: Any) -> None:
     with pytest.raises(InvalidInput, match="must be an object"):
         Retry.from_json(value)
+
+
+def test_an_empty_list_of_errors_is_shown_and_not_stored_with_a_job() -> None:
+    none = Retry(retry_on=[])
+    assert none.described()["retry_on"] == []
+    assert "retry_on" not in Retry().described()
+    with pytest.raises(InvalidInput, match="give retry_on and give_up_on to the task"):
+        none.to_json()
+    assert Retry(max_attempts=9).judging_as(none).retry_on == ()

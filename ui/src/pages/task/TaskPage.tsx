@@ -126,7 +126,7 @@ function attemptsOf(retry: Retry): string {
   return [
     String(retry.max_attempts),
     retry.delay ? `delays from ${retry.delay}()` : `with delays of ${delays}`,
-    retry.retry_on && `only after ${retry.retry_on.join(', ')}`,
+    retry.retry_on && `only after ${retry.retry_on.join(', ') || 'no error'}`,
     retry.give_up_on && `not after ${retry.give_up_on.join(', ')}`,
   ]
     .filter(Boolean)
