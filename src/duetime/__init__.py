@@ -15,7 +15,8 @@ else:
         if name[0].isupper() or name == "__all__":  # the name of a module is written in small letters
             import duetime.public
 
-            return getattr(duetime.public, name)
+            value = globals()[name] = getattr(duetime.public, name)  # the next use does not come here
+            return value
         raise AttributeError(f"module 'duetime' has no attribute {name!r}")
 
     def __dir__() -> list[str]:

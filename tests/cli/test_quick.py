@@ -9,6 +9,7 @@ import pytest
 from typer import testing
 from typer.main import get_command
 
+import duetime as dt
 from duetime.cli.program import COMMANDS, load_command
 from tests.cli.conftest import Duetime
 
@@ -54,6 +55,10 @@ def test_help_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize("words", [("job", "list"), ("schedule", "show"), ("queue", "pause"), ("why",)])
 def test_help_of_a_command_imports_neither_app_nor_client(words: tuple[str, ...]) -> None:
     assert imported_by(*words, "--help").isdisjoint(APP)
+
+
+def test_a_name_of_the_library_is_looked_up_once() -> None:
+    assert dt.NewJob is vars(dt)["NewJob"]
 
 
 def test_ctrl_c_while_the_command_line_is_imported_is_quiet() -> None:
