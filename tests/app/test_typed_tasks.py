@@ -61,6 +61,60 @@ async def test_every_way_of_submitting_checks_types(client: dt.App) -> None:
     assert await client.jobs() == []
 
 
+async def test_every_way_of_submitting_refuses_what_would_arrive_changed(client: dt.App) -> None:
+    @client.task("plain")
+    async def plain(when, note=None): ...  # type: ignore[no-untyped-def]  # that is the case under test
+
+    @client.task("open")
+    async def open_ended(**options: Any) -> None: ...
+
+    every = dt.Every("1h")
+    given, json = {"when": MOMENT}, {"when": MOMENT.isoformat()}
+    annotate = r"when: is a datetime, which arrives as text: annotate the parameter \(when: datetime\)"
+    give = r"when: is a datetime, which arrives as text: give value\.isoformat\(\)"
+    jobs = [dt.NewJob("plain", json), dt.NewJob("plain", given)]
+    await client.schedule("hourly", plain, every, payload=json)
+    for call, message in (
+        (lambda: plain.submit(MOMENT), annotate),
+        (lambda: plain.submit(when=MOMENT.replace(tzinfo=None), delay="1h"), annotate),
+        (lambda: client.submit(plain, **given), annotate),
+        (lambda: client.submit("plain", **given), annotate),
+        (lambda: client.submit_many(jobs), rf"jobs\[1\]\.{annotate}"),
+        (lambda: client.schedule("daily", plain, every, payload=given), annotate),
+        (lambda: client.schedules.edit("hourly", {"payload": given}), annotate),
+        (lambda: open_ended.submit(**given), give),
+        (lambda: client.submit("unknown", **given), rf"payload\.{give}"),
+        (lambda: client.submit_many([dt.NewJob("unknown", given)]), rf"jobs\[0\]\.payload\.{give}"),
+        (lambda: client.schedule("daily", "unknown", every, payload=given), rf"payload\.{give}"),
+    ):
+        with pytest.raises(dt.InvalidPayload, match=message):
+            await call()
+    assert await client.jobs() == []
+    assert [one.name for one in await client.schedules()] == ["hourly"]
+
+
+async def test_a_running_task_is_refused_what_would_arrive_changed(app: dt.App) -> None:
+    refused: list[str] = []
+
+    @app.task("plain")
+    async def plain(value): ...  # type: ignore[no-untyped-def]  # that is the case under test
+
+    @app.task("outer")
+    async def outer(ctx: dt.Context) -> None:
+        for call in (lambda: plain.submit(value={3: "x"}), lambda: ctx.checkpoint({"at": MOMENT})):
+            try:
+                await call()
+            except dt.InvalidPayload as problem:
+                refused.append(str(problem))
+
+    async with app.running():
+        await (await outer.submit()).wait("60s")
+    assert [one.partition(",")[0] for one in refused] == [
+        "value: has keys of type int",
+        "checkpoint.at: is a datetime",
+    ]
+
+
 async def test_payload_that_no_longer_fits_makes_a_dead_letter(app: dt.App, make_app: MakeApp) -> None:
     """The code changed between submit and run: no retries are wasted, the job is kept with a clear error."""
     old, ran = make_app(), []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import subprocess
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,24 @@ async def test_wrong_arguments_are_explained(service: Caller) -> None:
         await service.submit("send", {"n": object()})
     with pytest.raises(InvalidPayload, match="result: cannot be written as JSON"):
         await service.complete(job.id, "token", object())
+
+
+async def test_value_that_would_arrive_changed_is_not_sent(service: Caller) -> None:
+    moment, every = datetime(2030, 1, 1, tzinfo=UTC), dt.Every("1h")
+    given: dict[str, Any] = {"at": {"begin": moment}}
+    job = await service.submit("nowhere", {"at": moment.isoformat()})
+    await service.schedule("hourly", "nowhere", every)
+    for call in (
+        lambda: service.submit("nowhere", given),
+        lambda: service.submit_many([dt.NewJob("nowhere", given)]),
+        lambda: service.schedule("daily", "nowhere", every, payload=given),
+        lambda: service.edit_schedule("hourly", {"payload": given}),
+        lambda: service.retry_job(job.id, given),
+    ):
+        with pytest.raises(
+            InvalidPayload, match=r"payload\.at\.begin: is a datetime.* give value\.isoformat"
+        ):
+            await call()
 
 
 async def test_number_that_is_not_json_is_not_sent_as_null(service: Caller) -> None:

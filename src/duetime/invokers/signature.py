@@ -11,7 +11,8 @@ from typing import Any
 
 from duetime.errors import InvalidInput, InvalidPayload, UnknownOption
 from duetime.invokers.resources import annotations_of, defining_scope, uses_among
-from duetime.model.codec import REQUIRED, Argument, Shape, decode, encode_payload
+from duetime.model.codec import REQUIRED, Argument, Shape, decode, encode_arguments
+from duetime.model.unchanged import EVERYDAY, find_change
 
 CONTEXT_NAMES = ("ctx", "context")
 
@@ -89,20 +90,33 @@ class Signature:
                 else f"it takes {', '.join(sorted(self.names)) or 'no arguments'}"
             )
             raise UnknownOption(str(name), f"task {self.task!r} has no such argument: {remedy}")
+        if self.open_ended and not all(isinstance(name, str) for name in payload):
+            raise InvalidPayload("payload", "has keys that are not text: they are the names of arguments")
 
     def encode(self, arguments: Any) -> bytes:
-        """The payload to store. It is certain to be readable when the job runs."""
+        """The payload to store. When the job runs, it is certain to be readable, and to be what the caller
+        gave."""
         if type(arguments) is not dict or arguments.keys() != self.names:
             self.check(arguments)
         try:
-            data = encode_payload(arguments)
+            data = encode_arguments(arguments)
         except InvalidPayload:
             for name, value in arguments.items():
-                encode_payload(value, str(name))
+                encode_arguments(value, str(name))
             raise
+        for value in arguments.values():
+            if type(value) not in EVERYDAY:
+                self._refuse_change(arguments, data)
+                return data
         if self._verify is not None:
             self._verify(data)
         return data
+
+    def _refuse_change(self, arguments: dict[str, Any], data: bytes) -> None:
+        arrived = self.read(data) if self.shape.typed else decode(data)
+        if arrived != arguments and (change := find_change(arguments, arrived)):
+            annotated = bool(change.path) and change.path[0] in self.names
+            raise InvalidPayload(change.field_in() or "payload", change.reason(annotated))
 
     def _verify_first(self, data: bytes) -> None:
         """Compiles the types. Later calls check only typed arguments, and none if there are no types."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from duetime.errors import InvalidInput, InvalidPayload
+from duetime.errors import InvalidInput, InvalidPayload, UnknownOption
 from duetime.invoker import Context, DirectCall, Policies
 from duetime.invokers.children import ChildProcesses
 from duetime.invokers.isolation import Isolation, check_isolated
@@ -34,7 +34,13 @@ Upgrade = Callable[[int, Any], Any]
 class PayloadVersions:
     """The current version of a task's payloads, and the function that upgrades older ones."""
 
-    def __init__(self, task: str, version: int = FIRST_VERSION, upgrade: Upgrade | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        version: int = FIRST_VERSION,
+        upgrade: Upgrade | None = None,
+        encode: Callable[[Any], bytes] = encode_payload,
+    ) -> None:
         if isinstance(version, bool) or not isinstance(version, int) or version < FIRST_VERSION:
             raise InvalidInput("version", f"{version!r} must be a whole number of at least {FIRST_VERSION}")
         if upgrade is not None and version == FIRST_VERSION:
@@ -42,6 +48,7 @@ class PayloadVersions:
         self._task = task
         self._version = version
         self._upgrade = upgrade
+        self._encode = encode
 
     @property
     def applies_to_all(self) -> bool:
@@ -72,7 +79,10 @@ class PayloadVersions:
             ) from problem
         if not isinstance(newer, dict):
             raise InvalidPayload("upgrade", f"of {self._task!r} must return the new payload, not {newer!r}")
-        return encode_payload(newer, "upgrade")
+        try:
+            return self._encode(newer)
+        except UnknownOption as problem:
+            raise InvalidPayload(problem.field, problem.reason) from None
 
 
 # Middleware around every attempt, and hooks as its simpler form. Tasks without them pay nothing.
@@ -217,7 +227,7 @@ class TaskHandler:
         self._threads = threads
         self._middleware = tuple(middleware)
         self._resources = resources or ResourceBox()
-        self._versions = PayloadVersions(signature.task, version, upgrade)
+        self._versions = PayloadVersions(signature.task, version, upgrade, signature.encode)
         self._read = signature.read
         isolation = check_isolated(function, signature, isolate)
         self._children = (

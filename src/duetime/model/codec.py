@@ -11,17 +11,22 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import msgspec
 
 from duetime.errors import InvalidInput, InvalidPayload, PayloadTooLarge
+from duetime.model.unchanged import EVERYDAY, find_change, lazy_text
 
 MAX_PAYLOAD = 256 * 1024
 MAX_RESULT = 256 * 1024
 MAX_DEPTH = 32
 REQUIRED: Any = msgspec.NODEFAULT
+_TEXT = frozenset({str})
 _EVERYDAY = (
     Any,
     str,
@@ -34,8 +39,34 @@ _EVERYDAY = (
 _WHERE = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`)?", re.DOTALL)
 
 
+def _datetime_text(value: datetime) -> str:
+    """As msgspec writes it."""
+    text = value.isoformat()
+    return f"{text[:-6]}Z" if text.endswith("+00:00") else text
+
+
+# msgspec does not know their subclasses: SafeString of Django, datetimes of pendulum and freezegun.
+_BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (Enum, lambda value: value.value),  # of a metaclass of its own, such as Django's choices
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (datetime, _datetime_text),
+    (date, date.isoformat),
+    (timedelta, lambda value: timedelta.__add__(value, timedelta())),
+    (Decimal, Decimal),
+    (bytes, memoryview),
+    (PurePath, str),
+)
+
+
 def _encode_other(value: Any) -> Any:
-    """Encodes types that msgspec does not know."""
+    """Encodes types that msgspec does not know; subclasses as their base."""
+    for base, write in _BASES:
+        if isinstance(value, base) and not isinstance(value, bool):  # a key: msgspec knows the values
+            return write(value)
+    if isinstance(value, lazy_text()):
+        return str.__str__(str(value))
     if isinstance(value, _pydantic_model()):
         # By alias, because the model reads it back by alias.
         return value.model_dump(mode="json", by_alias=True)
@@ -43,6 +74,8 @@ def _encode_other(value: Any) -> Any:
 
 
 def _decode_other(wanted: Any, value: Any) -> Any:
+    if issubclass(wanted, PurePath):
+        return wanted(value)
     try:
         return wanted.model_validate(value)
     except ValueError as problem:
@@ -71,10 +104,24 @@ encode = _encoder.encode
 
 
 def encode_payload(value: Any, field: str = "payload") -> bytes:
-    """The JSON bytes of a caller's value. Rejects values that JSON, the size limit or a store does not
-    allow."""
+    """The JSON bytes of a caller's value, for a reader whose types are not known here: what would arrive
+    changed is refused."""
+    data = encode_arguments(value, field)
+    if not _is_everyday(value):
+        arrived = decode(data)
+        if arrived != value and (change := find_change(value, arrived)):
+            raise InvalidPayload(change.field_in(field), change.reason(annotated=False))
+    return data
+
+
+def encode_arguments(value: Any, field: str = "payload") -> bytes:
+    """The JSON bytes of a caller's value, for a reader that knows its types. Rejects values that JSON, the
+    size limit or a store does not allow."""
     try:
         data = _encoder.encode(value)
+        # The bytes show cheaply whether the value needs a closer check: as built-in types, so that it
+        # includes sets, dataclasses and similar.
+        checked = _builtins(value) if _is_suspect(data) else None
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
         raise InvalidPayload(
             field, f"cannot be written as JSON ({problem}): use plain values, lists and objects"
@@ -84,15 +131,27 @@ def encode_payload(value: Any, field: str = "payload") -> bytes:
             field,
             f"{len(data):,} bytes is over the limit of {MAX_PAYLOAD:,}: store the data and pass a reference",
         )
-    # The bytes show cheaply whether the value needs a closer check.
-    if (
+    if checked is not None:
+        _check(checked, field, MAX_DEPTH)
+    return data
+
+
+def _is_everyday(value: Any) -> bool:
+    if type(value) is dict:
+        return _TEXT.issuperset(map(type, value)) and EVERYDAY.issuperset(map(type, value.values()))
+    return type(value) in EVERYDAY
+
+
+def _is_suspect(data: bytes) -> bool:
+    return (
         b"\\u0000" in data
         or b"null" in data
         or (len(data) > 2 * MAX_DEPTH and data.count(b"{") + data.count(b"[") > MAX_DEPTH)
-    ):
-        # As built-in types, so that the check includes sets, dataclasses and similar.
-        _check(msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other), field, MAX_DEPTH)
-    return data
+    )
+
+
+def _builtins(value: Any) -> Any:
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other)
 
 
 def _check(value: Any, field: str, depth: int) -> None:
@@ -128,7 +187,7 @@ def refuse_large_result(data: bytes) -> None:
 def refuse_nan(value: Any, field: str) -> None:
     """Rejects NaN and infinity, which msgspec writes as null. Only a value with a null in its JSON needs this
     look."""
-    _refuse_nan(msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other), field)
+    _refuse_nan(_builtins(value), field)
 
 
 def _refuse_nan(value: Any, field: str) -> None:
@@ -221,12 +280,18 @@ class Shape:
 
     def _read_zoned(self, data: bytes) -> dict[str, Any]:
         values = self._read(data)
-        _refuse_naive(msgspec.to_builtins(values, builtin_types=(datetime,), enc_hook=_encode_other), "")
+        try:
+            _refuse_naive(msgspec.to_builtins(values, builtin_types=(datetime,), enc_hook=_encode_other), "")
+        except RecursionError as problem:
+            raise _unfit(problem) from None
         return values
 
     def _read_open_ended(self, data: bytes) -> dict[str, Any]:
         known = self._read_zoned(data) if self._zoned else self._read(data)
-        return {**decode(data), **known}
+        try:
+            return {**decode(data), **known}
+        except RecursionError as problem:
+            raise _unfit(problem) from None
 
 
 def _default(value: Any) -> Any:
@@ -250,7 +315,7 @@ def _readable(argument: Argument) -> Any:
         return Any
     return (
         Any
-        if any(isinstance(part, msgspec.inspect.CustomType) and not _is_model(part.cls) for part in parts)
+        if any(isinstance(part, msgspec.inspect.CustomType) and not _is_decodable(part.cls) for part in parts)
         else wanted
     )
 
@@ -263,8 +328,8 @@ def _or_none(wanted: Any) -> Any:
         return Any
 
 
-def _is_model(wanted: Any) -> bool:
-    return isinstance(wanted, type) and issubclass(wanted, _pydantic_model())
+def _is_decodable(wanted: Any) -> bool:
+    return isinstance(wanted, type) and issubclass(wanted, (PurePath, _pydantic_model()))
 
 
 def _mentions_datetime(wanted: Any) -> bool:

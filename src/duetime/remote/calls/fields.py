@@ -11,6 +11,7 @@ from uuid import UUID
 from duetime.engine.submit.validate import check_id, check_priority, encode_labels
 from duetime.errors import InvalidInput
 from duetime.model import duration
+from duetime.model.codec import encode_payload
 from duetime.model.retry import Retry
 from duetime.model.schedule import Missed, MissedPolicy
 from duetime.model.search import format_pair
@@ -116,7 +117,13 @@ def job_body(
     )
     if "priority" in body:
         check_priority(body["priority"])
-    return body if payload is NOT_GIVEN else {**body, "payload": payload}
+    return body if payload is NOT_GIVEN else {**body, "payload": payload_of(payload)}
+
+
+def payload_of(value: Any) -> Any:
+    """The payload. What would arrive changed is refused: a client does not know the types of the task."""
+    encode_payload(value)
+    return value
 
 
 def when_of(when: When) -> dict[str, Any]:

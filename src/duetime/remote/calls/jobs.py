@@ -35,6 +35,7 @@ from duetime.remote.calls.fields import (
     job_id_of,
     label_text,
     listed,
+    payload_of,
     target_of,
 )
 from duetime.remote.request import DONE_BEFORE, Call, Pause, read, request
@@ -169,9 +170,8 @@ def run_job(job_id: JobId) -> Call[JobView]:
 
 def retry_job(job_id: JobId, payload: Any = None) -> Call[JobView]:
     """Retry a dead letter as a new job, optionally with another payload."""
-    return read(
-        JobView, (yield request("POST", f"/jobs/{job_id_of(job_id)}/retry", given(payload=payload) or None))
-    )
+    body = None if payload is None else {"payload": payload_of(payload)}
+    return read(JobView, (yield request("POST", f"/jobs/{job_id_of(job_id)}/retry", body)))
 
 
 def discard_job(job_id: JobId) -> Call[None]:

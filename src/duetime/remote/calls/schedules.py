@@ -23,6 +23,7 @@ from duetime.remote.calls.fields import (
     labels_of,
     listed,
     missed_of,
+    payload_of,
     retry_of,
     target_of,
     when_of,
@@ -107,7 +108,7 @@ def new_schedule(
         paused=paused or None,
         **plain,
     )
-    return body if payload is NOT_GIVEN else {**body, "payload": payload}
+    return body if payload is NOT_GIVEN else {**body, "payload": payload_of(payload)}
 
 
 def edit_schedule(
@@ -202,6 +203,7 @@ def edited(changes: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput("changes", "is empty: change at least one field")
     writers: dict[str, Callable[[Any], Any]] = {
         "when": _when,
+        "payload": payload_of,
         "target": target_of,
         "retry": _retry,
         "missed": _missed,
