@@ -19,8 +19,8 @@ class Meter:
         self._durations: dict[str, list[Micros]] = {}
         self._histograms: dict[str, Histogram] = {}
 
-    def count(self, scope: Any, status: int, duration: Micros, route: str | None = None) -> None:
-        path = route or template_of(scope)
+    def count(self, scope: Any, status: int, duration: Micros) -> None:
+        path = template_of(scope)
         method = scope["method"]
         self.requests[path, method if method in METHODS else OTHER, f"{status // 100}xx"] += 1
         durations = self._durations.setdefault(path, [])
@@ -46,4 +46,5 @@ def template_of(scope: Any) -> str:
         return OTHER
     filled = shape.format_map(scope.get("path_params", {}))
     path: str = scope["path"]
-    return path.removesuffix(filled) + shape if path.endswith(filled) else shape
+    at = len(path) - len(filled)
+    return path[:at] + shape if path[at:].lower() == filled.lower() else shape  # a UUID may be in capitals

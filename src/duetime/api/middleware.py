@@ -34,10 +34,9 @@ SECURITY = [
 class RequestMiddleware:
     """Pure ASGI: no extra task for each request."""
 
-    def __init__(self, inner: ASGIApp, meter: Meter | None = None, route: str | None = None) -> None:
+    def __init__(self, inner: ASGIApp, meter: Meter | None = None) -> None:
         self._inner = inner
         self._meter = meter or Meter()
-        self._route = route  # of all requests, if the inner application has one route only
         self._ids = Ids()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,9 +52,7 @@ class RequestMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                self._meter.count(
-                    scope, status, monotonic_micros() - began - scope["state"].get(HELD, 0), self._route
-                )
+                self._meter.count(scope, status, monotonic_micros() - began - scope["state"].get(HELD, 0))
                 headers = message["headers"]
                 own = {name for name, _ in headers}
                 headers.extend(one for one in SECURITY if one[0] not in own)

@@ -68,6 +68,8 @@ ROUTERS = (
     events.router,
 )
 JOBS = f"{PREFIX}/jobs/"
+# FastAPI's own spans would contain the queries of URLs, and trace each request twice.
+NO_TELEMETRY = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 OTHER_PAGES = ("/", "/docs", "/openapi.json", "/ui")
 
 
@@ -78,7 +80,7 @@ class Service(DocumentedService):
     def __init__(self, state: ServiceState, **options: Any) -> None:
         super().__init__(**options)
         self.state.service = state
-        self._submit = RequestMiddleware(fast_submit.DirectSubmit(state), state.meter, fast_submit.PATH)
+        self._submit = RequestMiddleware(fast_submit.DirectSubmit(state), state.meter)
         self._direct = (fast_submit.PATH, "POST") if "api" in state.settings.roles else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,6 +95,7 @@ class Service(DocumentedService):
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (scope["path"], scope["method"]) == self._direct:
+            scope["route"] = fast_submit.ROUTE
             await self._submit(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
@@ -140,6 +143,7 @@ def build(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        telemetry=NO_TELEMETRY,
         redirect_slashes=False,  # the redirect would name the Host of the request, and http behind a proxy
     )
     _add_routes(service, state)

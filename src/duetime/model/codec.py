@@ -27,6 +27,9 @@ MAX_RESULT = 256 * 1024
 MAX_DEPTH = 32
 REQUIRED: Any = msgspec.NODEFAULT
 _TEXT = frozenset({str})
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 _EVERYDAY = (
     Any,
     str,
@@ -119,9 +122,7 @@ def encode_arguments(value: Any, field: str = "payload") -> bytes:
     size limit or a store does not allow."""
     try:
         data = _encoder.encode(value)
-        # The bytes show cheaply whether the value needs a closer check: as built-in types, so that it
-        # includes sets, dataclasses and similar.
-        checked = _builtins(value) if _is_suspect(data) else None
+        checked = _builtins(value) if _is_suspect(value, data) else None
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
         raise InvalidPayload(
             field, f"cannot be written as JSON ({problem}): use plain values, lists and objects"
@@ -142,12 +143,19 @@ def _is_everyday(value: Any) -> bool:
     return type(value) in EVERYDAY
 
 
-def _is_suspect(data: bytes) -> bool:
-    return (
-        b"\\u0000" in data
-        or b"null" in data
-        or (len(data) > 2 * MAX_DEPTH and data.count(b"{") + data.count(b"[") > MAX_DEPTH)
-    )
+def _is_suspect(value: Any, data: bytes) -> bool:
+    """Whether the value needs a closer look, as built-in types: that includes sets, dataclasses and similar.
+    Most values do not, and the bytes show it."""
+    return b"\\u0000" in data or (b"null" in data and decode(data) != value) or _is_deep(data)
+
+
+def _is_deep(data: bytes) -> bool:
+    if len(data) <= 2 * MAX_DEPTH or data.count(b"{") + data.count(b"[") < MAX_DEPTH:
+        return False
+    brackets = _STRING.sub(b"", data).translate(_BRACKETS, _NO_BRACKETS)
+    for _ in range(MAX_DEPTH - 1):  # each time without its innermost level
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
 
 
 def _builtins(value: Any) -> Any:

@@ -28,6 +28,8 @@ def build(momentum: Momentum, files: PageFiles | None = None) -> FastAPI:
         openapi_url=f"{BASE}/openapi.json",
         docs_url=None,
         redoc_url=None,
+        # Its spans would contain the codes in the addresses of callbacks.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     service.state.service = ServiceState(momentum)
     known_caller = [Depends(authenticate)]

@@ -187,7 +187,9 @@ REFUSED: list[tuple[Callable[..., None], Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("function", "value", "message"), REFUSED, ids=lambda part: str(part)[:30])
+@pytest.mark.parametrize(
+    ("function", "value", "message"), REFUSED, ids=lambda part: getattr(part, "__name__", type(part).__name__)
+)
 def test_value_that_would_arrive_changed_is_refused(
     function: Callable[..., None], value: Any, message: str
 ) -> None:
@@ -219,7 +221,9 @@ TAKEN: list[tuple[Callable[..., None], Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "value", "arrives"), TAKEN, ids=lambda part: str(part)[:30])
+@pytest.mark.parametrize(
+    ("function", "value", "arrives"), TAKEN, ids=lambda part: getattr(part, "__name__", type(part).__name__)
+)
 def test_value_that_hurts_nobody_is_taken(function: Callable[..., None], value: Any, arrives: Any) -> None:
     signature = Signature("work", function)
     read = signature.read(signature.encode({"value": value}))["value"]
@@ -241,7 +245,9 @@ SUBCLASSES: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "value"), SUBCLASSES, ids=lambda part: str(part)[:30])
+@pytest.mark.parametrize(
+    ("annotation", "value"), SUBCLASSES, ids=lambda part: getattr(part, "__name__", type(part).__name__)
+)
 def test_subclass_is_written_as_its_base(annotation: Any, value: Any) -> None:
     def work(value: Any, rest: list[int]) -> None: ...
 
@@ -352,3 +358,21 @@ def test_stored_payload_deeper_than_python_may_look_is_refused(monkeypatch: pyte
     monkeypatch.setattr(msgspec, "to_builtins", reach_the_limit)
     with pytest.raises(InvalidPayload):
         signature.read(b'{"value":1}')
+
+
+def levels(value: Any) -> int:
+    inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return 1 + max(map(levels, inner), default=0)
+
+
+@pytest.mark.parametrize("depth", [*range(28, 35), 64])
+@pytest.mark.parametrize("inside", [1, None, {}, 'a " [[[', "]" * 40])
+def test_depth_that_the_bytes_show_is_that_of_the_value(depth: int, inside: Any) -> None:
+    value: Any = inside
+    for number in range(depth):
+        value = [value] if number % 2 else {"]}": value, "more": [{}] * 20}
+    if levels(value) <= codec.MAX_DEPTH:
+        assert decode(encode_payload(value)) == value
+    else:
+        with pytest.raises(InvalidPayload, match="is nested deeper than 32 levels"):
+            encode_payload(value)
