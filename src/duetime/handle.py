@@ -142,7 +142,8 @@ class JobHandle:
 
     @property
     def error(self) -> str | None:
-        """The error of the last failed attempt, or why the job was skipped or cancelled."""
+        """The error of the last failed attempt, why the job was skipped or cancelled, or why it succeeded
+        without a result."""
         return None if self._job is None else self._job.error
 
     @property

@@ -180,7 +180,10 @@ class Context:
     """What a running attempt knows about itself, and what it can write. Values are made on demand, because
     most tasks use few of them."""
 
-    __slots__ = ("_checkpoint", "_connection", "_job", "_output", "_writer", "over", "stop_requested", "used")
+    __slots__ = (
+        "_checkpoint", "_connection", "_job", "_output", "_writer", "over", "stop_requested",
+        "unstored", "used",
+    )  # fmt: skip
 
     def __init__(self, job: Claimed, writer: AttemptWriter) -> None:
         self._job = job
@@ -188,9 +191,9 @@ class Context:
         self._checkpoint = job.checkpoint
         self._connection: TaskConnection | None = None
         self._output: OutputSink | None = None
-        self.used = (
-            False  # something was written, or a connection was used: the end of the attempt has more to do
-        )
+        # something was written, or a connection was used: the end of the attempt has more to do
+        self.used = False
+        self.unstored: str | None = None  # why the result of the attempt cannot be stored
         # the attempt has ended: code of it that still runs can write nothing and begin no transaction
         self.over = False
         self.stop_requested = (
@@ -254,6 +257,12 @@ class Context:
         output = self.output
         if output is not None:
             output.add(stream, level, text, logged)
+
+    def lose_result(self, reason: str) -> None:
+        """What the task returned cannot be stored: the attempt succeeds without a result, and says so."""
+        self.unstored = f"succeeded without a result: {reason.removeprefix('result: ')}"
+        self.used = True
+        self.log.warning("%s", self.unstored)
 
     @property
     def output(self) -> OutputSink | None:

@@ -69,6 +69,7 @@ class TaskOptions:
     upgrade: Upgrade | None
     retention: Micros | None
     output: OutputChoice
+    store_result: bool
 
 
 class Task(Generic[Parameters, Result]):
@@ -241,6 +242,7 @@ class Tasks:
         upgrade: Upgrade | None = None,
         retention: Duration | None = None,
         output: OutputChoice = True,
+        store_result: bool = True,
     ) -> Registration:
         """Register a function. Stored jobs refer to it by `name`, which stays the same if the function
         moves."""
@@ -263,6 +265,7 @@ class Tasks:
             upgrade=upgrade,
             retention=None if retention is None else duration.positive(retention, "retention"),
             output=check_output(output),
+            store_result=check_type(store_result, bool, "store_result", "store_result=False"),
         )
 
         def register(function: Callable[..., Any]) -> AnyTask:

@@ -196,6 +196,40 @@ async def test_wait_raises_job_failed_if_asked(app: dt.App) -> None:
             await cancelled.wait(raise_on_failure=True)
 
 
+async def test_work_whose_result_cannot_be_stored_is_done_once(app: dt.App) -> None:
+    sent: list[str] = []
+    seen: list[Any] = []
+
+    @app.task("mail", retry=dt.Retry(max_attempts=3, delays=["0s"]))
+    async def mail(to: str) -> object:
+        sent.append(to)
+        return object() if to == "ann" else {"to": to}
+
+    @app.task("quiet", store_result=False)
+    async def quiet() -> object:
+        return object()
+
+    @app.task("later", store_result=False)
+    async def later(ctx: dt.Context) -> object:
+        return dt.Snooze("0s") if ctx.attempt == 1 else 5
+
+    @app.after_attempt
+    def after(ctx: dt.Context, result: object) -> None:
+        seen.append(type(result))
+
+    async with app.running():
+        jobs = await app.submit_many([dt.NewJob(mail, {"to": name}) for name in ("ann", "bob")])
+        ann, bob = [await job.wait("60s", raise_on_failure=True) for job in jobs]
+        assert (ann.state, ann.result, ann.attempt) == ("succeeded", None, 1)
+        assert (ann.error or "").startswith("succeeded without a result: the task returned something")
+        assert (bob.result, bob.error) == ({"to": "bob"}, None)
+        assert sorted(sent) == ["ann", "bob"]
+        for task in (quiet, later):
+            done = await (await task.submit()).wait("60s")
+            assert (done.state, done.result, done.error) == ("succeeded", None, None)
+        assert object in seen
+
+
 async def test_wait_for_a_success_raises_nothing(app: dt.App) -> None:
     @app.task("work")
     async def work() -> int:

@@ -81,7 +81,7 @@ async def entries_of(app: dt.App) -> list[str]:
         ("snoozes first", "succeeded", ["snoozes first 2"]),
         ("retries first", "succeeded", ["retries first 2"]),
         ("cancels", "cancelled", []),
-        ("not json", "dead", []),
+        ("not json", "succeeded", ["not json 1"]),
     ],
 )
 async def test_only_success_commits_the_transaction(

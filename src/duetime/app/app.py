@@ -321,6 +321,7 @@ class App(AsyncApp):
             middleware=(*own, *inner),
             resources=resources,
             output=task.options.output,
+            store_result=task.options.store_result,
         )
 
     def _thread_pool(self) -> Threads:

@@ -43,7 +43,7 @@ from duetime.invokers.protocol import (
 )
 from duetime.invokers.signature import Signature
 from duetime.invokers.threads import Interrupted
-from duetime.model.codec import encode, reader, refuse_large_result, refuse_nan
+from duetime.model.codec import encode_result, reader
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, trace
 from duetime.model.output import OutputBuffer, Stream
@@ -230,22 +230,12 @@ def main() -> None:
     try:
         orders = pipe.orders.get()
         function = prepare(orders, pipe)
-        ending = attempt(function, orders["task"], pipe)
+        ending = attempt(function, orders, pipe)
     except BaseException as problem:  # including Interrupted and SystemExit, which the task may raise
         lift_memory_limit()
         ending = describe(problem)
-    try:
-        pipe.output.flush()
-        if ending["kind"] == "result":
-            refuse_nan(ending["value"], "result")
-            refuse_large_result(encode(ending["value"]))
-        pipe.send(ending)
-    except InvalidInput as problem:
-        pipe.send(describe(problem))
-    except (TypeError, ValueError, RecursionError, OverflowError) as problem:
-        pipe.send(
-            describe(InvalidInput("result", f"the task returned something that cannot be stored: {problem}"))
-        )
+    pipe.output.flush()
+    pipe.send(ending)
     sys.stdout.flush()
     sys.stderr.flush()
 
@@ -308,9 +298,9 @@ def _run_script(path: str) -> Any:
     return module
 
 
-def attempt(function: Callable[..., Any], task: str, pipe: ChildPipe) -> Message:
+def attempt(function: Callable[..., Any], orders: Message, pipe: ChildPipe) -> Message:
     job: Claimed = reader(Claimed)(pipe.orders.get()["job"].encode())
-    signature = Signature(task, function)
+    signature = Signature(orders["task"], function)
     arguments = signature.read(job.payload)
     run = _run_async if inspect.iscoroutinefunction(function) else _run_plain
     try:
@@ -319,7 +309,17 @@ def attempt(function: Callable[..., Any], task: str, pipe: ChildPipe) -> Message
         )
     except Directive as directive:
         result = directive
-    return directive_message(result) if isinstance(result, Directive) else {"kind": "result", "value": result}
+    if isinstance(result, Directive):
+        return directive_message(result)
+    return result_message(result if orders["store_result"] else None)
+
+
+def result_message(result: Any) -> Message:
+    try:
+        encode_result(result)
+    except InvalidInput as problem:
+        return {"kind": "result", "value": None, "unstored": str(problem)}
+    return {"kind": "result", "value": result, "unstored": None}
 
 
 def _run_async(job: Claimed, pipe: ChildPipe, call: Callable[[Context], Any]) -> Any:

@@ -26,10 +26,16 @@ class ChildProcesses:
     """There is a spare only with a resource box, because closing the box ends the spare."""
 
     def __init__(
-        self, function: Callable[..., Any], task: str, isolation: Isolation, resources: ResourceBox | None
+        self,
+        function: Callable[..., Any],
+        task: str,
+        isolation: Isolation,
+        resources: ResourceBox | None,
+        store_result: bool = True,
     ) -> None:
         self._origin = origin_of(function, task)
         self._task = task
+        self._store_result = store_result
         self._memory = isolation.memory_bytes
         self._keeps_spare = isolation.spare and resources is not None
         self._spare: ChildProcess | None = None
@@ -65,7 +71,7 @@ class ChildProcesses:
                 "kind": "orders", "module": self._origin.module, "name": self._origin.name,
                 "script": self._origin.script,
                 "task": self._task, "memory": self._memory, "path": sys.path, "argv": sys.argv,
-                "before": preparations,
+                "before": preparations, "store_result": self._store_result,
                 "level": logging.getLogger().getEffectiveLevel(),
             }
         )  # fmt: skip
@@ -150,6 +156,8 @@ async def _converse(child: ChildProcess, context: Context, payload: bytes) -> An
             case "output":
                 child.keep_lines(message["lines"], message["left_out"])
             case "result":
+                if message["unstored"] is not None:
+                    context.lose_result(message["unstored"])
                 return message["value"]
             case "directive":
                 raise read_directive(message)

@@ -195,6 +195,12 @@ async def _with_logging(context: Context, call_next: CallNext) -> Any:
         current.reset(before)
 
 
+async def _without_result(context: Context, call_next: CallNext) -> Any:
+    """What the task returns is not stored. Middleware and hooks get it."""
+    result = await call_next()
+    return result if isinstance(result, Directive) else None
+
+
 __all__ = ["Signature", "TaskHandler"]
 Invoke = Callable[[Context, bytes], Awaitable[Any]]
 
@@ -215,12 +221,15 @@ class TaskHandler:
         middleware: Sequence[Middleware] = (),
         resources: ResourceBox | None = None,
         output: OutputChoice = True,
+        store_result: bool = True,
     ) -> None:
         self._function = function
         self.keeps_output = output is not False
         if output == "logging" and not isolate:  # a child process sends all its records
             capture_logging()
             middleware = (*middleware, _with_logging)
+        if not store_result:
+            middleware = (_without_result, *middleware)
         self._signature = signature
         self.policies = policies
         self.limit = limit
@@ -231,7 +240,9 @@ class TaskHandler:
         self._read = signature.read
         isolation = check_isolated(function, signature, isolate)
         self._children = (
-            None if isolation is None else ChildProcesses(function, signature.task, isolation, resources)
+            None
+            if isolation is None
+            else ChildProcesses(function, signature.task, isolation, resources, store_result)
         )
         self.direct: DirectCall | None = None
         self.invoke: Invoke = self._choose()

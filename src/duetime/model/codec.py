@@ -183,13 +183,26 @@ def _check(value: Any, field: str, depth: int) -> None:
             pass
 
 
-def refuse_large_result(data: bytes) -> None:
+def encode_result(value: Any) -> bytes:
+    """The JSON bytes of what a task returned; InvalidInput says why it cannot be stored."""
+    try:
+        data = encode(value)
+        if b"null" in data:
+            refuse_nan(value, "result")
+    except InvalidInput:
+        raise
+    except Exception as problem:  # a model of the task writes itself, and may raise anything
+        remedy = "return plain values, lists and objects, or nothing"
+        raise InvalidInput(
+            "result", f"the task returned something that is not JSON ({problem}): {remedy}"
+        ) from None
     if len(data) > MAX_RESULT:
         raise InvalidInput(
             "result",
             f"{len(data):,} bytes is over the limit of {MAX_RESULT:,}: "
             "store it elsewhere and return a reference",
         )
+    return data
 
 
 def refuse_nan(value: Any, field: str) -> None:

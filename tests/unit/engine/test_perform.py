@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from datetime import date
 from typing import Any, cast
 
+import pydantic
 import pytest
 
 from duetime.engine.run.perform import Slot, Stop, perform
@@ -88,6 +89,11 @@ def test_a_verdict_returned_or_raised(
         error,
     )
     assert decision.due_at == due * SECOND
+
+
+class Selfish(pydantic.BaseModel):
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        raise KeyError("no words")
 
 
 class Unspeakable:
@@ -199,30 +205,32 @@ def test_a_task_that_makes_a_bad_payload_of_its_own_fails_like_any_other() -> No
     assert settled(body).state is State.PENDING
 
 
-def test_a_result_that_is_not_json_is_a_failure() -> None:
-    async def body(context: Context) -> object:
-        return object()
-
-    decision = settled(body)
-    assert (decision.state, decision.ending) == (State.PENDING, Ending.FAILED)
-    assert "not JSON" in (decision.error or "")
-
-
 @pytest.mark.parametrize(
-    ("result", "where"),
+    ("result", "reason"),
     [
-        (float("nan"), "result: nan"),
-        ({"mean": [1.5, float("inf")], "none": None}, "result.mean: inf"),
-        ({"day": (date(2030, 1, 1), -float("inf"))}, "result.day: -inf"),
+        (
+            object(),
+            "the task returned something that is not JSON (objects of type object are not JSON)",
+        ),
+        (Selfish(), "the task returned something that is not JSON ('no words')"),
+        (float("nan"), "nan is not a JSON number: use None or text instead"),
+        ({"mean": [1.5, float("inf")], "none": None}, "result.mean: inf is not a JSON number"),
+        ({"day": (date(2030, 1, 1), -float("inf"))}, "result.day: -inf is not a JSON number"),
+        ("x" * 300_000, "300,002 bytes is over the limit of 262,144: store it elsewhere"),
     ],
+    ids=lambda part: type(part).__name__,
 )
-def test_a_number_that_json_does_not_have_is_a_failure(result: object, where: str) -> None:
+def test_work_whose_result_cannot_be_stored_is_done(
+    result: object, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def body(context: Context) -> object:
         return result
 
-    decision = settled(body)
-    assert (decision.state, decision.ending) == (State.PENDING, Ending.FAILED)
-    assert f"{where} is not a JSON number: use None or text instead" in (decision.error or "")
+    decision = settled(body, retry=Retry(max_attempts=5))
+    assert (decision.state, decision.ending, decision.result) == (State.SUCCEEDED, Ending.SUCCEEDED, b"null")
+    assert (decision.error or "").startswith(f"succeeded without a result: {reason}")
+    [record] = [record for record in caplog.records if record.name == "duetime.task"]
+    assert (record.levelname, record.message) == ("WARNING", decision.error)
 
 
 def test_nothing_within_a_result_is_kept() -> None:
@@ -270,14 +278,16 @@ def test_nothing_but_success_commits(problem: BaseException) -> None:
     assert (store.transaction.finished, store.transaction.abandoned) == ([], 1)
 
 
-def test_a_result_that_cannot_be_stored_undoes_the_writes() -> None:
+def test_writes_are_committed_if_only_the_result_cannot_be_stored() -> None:
     async def body(context: Context) -> object:
         await context.connection.execute("UPDATE balance")
         return object()
 
     store = FakeStore()
-    assert settled(body, store).state is State.PENDING
-    assert store.transaction.abandoned == 1
+    decision = settled(body, store)
+    assert store.transaction.finished == [decision]
+    assert (decision.state, store.transaction.abandoned) == (State.SUCCEEDED, 0)
+    assert "not JSON" in (decision.error or "")
 
 
 @pytest.mark.parametrize(

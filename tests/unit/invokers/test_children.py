@@ -84,8 +84,6 @@ async def test_output_and_log_records_of_a_child_are_logged(
         ("again", RetryAfter, "busy"),
         ("cancel", Cancel, "done already"),
         ("exit", TaskError, "SystemExit: 4"),
-        ("no json", InvalidInput, "returned something that cannot be stored"),
-        ("nan", InvalidInput, r"result\.mean: nan is not a JSON number"),
         ("vanish", ProcessDied, "the process ended with status 3 before the task was done"),
         ("killed", ProcessDied, r"killed by signal 9 \(SIGKILL\): out of memory\?"),
         ("crash", ProcessDied, r"killed by signal 11 \(SIGSEGV\)$"),
@@ -100,6 +98,30 @@ async def test_however_it_ends_the_worker_is_told(how: str, kind: type[Exception
     if how == "hiccup":
         assert "in ending" in caught.value.__notes__[0]
         assert str(Path(process.__file__).parents[1]) not in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "reason"),
+    [
+        (chores.ending, {"how": "no json"}, "the task returned something that is not JSON"),
+        (chores.ending, {"how": "nan"}, "result.mean: nan is not a JSON number"),
+        (chores.long_result, {}, "over the limit of 262,144: store it elsewhere and return a reference"),
+    ],
+)
+async def test_work_whose_result_cannot_be_stored_is_done(
+    function: Callable[..., Any], arguments: dict[str, Any], reason: str
+) -> None:
+    here = context()
+    assert await handler(function, isolate=ALONE).invoke(here, encode(arguments)) is None
+    assert (here.unstored or "").startswith("succeeded without a result: ")
+    assert reason in (here.unstored or "")
+
+
+async def test_result_that_is_not_to_be_stored_stays_in_the_child() -> None:
+    here = context()
+    calls = handler(chores.ending, isolate=ALONE, store_result=False)
+    assert await calls.invoke(here, encode({"how": "no json"})) is None
+    assert here.unstored is None
 
 
 @pytest.mark.parametrize(
@@ -249,13 +271,6 @@ async def test_process_that_left_the_group_ends_with_a_stopped_attempt(tmp_path:
     running.cancel()
     await asyncio.wait([running])
     assert not any(alive(pid) for pid in pids)
-
-
-async def test_result_that_is_too_long_is_refused() -> None:
-    with pytest.raises(
-        InvalidInput, match="over the limit of 262,144: store it elsewhere and return a reference"
-    ):
-        await isolated(chores.long_result)
 
 
 async def test_message_without_end_is_not_read() -> None:

@@ -15,7 +15,7 @@ from duetime.engine.run.commit import commit, rollback, shielded
 from duetime.errors import DuetimeError, Fenced, InvalidInput, InvalidPayload, StoreUnavailable
 from duetime.invoker import Context, Handler, Policies
 from duetime.model import duration
-from duetime.model.codec import decode, encode, refuse_large_result, refuse_nan
+from duetime.model.codec import decode, encode_result
 from duetime.model.instant import Micros
 from duetime.model.job import Claimed, Delivery, Ending, Outcome, State, error_text, trace
 from duetime.model.retry import Retry
@@ -71,7 +71,7 @@ async def perform(
         failpoint("worker.before_invoke")
         result = await handler.invoke(context, job.payload)
         failpoint("worker.after_invoke")
-        data = NULL if result is None else _encode_result(result)
+        data = NULL if result is None else _stored(context, result)
     except BaseException as problem:  # SystemExit and KeyboardInterrupt raised by a task are its failure
         context.over = True
         if context.used:
@@ -108,6 +108,8 @@ async def _committed(
     clock: Clock,
 ) -> Settlement:
     """The settlement of a successful attempt that wrote something. A request to stop comes too late."""
+    if context.unstored is not None:
+        settlement = settlement._replace(error=error_text(context.unstored))
     try:
         await shielded(commit(context, checkpoints, settlement))
         return settlement
@@ -222,24 +224,17 @@ def _first_of_task(problem: BaseException) -> TracebackType | None:
 def _kept(result: Any) -> bytes | None:
     """The result that goes with a failure, if it can be stored; the failure matters more."""
     try:
-        return None if result is None else _encode_result(result)
+        return None if result is None else encode_result(result)
     except InvalidInput:
         return None
 
 
-def _encode_result(result: Any) -> bytes:
+def _stored(context: Context, result: Any) -> bytes:
+    """A result that cannot be stored does not repeat the work: the task has done it."""
     if isinstance(result, Directive):
         raise result
     try:
-        data = encode(result)
-        if NULL in data:
-            refuse_nan(result, "result")
-    except InvalidInput:
-        raise
-    except (TypeError, ValueError, RecursionError, OverflowError) as problem:
-        remedy = "return plain values, lists and objects, or nothing"
-        raise InvalidInput(
-            "result", f"the task returned something that is not JSON ({problem}): {remedy}"
-        ) from None
-    refuse_large_result(data)
-    return data
+        return encode_result(result)
+    except InvalidInput as problem:
+        context.lose_result(str(problem))
+        return NULL

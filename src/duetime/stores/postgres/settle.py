@@ -19,7 +19,7 @@ from duetime.stores.postgres.connections import SQL, PostgresConnections
 from duetime.stores.postgres.notifier import Notifier
 from duetime.stores.postgres.rows import claimed_of
 
-_id, _kind = itemgetter(0), itemgetter(1, 6)  # of a settlement
+_id, _kind = itemgetter(0), itemgetter(1, 6, 10)  # of a settlement: attempt, ending and error
 MIN_SUCCESSES = 200  # fewer are not worth a statement of their own beside other endings
 NO_SUCCESSORS: tuple[Any, ...] = (None, 0, (), ())
 
@@ -55,7 +55,7 @@ class PostgresSettlements:
         """Successes take half the time in a statement of their own. Returns the settlements that are still to
         be written."""
         kind, count = Counter(map(_kind, batch)).most_common(1)[0]
-        if kind[1] is not Ending.SUCCEEDED or count < min(MIN_SUCCESSES, len(batch)):
+        if kind[1:] != (Ending.SUCCEEDED, None) or count < min(MIN_SUCCESSES, len(batch)):
             return batch
         alike = batch if count == len(batch) else [one for one in batch if _kind(one) == kind]
         columns = list(zip(*alike, strict=True))

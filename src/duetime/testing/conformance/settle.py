@@ -137,6 +137,20 @@ class SettleConformance:
         states = [(await stored(store, row.id)).state for row in claimed]
         assert states == [State.SUCCEEDED, State.DEAD, State.PENDING, State.PENDING, State.PENDING]
 
+    async def test_successes_with_a_note_keep_it(self, store: Store) -> None:
+        """Among many others, and alone: a task succeeded, and its result could not be stored."""
+        node, now = await joined(store), await store.time()
+        await store.add_jobs(jobs(202, now - DAY))
+        claimed = await claim(store, request(node, room=202))
+        noted = [
+            success(one, now)._replace(error=f"note {number}") if number in (0, 201) else success(one, now)
+            for number, one in enumerate(claimed)
+        ]
+        assert await settle(store, noted[1:]) == []
+        assert await settle(store, noted[:1]) == []
+        found = [(await stored(store, one.id)).error for one in (claimed[0], claimed[1], claimed[201])]
+        assert found == ["note 0", None, "note 201"]
+
     async def test_many_are_settled_at_once(self, store: Store) -> None:
         node, now = await joined(store), await store.time()
         await store.add_jobs(jobs(5_000, now - DAY))

@@ -72,7 +72,7 @@ export default function JobPage({ params }: { params: { id: string } }) {
         <Grid gap="md">
           <Grid.Col span={{ base: 12, md: 7 }}>
             <Stack>
-              {job.error && <JobError error={job.error} />}
+              {job.error && <JobError error={job.error} succeeded={job.state === 'succeeded'} />}
               <JobOutput job={job} />
               <JobData job={job} />
             </Stack>
