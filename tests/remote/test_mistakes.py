@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -153,13 +154,14 @@ async def test_value_that_would_arrive_changed_is_not_sent(service: Caller) -> N
     given: dict[str, Any] = {"at": {"begin": moment}}
     job = await service.submit("nowhere", {"at": moment.isoformat()})
     await service.schedule("hourly", "nowhere", every)
-    for call in (
+    calls: list[Callable[[], Any]] = [
         lambda: service.submit("nowhere", given),
         lambda: service.submit_many([dt.NewJob("nowhere", given)]),
         lambda: service.schedule("daily", "nowhere", every, payload=given),
         lambda: service.edit_schedule("hourly", {"payload": given}),
         lambda: service.retry_job(job.id, given),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(
             InvalidPayload, match=r"payload\.at\.begin: is a datetime.* give value\.isoformat"
         ):

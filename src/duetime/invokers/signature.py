@@ -12,7 +12,7 @@ from typing import Any
 from duetime.errors import InvalidInput, InvalidPayload, UnknownOption
 from duetime.invokers.resources import annotations_of, defining_scope, uses_among
 from duetime.model.codec import REQUIRED, Argument, Shape, decode, encode_arguments
-from duetime.model.unchanged import EVERYDAY, find_change
+from duetime.model.unchanged import are_plain, find_change
 
 CONTEXT_NAMES = ("ctx", "context")
 
@@ -104,11 +104,9 @@ class Signature:
             for name, value in arguments.items():
                 encode_arguments(value, str(name))
             raise
-        for value in arguments.values():
-            if type(value) not in EVERYDAY:
-                self._refuse_change(arguments, data)
-                return data
-        if self._verify is not None:
+        if not are_plain(arguments.values()):
+            self._refuse_change(arguments, data)
+        elif self._verify is not None:
             self._verify(data)
         return data
 

@@ -20,13 +20,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from duetime.errors import InvalidInput, InvalidPayload, PayloadTooLarge
-from duetime.model.unchanged import EVERYDAY, find_change, lazy_text
+from duetime.model.unchanged import are_plain, find_change, lazy_text
 
 MAX_PAYLOAD = 256 * 1024
 MAX_RESULT = 256 * 1024
 MAX_DEPTH = 32
 REQUIRED: Any = msgspec.NODEFAULT
-_TEXT = frozenset({str})
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
@@ -110,7 +109,7 @@ def encode_payload(value: Any, field: str = "payload") -> bytes:
     """The JSON bytes of a caller's value, for a reader whose types are not known here: what would arrive
     changed is refused."""
     data = encode_arguments(value, field)
-    if not _is_everyday(value):
+    if not are_plain((value,)):
         arrived = decode(data)
         if arrived != value and (change := find_change(value, arrived)):
             raise InvalidPayload(change.field_in(field), change.reason(annotated=False))
@@ -122,7 +121,10 @@ def encode_arguments(value: Any, field: str = "payload") -> bytes:
     size limit or a store does not allow."""
     try:
         data = _encoder.encode(value)
-        checked = _builtins(value) if _is_suspect(value, data) else None
+        # The bytes show that most values need no closer look.
+        nested = len(data) > 2 * MAX_DEPTH and data.count(b"{") + data.count(b"[") >= MAX_DEPTH
+        suspect = (nested or b"null" in data or b"\\u0000" in data) and _is_suspect(value, data)
+        checked = _builtins(value) if suspect else None
     except (TypeError, ValueError, RecursionError, OverflowError) as problem:
         raise InvalidPayload(
             field, f"cannot be written as JSON ({problem}): use plain values, lists and objects"
@@ -137,21 +139,12 @@ def encode_arguments(value: Any, field: str = "payload") -> bytes:
     return data
 
 
-def _is_everyday(value: Any) -> bool:
-    if type(value) is dict:
-        return _TEXT.issuperset(map(type, value)) and EVERYDAY.issuperset(map(type, value.values()))
-    return type(value) in EVERYDAY
-
-
 def _is_suspect(value: Any, data: bytes) -> bool:
-    """Whether the value needs a closer look, as built-in types: that includes sets, dataclasses and similar.
-    Most values do not, and the bytes show it."""
+    """Whether it needs the look, as built-in types: that includes sets, dataclasses and similar."""
     return b"\\u0000" in data or (b"null" in data and decode(data) != value) or _is_deep(data)
 
 
 def _is_deep(data: bytes) -> bool:
-    if len(data) <= 2 * MAX_DEPTH or data.count(b"{") + data.count(b"[") < MAX_DEPTH:
-        return False
     brackets = _STRING.sub(b"", data).translate(_BRACKETS, _NO_BRACKETS)
     for _ in range(MAX_DEPTH - 1):  # each time without its innermost level
         brackets = brackets.replace(b"[]", b"")

@@ -8,7 +8,7 @@ an annotation says what becomes of it. A tuple may arrive as a list, as from `js
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -17,7 +17,7 @@ from types import NoneType
 from typing import Any
 from uuid import UUID
 
-EVERYDAY = frozenset({str, int, float, bool, NoneType})  # certain to arrive as they are
+_EVERYDAY = frozenset({str, int, float, bool, NoneType})
 # How to write a value as JSON. Subclasses, such as those of pendulum, are read as these types.
 _FORMS: Mapping[type, str] = {
     datetime: "value.isoformat()",
@@ -44,7 +44,7 @@ def lazy_text() -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedValue:
     """A value that arrives as another type."""
 
     path: Path  # names and numbers that lead to it
@@ -65,7 +65,24 @@ class Change:
         return f"{self.what}: say so in the annotation of {self.path[0]!r}, or give {self.form}"
 
 
-def find_change(given: Any, arrived: Any, path: Path = ()) -> Change | None:
+def are_plain(values: Iterable[Any]) -> bool:
+    """Certain to arrive as they are. Nearly all values are, and every submission asks."""
+    for value in values:
+        kind = type(value)
+        if kind in _EVERYDAY:
+            continue
+        if kind is dict:
+            for key in value:
+                if type(key) is not str:
+                    return False
+            if not are_plain(value.values()):
+                return False
+        elif kind is not list or not are_plain(value):
+            return False
+    return True
+
+
+def find_change(given: Any, arrived: Any, path: Path = ()) -> ChangedValue | None:
     match given:
         case None | str() | int() | float() | PurePath():
             return None
@@ -81,7 +98,7 @@ def find_change(given: Any, arrived: Any, path: Path = ()) -> Change | None:
             return _in_object(given, arrived, path)
 
 
-def _in_dict(given: dict[Any, Any], arrived: Any, path: Path) -> Change | None:
+def _in_dict(given: dict[Any, Any], arrived: Any, path: Path) -> ChangedValue | None:
     there = arrived if isinstance(arrived, dict) else _members(arrived)
     # An annotation may say what becomes of keys that are text.
     in_order = dict(zip(given, there.values(), strict=True)) if len(given) == len(there) else {}
@@ -89,14 +106,14 @@ def _in_dict(given: dict[Any, Any], arrived: Any, path: Path) -> Change | None:
         if key not in there and not isinstance(key, str):
             kind = _type_name(key)
             what = f"has keys of type {kind}, which arrive as text"
-            return Change(path, f"dict[{kind}, Any]", what, "keys that are text")
+            return ChangedValue(path, f"dict[{kind}, Any]", what, "keys that are text")
         other = there.get(key, in_order.get(key) if there is arrived else item)
         if found := find_change(item, other, (*path, key)):
             return found
     return None
 
 
-def _in_list(given: Any, arrived: Any, path: Path) -> Change | None:
+def _in_list(given: Any, arrived: Any, path: Path) -> ChangedValue | None:
     if isinstance(arrived, set | frozenset):
         pairs = [(item, next((one for one in arrived if one == item), None)) for item in given]
     elif isinstance(arrived, Sequence) and not isinstance(arrived, str):
@@ -109,7 +126,7 @@ def _in_list(given: Any, arrived: Any, path: Path) -> Change | None:
     return None
 
 
-def _in_object(given: Any, arrived: Any, path: Path) -> Change | None:
+def _in_object(given: Any, arrived: Any, path: Path) -> ChangedValue | None:
     members = _members(given)
     if members and type(arrived) is type(given):
         there = _members(arrived)
@@ -122,7 +139,7 @@ def _in_object(given: Any, arrived: Any, path: Path) -> Change | None:
     article = "an" if kind[0] in "AEIOaeio" else "a"
     form = next((form for known, form in _FORMS.items() if isinstance(given, known)), None)
     arrives = _ARRIVES_AS.get(type(arrived), type(arrived).__name__)
-    return Change(path, kind, f"is {article} {kind}, which arrives as {arrives}", form or arrives)
+    return ChangedValue(path, kind, f"is {article} {kind}, which arrives as {arrives}", form or arrives)
 
 
 def _members(value: Any) -> dict[str, Any]:

@@ -224,7 +224,9 @@ TAKEN: list[tuple[Callable[..., None], Any, Any]] = [
 @pytest.mark.parametrize(
     ("function", "value", "arrives"), TAKEN, ids=lambda part: getattr(part, "__name__", type(part).__name__)
 )
-def test_value_that_hurts_nobody_is_taken(function: Callable[..., None], value: Any, arrives: Any) -> None:
+def test_value_whose_change_hurts_no_task_is_taken(
+    function: Callable[..., None], value: Any, arrives: Any
+) -> None:
     signature = Signature("work", function)
     read = signature.read(signature.encode({"value": value}))["value"]
     assert read == arrives
