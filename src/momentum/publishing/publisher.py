@@ -42,7 +42,7 @@ class Publisher:
             post_id=post.id,
             post_version=post.version,
             account_id=post.account_id,
-            scheduled_at=post.scheduled_at,
+            scheduled_at=post.scheduled_at.isoformat(),
             **await self._options(connection, post, max(due, self.now())),
         )
         await posts.set_job(connection, post.id, post.version, str(job.id))
