@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from duetime.store import EVENTS_KEPT_FOR, Store
 from duetime.stores import from_url
 from duetime.stores.sql import retention
 from duetime.stores.sql.store import READ, SUBMIT
-from duetime.stores.sqlite import SqliteStore, errors, location, schema, write_lock
+from duetime.stores.sqlite import SqliteStore, connection, errors, location, schema, write_lock
 from duetime.stores.sqlite.connection import connect
 from duetime.stores.sqlite.notifier import LOOK_AT_EVERYTHING, ForeignChanges
 from duetime.stores.sqlite.session import STATEMENTS, SqliteSession, SqliteTransaction
@@ -294,6 +295,30 @@ class TestFile:
         connection.close()
         assert uses in "\n".join(row[3] for row in plan)
         assert not any(row[3].startswith("SCAN jobs") and "INDEX" not in row[3] for row in plan)
+
+
+class TestReaders:
+    async def test_slow_search_does_not_delay_other_reads(
+        self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        searching, released = threading.Event(), threading.Event()
+
+        def slow(*_: object) -> bool:
+            searching.set()
+            return released.wait(60)
+
+        monkeypatch.setattr(connection, "has_field", slow)
+        stored_job = await add(store, job(await store.time() + HOUR))
+        search = asyncio.create_task(store.list_jobs(JobFilter(TENANT, payload=("a", "1")), 10))
+        try:
+            assert await asyncio.to_thread(searching.wait, 20)
+            async with asyncio.timeout(20):
+                assert await store.get_job(TENANT, stored_job.id) is not None
+                [listed] = await store.list_jobs(JobFilter(TENANT), 10)
+                assert await store.count_jobs(JobFilter(TENANT), 10) == 1
+        finally:
+            released.set()
+        assert await search == [listed]
 
 
 class TestWriter:

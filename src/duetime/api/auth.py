@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -22,6 +22,7 @@ from duetime.api.paging import Listing, PageQuery
 from duetime.api.problems import ApiProblem
 from duetime.api.rate_limit import LOOKUP_RATE, RateBuckets, WrongKeys, keep, too_many
 from duetime.api.state import ServiceState, state_of
+from duetime.app.listing import JobQuery
 from duetime.app.services import Services
 from duetime.clock import monotonic_micros
 from duetime.errors import DuetimeError
@@ -60,6 +61,11 @@ class RequestContext:
         )
         await self.state.cursors.open(self.state.app.store)
         return Listing(self.state.cursors, self.caller.tenant, name, bound, query)
+
+    def searching(self, query: JobQuery) -> AbstractContextManager[None]:
+        """While the query is answered. A search takes one of the places of its tenant."""
+        identity = self.caller.tenant, None
+        return self.state.searches.held(identity) if query.is_search else nullcontext()
 
     async def once(
         self, work: Callable[[Services], Awaitable[Response]], body: BaseModel | None = None

@@ -108,6 +108,7 @@ API_CODES = {
     "refused": "the request cannot be served",
     "request_incomplete": "the connection ended before the body",
     "scope_missing": "the key lacks a scope",
+    "searches_exhausted": "too many searches of jobs at the same time",
     "streams_exhausted": "too many open event streams",
     "tenant_not_allowed": "the resource is shared by all tenants, or belongs to another tenant",
     "token_invalid": "not a report token of this job",

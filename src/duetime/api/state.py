@@ -24,6 +24,7 @@ from duetime.model.url import Egress
 
 MAX_STREAMS_PER_KEY, MAX_STREAMS = 20, 500
 MAX_LARGE_BODIES_PER_KEY, MAX_LARGE_BODIES = 2, 8
+MAX_SEARCHES_PER_TENANT, MAX_SEARCHES = 8, 100  # open; of a tenant, one runs and the others wait
 NO_STREAM = ApiProblem(
     429,
     "streams_exhausted",
@@ -36,6 +37,14 @@ NO_LARGE_BODY = ApiProblem(
     "bodies_exhausted",
     "too many large bodies at the same time: repeat the request, or send smaller batches "
     f"(at most {MAX_LARGE_BODIES_PER_KEY} of one key, {MAX_LARGE_BODIES} in all)",
+    None,
+    {"Retry-After": "1"},
+)
+NO_SEARCH = ApiProblem(
+    429,
+    "searches_exhausted",
+    f"too many searches at the same time: repeat it (at most {MAX_SEARCHES_PER_TENANT} of one tenant, "
+    f"{MAX_SEARCHES} in all), or leave out `payload`, `label`, `error`, `error_group` and `id`",
     None,
     {"Retry-After": "1"},
 )
@@ -55,6 +64,9 @@ class ServiceState:
     )
     large_bodies: OpenCounts = field(
         default_factory=lambda: OpenCounts(NO_LARGE_BODY, MAX_LARGE_BODIES_PER_KEY, MAX_LARGE_BODIES)
+    )
+    searches: OpenCounts = field(
+        default_factory=lambda: OpenCounts(NO_SEARCH, MAX_SEARCHES_PER_TENANT, MAX_SEARCHES)
     )
     loop_lag: LoopLag = field(default_factory=LoopLag)
     long_polls: LongPolls = field(default_factory=LongPolls)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from duetime.app.event_feed import EventFeed
+from duetime.app.fair_lists import FairLists, Turns
 from duetime.app.leases import LeaseReader
 from duetime.app.read_store import ReadStore
 from duetime.app.remote_work import RemoteWork
@@ -48,7 +49,9 @@ class Shared:
     ) -> None:
         self.store = store
         self.read_store = read_store
-        self.reads = store if read_store is None else cast(Store, read_store)
+        turns = Turns()
+        self.fair_store = cast(Store, FairLists(store, turns))
+        self.reads = cast(Store, FairLists(cast(Store, read_store or store), turns))
         self.clock = clock
         self.observers = observers
         self.tasks = tasks
@@ -117,7 +120,7 @@ class AppContext:
     @property
     def store(self) -> Store:
         self.require_open()
-        return self.shared.store
+        return self.shared.fair_store
 
     @property
     def reads(self) -> Store:

@@ -42,6 +42,10 @@ class JobQuery:
     payload: tuple[str, str] | None = None  # the path of a field, such as "order.id", and its value
     id: str | None = None  # the first digits of its id, or its last 8
 
+    @property
+    def is_search(self) -> bool:
+        return self.id is not None or filter_of("", self).is_search
+
 
 class JobPage(NamedTuple):
     jobs: list[Job]

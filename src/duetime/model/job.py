@@ -245,6 +245,11 @@ class JobFilter:
     payload: tuple[str, str] | None = None  # the path of a field and its value
     scheduled: bool = False  # only jobs that a schedule fired
 
+    @property
+    def is_search(self) -> bool:
+        """It has conditions that no index knows: to find few jobs, the store reads many."""
+        return (self.label, self.error, self.error_group, self.payload) != (None, None, None, None)
+
 
 def error_line(error: str) -> str:
     """The line of an error that says what went wrong, its last, for what comes before is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body
@@ -13,6 +14,7 @@ from duetime.api.requests import LABEL_FORM, read_name, read_pair, read_target_n
 from duetime.api.routing import ONCE, StrictRoute, answer, with_body
 from duetime.api.v1.jobs import cancel_reason, job_query
 from duetime.app.bulk import Bulk
+from duetime.app.listing import JobQuery
 from duetime.app.services import Services
 from duetime.engine.submit.validate import check_id
 from duetime.errors import InvalidInput
@@ -38,7 +40,10 @@ async def bulk_jobs(body: Annotated[JobBulkIn, Body()], context: Manager) -> Res
     async def work(view: Services) -> Response:
         selected = body.ids if by_ids else await job_query(view, body.filter, "filter.")
         reason = cancel_reason(context.caller)
-        done = await view.bulk.jobs(body.action, selected, after=place, dry_run=body.dry_run, reason=reason)
+        with context.searching(selected) if isinstance(selected, JobQuery) else nullcontext():
+            done = await view.bulk.jobs(
+                body.action, selected, after=place, dry_run=body.dry_run, reason=reason
+            )
         return _answer(context, body, done)
 
     return await context.once(work, body)

@@ -252,14 +252,13 @@ async def discard(job_id: JobId, context: Manager) -> Response:
     responses=problems(),
 )
 async def groups(query: Annotated[DeadQuery, Query()], context: Reader) -> Response:
-    found = await context.view.dead.groups(
-        JobQuery(
-            target=read_target_name(query.target, "target"),
-            error=query.error,
-            payload=read_pair(query.payload, "payload", PATH_FORM),
-        )
+    wanted = JobQuery(
+        target=read_target_name(query.target, "target"),
+        error=query.error,
+        payload=read_pair(query.payload, "payload", PATH_FORM),
     )
-    return answer(found)
+    with context.searching(wanted):
+        return answer(await context.view.dead.groups(wanted))
 
 
 async def job_answer(
@@ -274,7 +273,8 @@ async def created_job(context: RequestContext, job_id: UUID) -> Response:
 
 
 async def job_page(context: RequestContext, listing: Listing, query: JobQuery) -> Response:
-    page = await context.view.jobs.page(query, listing.limit, listing.before_job)
+    with context.searching(query):
+        page = await context.view.jobs.page(query, listing.limit, listing.before_job)
     return answer(Page([JobSummary.of(job) for job in page.jobs], listing.cursor_after(page.next)))
 
 

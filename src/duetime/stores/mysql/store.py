@@ -24,8 +24,10 @@ from duetime.stores.sql.store import (
     CLAIM,
     EVENT,
     HEARTBEAT,
+    LIST,
     PROGRESS,
     READ,
+    SEARCH,
     SETTLE,
     SUBMIT,
     SWEEP,
@@ -34,7 +36,7 @@ from duetime.stores.sql.store import (
 
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
-ROLES = (READ, SUBMIT, CLAIM, SWEEP, SETTLE, HEARTBEAT, PROGRESS, EVENT)
+ROLES = (READ, SEARCH, SUBMIT, CLAIM, SWEEP, SETTLE, HEARTBEAT, PROGRESS, EVENT)
 # After a lost reply the caller asks what became of them.
 NOT_REPEATED = (claim.claim, records.put, schedules.write)
 SNAPSHOTS = (listing.jobs, listing.count, bulk.read)  # a job on its way to the past is seen once
@@ -150,7 +152,7 @@ class MySqlStore(SqlStore):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> Answer:
-        return await self._connections[role].read(
+        return await self._connections[READ if role == LIST else role].read(
             lambda session: work(session, *args, **kwargs), snapshot=work in SNAPSHOTS
         )
 

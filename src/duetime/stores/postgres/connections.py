@@ -37,6 +37,7 @@ class PostgresConnections:
             address, "event", {}
         )  # by itself: writers of events wait for one another
         self.read = PostgresConnection(address, "read", {})
+        self.search = PostgresConnection(address, "search", {})  # may read a whole table
         self.bulk = PostgresConnection(address, "bulk", _LOOPS, timeout=BULK_TIMEOUT)
         self._all = [
             self.submit,
@@ -47,6 +48,7 @@ class PostgresConnections:
             self.plan,
             self.event,
             self.read,
+            self.search,
             self.bulk,
         ]
         self._done: list[UUID] = []

@@ -18,7 +18,7 @@ from duetime.model.permits import waiting_when_stored
 from duetime.stores.hint_text import encode
 from duetime.stores.postgres import listing
 from duetime.stores.postgres.batching import Batch, Batcher, Replies, Subject, by_statement
-from duetime.stores.postgres.connection import CALL_TIMEOUT, Work
+from duetime.stores.postgres.connection import CALL_TIMEOUT, PostgresConnection, Work
 from duetime.stores.postgres.connections import SQL, PostgresConnections
 from duetime.stores.postgres.copy_encoder import COLUMNS, encode_in_chunks
 from duetime.stores.postgres.external import ExternalJobs
@@ -170,14 +170,18 @@ class PostgresJobs:
         query = listing.query(wanted, limit, before)
         if query is None:
             return []
-        return [job_of(row) for row in await self._connections.read.fetch(query.text, *query.arguments)]
+        reader = self._reader(wanted)
+        return [job_of(row) for row in await reader.fetch(query.text, *query.arguments)]
 
     async def count(self, wanted: JobFilter, limit: int) -> int:
         query = listing.count(wanted, limit)
-        counted: int = (
-            0 if query is None else await self._connections.read.value(query.text, *query.arguments)
-        )
+        if query is None:
+            return 0
+        counted: int = await self._reader(wanted).value(query.text, *query.arguments)
         return counted
+
+    def _reader(self, wanted: JobFilter) -> PostgresConnection:
+        return self._connections.search if wanted.is_search else self._connections.read
 
     async def attempts(self, job_id: UUID) -> list[Attempt]:
         return [attempt_of(row) for row in await self._connections.read.fetch(SQL["list_attempts"], job_id)]

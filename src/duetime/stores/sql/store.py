@@ -50,9 +50,10 @@ from duetime.stores.sql.rows import claimed_of
 
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
-# Where a store has several connections, work of one role does not wait for that of another.
-READ, SUBMIT, CLAIM, SWEEP, SETTLE, HEARTBEAT, PROGRESS, EVENT = (
-    "read", "submit", "claim", "sweep", "settle", "heartbeat", "progress", "event",
+# Where a store has several connections, work of one role does not wait for that of another. LIST and SEARCH
+# may read a whole table.
+READ, LIST, SEARCH, SUBMIT, CLAIM, SWEEP, SETTLE, HEARTBEAT, PROGRESS, EVENT = (
+    "read", "list", "search", "submit", "claim", "sweep", "settle", "heartbeat", "progress", "event",
 )  # fmt: skip
 
 
@@ -90,10 +91,10 @@ class SqlStore:
         return await self._write(SUBMIT, unique.admit, draft, rule)
 
     async def list_jobs(self, wanted: JobFilter, limit: int, before: UUID | None = None) -> list[Job]:
-        return await self._read(READ, listing.jobs, wanted, limit, before)
+        return await self._read(_role(wanted), listing.jobs, wanted, limit, before)
 
     async def count_jobs(self, wanted: JobFilter, limit: int) -> int:
-        return await self._read(READ, listing.count, wanted, limit)
+        return await self._read(_role(wanted), listing.count, wanted, limit)
 
     async def list_attempts(self, job_id: UUID) -> list[Attempt]:
         return await self._read(READ, jobs.attempts, job_id)
@@ -246,3 +247,7 @@ class SqlStore:
                 total += await self._write(SWEEP, retention.forget, ids[at : at + retention.BATCH])
         self._retention.done(instants)
         return total
+
+
+def _role(wanted: JobFilter) -> str:
+    return SEARCH if wanted.is_search else LIST

@@ -1,4 +1,4 @@
-"""The connection that reads, on a thread of its own: in WAL mode readers and writers do not wait for each
+"""A connection that reads, on a thread of its own: in WAL mode readers and writers do not wait for each
 other."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The SQLite store. Every verb runs on the thread of the writer or of the reader."""
+"""The SQLite store. Every verb runs on the thread of the writer or of a reader."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from duetime.model.lease import Beat, NodeId
 from duetime.store import CallerTransaction, Capabilities, Migration, TaskTransaction, Unsubscribe
 from duetime.stores.sql import jobs
 from duetime.stores.sql.session import run_now
-from duetime.stores.sql.store import READ, SUBMIT, SqlStore
+from duetime.stores.sql.store import LIST, READ, SEARCH, SUBMIT, SqlStore
 from duetime.stores.sqlite import caller_transaction, file_locks, location, schema
 from duetime.stores.sqlite.notifier import SqliteNotifier
 from duetime.stores.sqlite.reader import SqliteReader
@@ -29,6 +29,7 @@ from duetime.stores.sqlite.writer import Addition, SqliteWriter
 
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
+SLOW = (LIST, SEARCH)  # each has a reader of its own
 
 
 class SqliteStore(SqlStore):
@@ -47,7 +48,7 @@ class SqliteStore(SqlStore):
         self.path = path
         self._writer = SqliteWriter(path, self._committed)
         self._writing: ConnectionThread[SqliteTransaction] | None = None
-        self._reading: ConnectionThread[SqliteSession] | None = None
+        self._readers: dict[str, ConnectionThread[SqliteSession]] = {}
         self._task_transactions: TaskTransactionThread | None = None
         self._notifier = SqliteNotifier(path, lambda: self._writer.counted_changes)
         self._locks = file_locks.NodeLocks(path)
@@ -66,8 +67,9 @@ class SqliteStore(SqlStore):
 
     async def close(self) -> None:
         self._notifier.close()
-        threads: list[ConnectionThread[Any] | None] = [self._task_transactions, self._reading, self._writing]
-        self._task_transactions = self._reading = self._writing = None
+        threads = [self._task_transactions, *self._readers.values(), self._writing]
+        self._task_transactions = self._writing = None
+        self._readers = {}
         for thread in threads:
             if thread is not None:
                 await thread.close()
@@ -159,9 +161,13 @@ class SqliteStore(SqlStore):
         **kwargs: P.kwargs,
     ) -> Answer:
         self._writer_thread()
-        if self._reading is None:
-            self._reading = ConnectionThread("duetime sqlite reader", SqliteReader(self.path))
-        return await self._reading.call(lambda session: run_now(work(session, *args, **kwargs)))
+        reader = self._reader(role if role in SLOW else READ)
+        return await reader.call(lambda session: run_now(work(session, *args, **kwargs)))
+
+    def _reader(self, role: str) -> ConnectionThread[SqliteSession]:
+        if role not in self._readers:
+            self._readers[role] = ConnectionThread(f"duetime sqlite {role}", SqliteReader(self.path))
+        return self._readers[role]
 
 
 async def _tell(transaction: SqliteTransaction, hints: Sequence[Hint]) -> None:
