@@ -9,6 +9,11 @@ from uuid import UUID
 import pytest
 
 from duetime.api import long_poll
+from duetime.app import remote_work
+from duetime.app.remote_work import RemoteWork
+from duetime.app.reports import Completed
+from duetime.model.instant import SECOND
+from duetime.store import ClaimRequest, Claims
 from tests.api.conftest import Api, refused
 from tests.api.keyed_api import KeyedApi, keyed_api
 from tests.api.remote_worker import TimedApi, held, job, join, named, timed
@@ -91,6 +96,57 @@ async def test_claim_takes_at_most_max_in_one_store_call(
     assert keyed_api.calls == {"claim": 1}
 
 
+async def test_worker_never_holds_more_jobs_than_its_concurrency(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = api.app.store.claim
+
+    async def slow(request: ClaimRequest) -> Claims:
+        await asyncio.sleep(0)  # the other claims come meanwhile
+        return await claim(request)
+
+    monkeypatch.setattr(api.app.store, "claim", slow)
+    worker = await join(api, concurrency=3)
+    for _ in range(9):
+        await api.submit()
+    got = [job for jobs in await asyncio.gather(*(worker.claim(2) for _ in range(4))) for job in jobs]
+    assert len(got) == 3
+    assert await worker.claim() == []
+    await worker.report("complete", *map(named, got[:2]))
+    assert len(await worker.claim()) == 2
+
+
+async def test_claim_of_a_full_worker_waits_until_it_reports(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_work, "LOOK_INTERVAL", 60 * SECOND)
+    worker = await join(api, concurrency=1)
+    first, second = await api.submit(), await api.submit()
+    got = await worker.claim_one()
+    assert got["id"] == first
+    waiting = asyncio.create_task(worker.claim(wait="60s"))
+    node = await api.app.remote_work.find("default", worker.id)
+    async with asyncio.timeout(20):
+        while not node.settled._waiters:
+            await asyncio.sleep(0)
+    await worker.report("complete", got)
+    assert [one["id"] for one in await asyncio.wait_for(waiting, 20)] == [second]
+
+
+async def test_processes_of_the_service_agree_on_what_a_worker_holds(timed: TimedApi) -> None:
+    worker = await join(timed, concurrency=2)
+    for _ in range(4):
+        await timed.submit()
+    got = await worker.claim()
+    assert len(got) == 2
+    other = RemoteWork(timed.app.store, timed.app.clock, timed.app.context.shared.reports, lambda event: None)
+    node = await other.find("default", worker.id)
+    assert await other.claim(node, 10) == []
+    assert await other.settle(node, [(UUID(got[0]["id"]), Completed(got[0]["attempt"]))]) == []
+    assert len(await worker.claim()) == 1
+    other.close()
+
+
 async def test_long_poll_answers_when_a_job_is_stored(api: Api) -> None:
     worker = await join(api)
     waiting = asyncio.create_task(worker.claim(wait="60s"))
@@ -130,6 +186,25 @@ async def test_waiting_requests_are_bounded(api: Api, monkeypatch: pytest.Monkey
     refused(await api.post(f"/workers/{worker.id}/claim", {"wait": "30s"}), 429, "waits_exhausted")
     await api.submit()
     assert len(await asyncio.wait_for(waiting, 50)) == 1
+
+
+async def test_waiting_requests_of_one_tenant_leave_places_for_the_next(
+    keyed_api: KeyedApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_poll, "MAX_PER_PROCESS", 10)
+    flood = await join(keyed_api, authorization=await keyed_api.key("work", tenant="flood"))
+    other = await join(keyed_api, authorization=await keyed_api.key("work", tenant="other"))
+    waiting = [asyncio.create_task(flood.claim(wait="60s")) for _ in range(8)]
+    await held(keyed_api, 8)
+    refused(
+        await keyed_api.post(f"/workers/{flood.id}/claim", {"wait": "30s"}, **flood.headers),
+        429,
+        "waits_exhausted",
+    )
+    waiting.append(asyncio.create_task(other.claim(wait="60s")))
+    await held(keyed_api, 9)
+    keyed_api.service.state.service.long_polls.stop()
+    assert await asyncio.gather(*waiting) == [[]] * 9
 
 
 async def test_paused_queue_gives_nothing_until_it_is_resumed(api: Api) -> None:

@@ -56,6 +56,22 @@ async def test_any_process_takes_the_report(api: Api) -> None:
     assert (await job(api, job_id))["state"] == "succeeded"
 
 
+async def test_report_reads_only_the_jobs_that_it_names(
+    keyed_api: KeyedApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = await join(keyed_api, authorization=await keyed_api.key("work"))
+    for _ in range(5):
+        await keyed_api.app.submit("invoice.send")
+    jobs = [named(one) for one in await worker.claim()]
+    keyed_api.app.remote_work._nodes.clear()  # another process takes the reports
+    keyed_api.count(monkeypatch, "list_jobs", "get_job")
+    assert await worker.report("complete", {"id": MISSING, "attempt": 1}) == [MISSING]
+    assert await worker.report("complete", jobs[0]) == []
+    assert await worker.report("output", {**jobs[1], "lines": [{"text": "a"}]}) == []
+    assert await worker.report("complete", jobs[1]) == []
+    assert keyed_api.calls == {"get_job": 3}
+
+
 async def test_failure_follows_the_policies_of_the_task(api: Api) -> None:
     worker = await join(api, task={"retry": {"max_attempts": 2, "first_delay": "0s"}})
     job_id = await api.submit()
@@ -161,6 +177,24 @@ async def test_heartbeat_tells_which_jobs_to_stop(api: Api) -> None:
     assert await worker.beat(*got.values(), lost) == [(MISSING, "lost"), (cancelled, "cancelled")]
     assert await worker.report("fail", {**got[cancelled], "error": {"message": "stopped"}}) == []
     assert [(await job(api, one))["state"] for one in (cancelled, kept)] == ["cancelled", "running"]
+
+
+async def test_flood_of_heartbeats_does_not_read_all_jobs_of_the_worker_each_time(
+    keyed_api: KeyedApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = await join(keyed_api, authorization=await keyed_api.key("work"), lease="10m")
+    handles = [await keyed_api.app.submit("invoice.send") for _ in range(3)]
+    jobs = [named(one) for one in await worker.claim()]
+    keyed_api.count(monkeypatch, "list_jobs", "get_job")
+    for _ in range(3):
+        assert await worker.beat(*jobs) == []
+    await keyed_api.app.cancel_job(handles[0].id)
+    keyed_api.calls.clear()
+    lost = {"id": MISSING, "attempt": 1}
+    assert await worker.beat(*jobs, lost) == [(MISSING, "lost"), (str(handles[0].id), "cancelled")]
+    assert keyed_api.calls["list_jobs"] == 0
+    assert await worker.report("fail", {**jobs[0], "error": {"message": "stopped"}}) == []
+    assert (await keyed_api.app.read_job(handles[0].id)).state == "cancelled"
 
 
 async def test_job_past_its_timeout_is_stopped_and_then_settled(timed: TimedApi) -> None:

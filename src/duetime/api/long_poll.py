@@ -15,11 +15,12 @@ from duetime.api.caller import Identity
 from duetime.clock import monotonic_micros
 from duetime.errors import InvalidInput, WaitTimeout
 from duetime.model import duration
+from duetime.model.fairness import share
 from duetime.model.instant import SECOND, Micros
 
 MAX_WAIT = 60 * SECOND
 MAX_PER_KEY = 200
-MAX_PER_PROCESS = 400  # leaves connections for other requests
+MAX_PER_PROCESS = 500  # leaves connections for other requests; one tenant alone may hold 400
 HELD = "held"  # in the state of a request: the time it was held, which does not count as its duration
 
 
@@ -36,7 +37,8 @@ class LongPolls:
         self._stopping.set()
 
     def full(self, identity: Identity) -> bool:
-        return self._open[identity] >= MAX_PER_KEY or len(self) >= MAX_PER_PROCESS
+        held = sum(number for (tenant, _), number in self._open.items() if tenant == identity[0])
+        return self._open[identity] >= MAX_PER_KEY or not share(held, MAX_PER_PROCESS - len(self))
 
     async def hold(self, until: Coroutine[Any, Any, object], request: Request, identity: Identity) -> bool:
         """Wait for `until`; if too many requests are held already, return immediately. Returns whether

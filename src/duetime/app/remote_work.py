@@ -5,12 +5,14 @@ worker is only a cache of what the store knows."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
-from duetime.app.claim_groups import ClaimGroups, GroupName
+from duetime.app.claim_groups import LOOK_INTERVAL, ClaimGroups, GroupName
 from duetime.app.reports import (
     Alive,
     Decided,
@@ -34,7 +36,7 @@ from duetime.invoker import Policies
 from duetime.model import duration
 from duetime.model.events import JobsClaimed
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import Claimed, Ending, JobFilter, Outcome, State
+from duetime.model.job import Claimed, Ending, Job, JobFilter, Outcome, State
 from duetime.model.lease import NodeDraft, NodeId
 from duetime.model.profile import NodeProfile
 from duetime.model.retry import Retry
@@ -46,8 +48,9 @@ from duetime.store import AttemptUpdate, Store
 MIN_LEASE, MAX_LEASE = SECOND, 600 * SECOND
 BEATS_PER_LEASE = 3
 MAX_CONCURRENCY = 1_000
-MAX_HELD = 10_000  # running jobs of one worker
+MAX_HELD = 10_000  # running jobs of one worker: each process that serves it allows `concurrency`
 MAX_WORKERS = 10_000  # known to this process
+MIN_READ_INTERVAL = SECOND  # between heartbeats that read all jobs that the worker holds
 RUNNING = frozenset({State.RUNNING})
 NOT_DELIVERED = "its worker does not know it: the answer to the claim was lost"
 StopReason = Literal["cancelled", "timed_out", "lost"]
@@ -73,6 +76,9 @@ class RemoteNode:
     profile: NodeProfile
     record_expires_at: Micros
     held: dict[AttemptKey, Held] = field(default_factory=dict)
+    read_at: Micros | None = None  # when `held` was read from the store; None: it must be read
+    claiming: asyncio.Lock = field(default_factory=asyncio.Lock)  # two claims would both use the same room
+    settled: asyncio.Event = field(default_factory=asyncio.Event)  # since the last wait for room
     policies: dict[str, Policies] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +87,10 @@ class RemoteNode:
     def policies_of(self, job: Claimed) -> Policies:
         """Of the task. Those of the job come first: `effective`."""
         return self.policies.get(job.target, DEFAULT_POLICIES)
+
+    @property
+    def free(self) -> int:
+        return self.profile.concurrency - len(self.held)
 
     @property
     def group(self) -> GroupName:
@@ -111,7 +121,7 @@ class RemoteWork:
                 "lease", f"must be from {duration.show(MIN_LEASE)} to {duration.show(MAX_LEASE)}"
             )
         draft = NodeDraft(name, ("worker",), version, remote=True)
-        node = RemoteNode(await self._store.join(draft, profile.lease), profile, 0)
+        node = RemoteNode(await self._store.join(draft, profile.lease), profile, 0, read_at=self._clock.now())
         await self._publish(node)
         return self._remember(node)
 
@@ -138,24 +148,44 @@ class RemoteWork:
 
     # -- claiming
     async def claim(self, node: RemoteNode, room: int) -> list[ClaimedJob]:
-        """Due jobs that may start now, at most `room`."""
-        began = self._clock.monotonic()
-        jobs = await self._groups.get(node.group).claim(node.id, min(room, node.profile.concurrency))
-        if not jobs:
-            return []
-        ready = await self._startable(node, jobs)
-        self._tell(JobsClaimed([job for job, _ in ready], self._clock.monotonic() - began))
-        now = self._clock.now()
-        for job, _ in ready:
-            node.held[job.id, job.attempt] = Held(_without_payload(job), now)
+        """Due jobs that may start now: at most `room`, and with those it holds at most its concurrency."""
+        async with node.claiming:
+            room = min(room, await self._free(node))
+            if room <= 0:
+                return []
+            began = self._clock.monotonic()
+            jobs = await self._groups.get(node.group).claim(node.id, room)
+            if not jobs:
+                return []
+            ready = await self._startable(node, jobs)
+            self._tell(JobsClaimed([job for job, _ in ready], self._clock.monotonic() - began))
+            now = self._clock.now()
+            for job, _ in ready:
+                node.held[job.id, job.attempt] = Held(_without_payload(job), now)
         return [
             ClaimedJob.of(job, None if policies.timeout is None else now + policies.timeout)
             for job, policies in ready
         ]
 
+    async def _free(self, node: RemoteNode) -> int:
+        """How many jobs the worker may take. When it seems to have no room, the store counts: its reports may
+        have come to another process."""
+        if node.read_at is None:
+            await self._read_held(node)
+        held = len(node.held)
+        if node.free <= 0 and await self._store.count_jobs(_held_by(node), held) < held:
+            await self._read_held(node)
+        return node.free
+
     async def wait(self, node: RemoteNode, limit: Micros) -> None:
-        """Until there may be something to claim, or for so long."""
-        await self._groups.get(node.group).wait(limit)
+        """Until there may be something to claim and room for it, or for so long."""
+        if node.free > 0:
+            await self._groups.get(node.group).wait(limit)
+            return
+        node.settled.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(limit, LOOK_INTERVAL) / SECOND):
+                await node.settled.wait()
 
     async def _startable(self, node: RemoteNode, jobs: Sequence[Claimed]) -> list[tuple[Claimed, Policies]]:
         """Without those that are cancelled, too late, poisoned or must wait in quarantine."""
@@ -200,18 +230,23 @@ class RemoteWork:
     async def settle(self, node: RemoteNode, reports: Sequence[tuple[UUID, Ended]]) -> list[AttemptKey]:
         """Returns the attempts that no longer run under this worker: their reports change nothing."""
         ends = [_end(number, job_id, report) for number, (job_id, report) in enumerate(reports)]
-        if any(end.key not in node.held for end in ends):
-            await self._read_held(node)
+        await self._look_up(node, {end.key for end in ends})
         return await self._settle(node, ends)
 
     async def heartbeat(self, node: RemoteNode, alive: Sequence[tuple[UUID, Alive]]) -> list[StopNotice]:
         """Extend the lease. `alive` names every job of the worker whose report has not been answered."""
-        if not (await self._store.beat(node.id, node.profile.lease)).alive:
+        beat = await self._store.beat(node.id, node.profile.lease)
+        if not beat.alive:
             self._nodes.pop(node.id, None)
             raise _unknown(node.id)
         await self._publish(node)
-        await self._read_held(node)
         named = {(job_id, report.attempt) for job_id, report in alive}
+        read_interval = max(MIN_READ_INTERVAL, node.heartbeat_interval // 2)
+        if node.read_at is None or self._clock.now() - node.read_at >= read_interval:
+            await self._read_held(node)
+        else:
+            await self._look_up(node, named)
+            _note_cancels(node, set(beat.cancels))
         lost = named - node.held.keys()
         updates = [
             update_of(job_id, report)
@@ -228,8 +263,7 @@ class RemoteWork:
     ) -> list[AttemptKey]:
         """Keep what jobs of the worker print, for so long. Returns the attempts that no longer run under this
         worker."""
-        if any(key not in node.held for key, _ in outputs):
-            await self._read_held(node)
+        await self._look_up(node, {key for key, _ in outputs})
         for key, lines in outputs:
             if keep and key in node.held:
                 await append_output(self._store, node.held[key].job, lines, keep, self._clock.now)
@@ -262,6 +296,7 @@ class RemoteWork:
             if held is None:
                 refused.append(end.key)
                 continue
+            node.settled.set()
             since = held.started_at if end.started else None
             outcome = _unless_cancelled(held.job, end.outcome)
             policies = node.policies_of(held.job)
@@ -272,13 +307,20 @@ class RemoteWork:
 
     # -- what the store knows
     async def _read_held(self, node: RemoteNode) -> None:
-        wanted = JobFilter(node.profile.tenant or "", states=RUNNING, node=node.id)
-        rows = await self._store.list_jobs(wanted, MAX_HELD)
-        now = self._clock.now()
-        node.held = {
-            (row.id, row.attempt): Held(_without_payload(claimed_of(row)), row.started_at or now)
-            for row in rows
-        }
+        node.read_at = now = self._clock.now()
+        rows = await self._store.list_jobs(_held_by(node), MAX_HELD)
+        claimed_since = {key: held for key, held in node.held.items() if held.started_at >= now}
+        node.held = {(row.id, row.attempt): _held(row, now) for row in rows} | claimed_since
+
+    async def _look_up(self, node: RemoteNode, named: Set[AttemptKey]) -> None:
+        """Those that this process does not know: they may have been claimed in another one."""
+        ids = {job_id for job_id, _ in named - node.held.keys()}
+        if not ids:
+            return
+        tenant, now = node.profile.tenant or "", self._clock.now()
+        for row in await asyncio.gather(*(self._store.get_job(tenant, job_id) for job_id in ids)):
+            if row is not None and row.state is State.RUNNING and row.node == node.id:
+                node.held[row.id, row.attempt] = _held(row, now)
 
     async def _publish(self, node: RemoteNode) -> None:
         """Before half of its time is over, the record is renewed."""
@@ -295,6 +337,20 @@ class RemoteWork:
             del self._nodes[next(iter(self._nodes))]
         self._nodes[node.id] = node
         return node
+
+
+def _held_by(node: RemoteNode) -> JobFilter:
+    return JobFilter(node.profile.tenant or "", states=RUNNING, node=node.id)
+
+
+def _held(row: Job, now: Micros) -> Held:
+    return Held(_without_payload(claimed_of(row)), row.started_at or now)
+
+
+def _note_cancels(node: RemoteNode, cancels: Set[UUID]) -> None:
+    for key in [key for key in node.held if key[0] in cancels] if cancels else []:
+        job, started_at = node.held[key]
+        node.held[key] = Held(job._replace(cancel_requested=True), started_at)
 
 
 def _end(number: int, job_id: UUID, report: Ended) -> End:
