@@ -312,9 +312,10 @@ class NodeStore(Protocol):
         """The orderly end: the node is dead immediately, and `has_left`."""
         ...
 
-    async def nodes(self, living: bool = False) -> list[Node]:
+    async def nodes(self, living: bool = False, counted: bool = False) -> list[Node]:
         """Nodes that are alive, or dead and not yet forgotten; by id. `living`: without the dead, of which
-        there may be thousands."""
+        there may be thousands. `counted`: with the number of jobs that each runs, for a person who looks: in
+        a SQL store it costs more, the more dead rows a long transaction keeps."""
         ...
 
     async def expire_nodes(self, me: NodeId) -> list[NodeId]:

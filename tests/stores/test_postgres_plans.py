@@ -111,6 +111,22 @@ def rows_read(top: dict[str, Any], table: str) -> float:
     )
 
 
+async def test_list_of_nodes_that_is_not_counted_does_not_grow_with_dead_rows(
+    store: PostgresStore, postgres_database: str
+) -> None:
+    """Planners and alerts ask for it every second, also while a long transaction keeps the rows of past jobs."""
+    node, now = await joined(store), await store.time()
+    read = store._connections.read
+    with psycopg.connect(postgres_database) as held:
+        held.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        held.execute("SELECT count(*) FROM duetime.nodes")
+        await store.add_jobs([job(now) for _ in range(MANY)])
+        claimed = (await store.claim(request(node, LANE, room=MANY))).jobs
+        await store.settle([success(one, now) for one in claimed])
+        assert await fewest_blocks(read, "nodes", True, False) < FEW_BLOCKS / 10
+        assert await fewest_blocks(read, "nodes", True, True) > FEW_BLOCKS
+
+
 def mislead(url: str) -> None:
     """Have the statistics say that the table is empty, as autoanalyze does when it runs at such a moment."""
     with psycopg.connect(url, autocommit=True) as connection:

@@ -27,13 +27,13 @@ class AppNodes:
 
     async def __call__(self) -> list[NodeRecord]:
         """The processes of the fleet, living and recently dead."""
-        return await self.context.store.nodes()
+        return await self.context.store.nodes(counted=True)
 
     async def views(self) -> list[NodeView]:
         """The same, with what each publishes about itself."""
         store, now = self.context.store, await self.context.now()
         known = await profiles(store)
-        nodes = await store.nodes()
+        nodes = await store.nodes(counted=True)
         fleet = FleetStatus(now, nodes, known)
         lacks = differences(
             {
@@ -48,7 +48,8 @@ class AppNodes:
         """Without brokers and permissions, and without the remote workers of other tenants."""
         now = await self.context.now()
         return [
-            NodeView.of(node, now) for node in await visible_nodes(self.context.store, self.context.tenant)
+            NodeView.of(node, now)
+            for node in await visible_nodes(self.context.store, self.context.tenant, counted=True)
         ]
 
     async def leases(self) -> list[Lease]:

@@ -27,7 +27,7 @@ from duetime.store import AttemptUpdate, Store
 
 MAX_ERROR_LENGTH = 8_000
 LIMITS_TTL = 5 * SECOND
-FOR_WORKERS = QueueFilter(for_workers=True, limit=1_000)
+RESTRICTED = QueueFilter(restricted=True)  # their lanes are not needed
 Decided = tuple[Settlement, Claimed]
 OutputText = tuple[Stream, int, str]  # the level is a number, as in `logging`
 
@@ -174,7 +174,7 @@ class ReportWriter:
         now = self._clock.monotonic()
         if self._limits_read_at is None or now - self._limits_read_at > LIMITS_TTL:
             self._limits_read_at = now
-            queues = await self._store.queues(wanted=FOR_WORKERS)
+            queues = await self._store.queues(wanted=RESTRICTED)
             self._limited = frozenset(
                 queue.name for queue in queues if queue.max_running is not None or queue.rate is not None
             )

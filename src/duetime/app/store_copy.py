@@ -79,7 +79,7 @@ class Waiting(NamedTuple):
 
     @property
     def running(self) -> int:
-        return sum(node.running for node in self.nodes)
+        return sum(node.running or 0 for node in self.nodes)
 
 
 Progress = Callable[[KindTotals | Waiting], None]
@@ -166,7 +166,7 @@ class StoreCopy:
         began = monotonic_micros()
         while nodes := await living(self._source):
             if wait is not None and monotonic_micros() - began > wait:
-                running = sum(node.running for node in nodes)
+                running = Waiting(nodes).running
                 raise CopyRefused(
                     f"{running} jobs of the source still run, and it has {_named(nodes)}: its queues work "
                     "again; repeat the copy with a longer --wait, and stop the nodes when no job runs"
@@ -293,7 +293,7 @@ class _Pages:
 
 async def living(store: Store) -> list[Node]:
     now = await store.time()
-    return [node for node in await store.nodes(living=True) if node.state(now) == "alive"]
+    return [node for node in await store.nodes(living=True, counted=True) if node.state(now) == "alive"]
 
 
 def differences(found: Iterable[KindTotals]) -> str:

@@ -71,7 +71,7 @@ class Explanations:
 
     async def _fleet(self) -> FleetStatus:
         store = self.context.store
-        nodes, known = await visible_nodes(store, self.context.tenant), await profiles(store)
+        nodes, known = await visible_nodes(store, self.context.tenant, True), await profiles(store)
         return FleetStatus(await store.time(), nodes, known)
 
     async def _hindrances(self, facts: JobFacts) -> JobFacts:

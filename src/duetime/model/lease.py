@@ -53,7 +53,7 @@ class Node:
     lease_until: Micros
     dead: bool
     has_left: bool  # dead, because it ended in an orderly way
-    running: int  # jobs it runs now
+    running: int | None  # jobs it runs now, if they were counted
 
     def state(self, now: Micros) -> NodeState:
         if self.dead:

@@ -63,7 +63,8 @@ class FleetStatus:
 
     def busy(self, nodes: Sequence[Node]) -> bool:
         return all(
-            node.id in self.profiles and node.running >= self.profiles[node.id].concurrency for node in nodes
+            node.id in self.profiles and (node.running or 0) >= self.profiles[node.id].concurrency
+            for node in nodes
         )
 
     def bound(self, target: str) -> TaskLimit | None:

@@ -25,8 +25,8 @@ class Graveyard(MemoryStore):
         super().__init__(lambda: 0)
         self.listed = 0
 
-    async def nodes(self, living: bool = False) -> list[Node]:
-        nodes = await super().nodes(living)
+    async def nodes(self, living: bool = False, counted: bool = False) -> list[Node]:
+        nodes = await super().nodes(living, counted)
         self.listed += sum(node.dead for node in nodes)
         return nodes
 

@@ -91,10 +91,14 @@ async def profiles(store: Store) -> dict[int, NodeProfile]:
     }
 
 
-async def visible_nodes(store: Store, tenant: str) -> list[Node]:
+async def visible_nodes(store: Store, tenant: str, counted: bool = False) -> list[Node]:
     """All but the remote workers of other tenants."""
     known = await profiles(store)
-    return [node for node in await store.nodes() if node.id not in known or known[node.id].visible_to(tenant)]
+    return [
+        node
+        for node in await store.nodes(counted=counted)
+        if node.id not in known or known[node.id].visible_to(tenant)
+    ]
 
 
 class PublishedTask(NamedTuple):

@@ -133,7 +133,7 @@ class NodeView:
             state=row.state(now),
             roles=list(row.roles),
             version=row.version,
-            running=row.running,
+            running=row.running or 0,
             started_at=to_datetime(row.started_at),
             lease_until=to_datetime(row.lease_until),
             broker=None if profile is None else profile.broker,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from heapq import nsmallest
 from typing import Any, NamedTuple
 
@@ -35,9 +34,7 @@ class MemoryRows:
         self._jobs = jobs
         limits = jobs.limits
         self._tables = {
-            RowKind.NODES: _Table(
-                lambda: [replace(node, running=0) for node in nodes.known(False)], nodes.restore, nodes.remove
-            ),
+            RowKind.NODES: _Table(lambda: nodes.known(False), nodes.restore, nodes.remove),
             RowKind.QUEUES: _Table(limits.queue_rows, limits.restore_queue, limits.remove_queue),
             RowKind.LIMIT_KEYS: _Table(limits.key_rows, limits.restore_key, limits.remove_key),
             RowKind.SCHEDULES: _Table(schedules.every, schedules.restore, schedules.remove),

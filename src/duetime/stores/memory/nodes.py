@@ -63,9 +63,9 @@ class MemoryNodes:
             self._members[node].dead = True
         return gone
 
-    def known(self, living: bool) -> list[Node]:
+    def known(self, living: bool, counted: bool = False) -> list[Node]:
         return [
-            self._describe(node, member)
+            self._describe(node, member, counted)
             for node, member in self._members.items()
             if not (living and member.dead)
         ]
@@ -93,8 +93,8 @@ class MemoryNodes:
             if member.dead and member.lease_until < before and not self._jobs.running_on(node):
                 del self._members[node]
 
-    def _describe(self, node: NodeId, member: _Member) -> Node:
-        draft, running = member.draft, self._jobs.running_on(node)
+    def _describe(self, node: NodeId, member: _Member, counted: bool = False) -> Node:
+        draft = member.draft
         return Node(
             node,
             draft.name,
@@ -104,7 +104,7 @@ class MemoryNodes:
             member.lease_until,
             member.dead,
             member.has_left,
-            running,
+            self._jobs.running_on(node) if counted else None,
         )
 
     def _alive(self, node: NodeId) -> bool:

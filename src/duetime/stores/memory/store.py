@@ -336,9 +336,9 @@ class MemoryStore:
         with self._lock:
             self._nodes.leave(node)
 
-    async def nodes(self, living: bool = False) -> list[Node]:
+    async def nodes(self, living: bool = False, counted: bool = False) -> list[Node]:
         with self._lock:
-            return self._nodes.known(living)
+            return self._nodes.known(living, counted)
 
     async def expire_nodes(self, me: NodeId) -> list[NodeId]:
         with self._lock:

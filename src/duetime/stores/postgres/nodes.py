@@ -57,8 +57,8 @@ class PostgresNodes:
         self._joined.discard(node)
         await self._heartbeat.count(SQL["leave"], node)
 
-    async def known(self, living: bool = False) -> list[Node]:
-        return [node_of(row) for row in await self._connections.read.fetch(SQL["nodes"], living)]
+    async def known(self, living: bool = False, counted: bool = False) -> list[Node]:
+        return [node_of(row) for row in await self._connections.read.fetch(SQL["nodes"], living, counted)]
 
     async def close(self) -> None:
         self._joined.clear()

@@ -4,7 +4,6 @@ in several calls, and a copy that ends between them is repeated."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from heapq import nsmallest
 from itertools import chain
 from sys import maxsize
@@ -125,8 +124,7 @@ class NodeTable:
         self._nodes = nodes
 
     async def page(self, after: RowKey | None, until: RowKey | None, limit: int) -> Sequence[Node]:
-        nodes = [replace(node, running=0) for node in await self._nodes.known()]
-        return _selected(nodes, after, until, limit)
+        return _selected(await self._nodes.known(), after, until, limit)
 
     async def remove(self, rows: Sequence[Node]) -> None:
         """The number of running jobs belongs to the jobs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from struct import Struct
 
 from duetime.model import codec
@@ -30,9 +31,10 @@ class RedisNodes:
     async def leave(self, node: NodeId) -> None:
         await self._connection.run("end_nodes", "left", node)
 
-    async def known(self, living: bool = False) -> list[Node]:
+    async def known(self, living: bool = False, counted: bool = False) -> list[Node]:
         rows = await self._connection.run("nodes", int(living))
-        return sorted((_node_of(*row) for row in rows), key=lambda node: node.id)
+        nodes = sorted((_node_of(*row) for row in rows), key=lambda node: node.id)
+        return nodes if counted else [replace(node, running=None) for node in nodes]
 
     async def expire(self, me: NodeId) -> list[NodeId]:
         return [NodeId(int(node)) for node in await self._connection.run("end_nodes", "expired", me)]

@@ -67,8 +67,8 @@ async def expire(transaction: SqlTransaction, me: NodeId, locks: OwnerLocks) -> 
     return [node for node in gone if await transaction.change("declare_dead", (node, 0)) == 1]
 
 
-async def known(session: SqlSession, living: bool) -> list[Node]:
-    return [node_of(row) for row in await session.all("nodes", (living,))]
+async def known(session: SqlSession, living: bool, counted: bool) -> list[Node]:
+    return [node_of(row) for row in await session.all("nodes", (living, counted))]
 
 
 async def running_jobs(

@@ -181,8 +181,8 @@ class SqlStore:
     async def leave(self, node: NodeId) -> None:
         await self._write(HEARTBEAT, nodes.leave, node)
 
-    async def nodes(self, living: bool = False) -> list[Node]:
-        return await self._read(READ, nodes.known, living)
+    async def nodes(self, living: bool = False, counted: bool = False) -> list[Node]:
+        return await self._read(READ, nodes.known, living, counted)
 
     async def expire_nodes(self, me: NodeId) -> list[NodeId]:
         if not await self._read(SWEEP, nodes.suspects, me, self._owner_locks):

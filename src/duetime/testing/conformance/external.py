@@ -52,7 +52,7 @@ class ExternalJobConformance:
         assert await settle(store, [hand_over(claimed, now + HOUR, now)]) == []
         assert await stored(store, claimed.id) == replace(before, node=None, due_at=now + HOUR)
         assert await store.running_jobs(OfNode(node), 1_000) == []
-        assert [(known.id, known.running) for known in await store.nodes()] == [(node, 0)]
+        assert [(known.id, known.running) for known in await store.nodes(counted=True)] == [(node, 0)]
         assert await store.list_attempts(claimed.id) == []
         assert await claim(store, request(node, prefetch=DAY)) == []
         assert (await store.due_jobs(request(node))).next_at is None

@@ -39,7 +39,7 @@ class NodeConformance:
             ("worker", "planner"),
             "1.2.3",
         )
-        assert (found.dead, found.running) == (False, 0)
+        assert (found.dead, found.running) == (False, None)
         assert before <= found.started_at <= await store.time()
         assert before + HOUR <= found.lease_until <= await store.time() + HOUR
 
@@ -83,7 +83,9 @@ class NodeConformance:
         held = [await started(store, node, job(now)) for _ in range(4)]
         await finished(store, node, job(now), now)
         assert await settle(store, [release(held[0], now, due_at=now + HOUR)]) == []
-        assert [found.running for found in await store.nodes()] == [3]
+        assert [found.running for found in await store.nodes(counted=True)] == [3]
+        assert [found.running for found in await store.nodes(living=True, counted=True)] == [3]
+        assert [found.running for found in await store.nodes()] == [None]
 
 
 class BeatConformance:

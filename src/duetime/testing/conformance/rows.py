@@ -295,7 +295,7 @@ class RowLifeConformance:
         assert await settle(store, [loss(claimed, now)]) == []
 
     async def test_ids_of_nodes_and_versions_of_records_rise(self, store: Store) -> None:
-        node = Node(NodeId(NOWHERE), "gone", ("worker",), "1", 5, 6, True, False, 0)
+        node = Node(NodeId(NOWHERE), "gone", ("worker",), "1", 5, 6, True, False, None)
         await store.write_rows(RowKind.NODES, [node], None, None)
         assert await store.nodes() == [node]
         assert await joined(store) > NOWHERE

@@ -14,9 +14,9 @@ SELECT COUNT(*) FROM duetime_nodes WHERE dead = 0 AND id <> ?1 AND roles LIKE '%
 SELECT id, lease_until, NULL FROM duetime_nodes WHERE dead = 0 ORDER BY id;
 
 -- name: nodes
--- Parameter: whether without the dead.
+-- Parameters: whether without the dead, whether to count their jobs.
 SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead,
-  n.has_left, (SELECT COUNT(*) FROM duetime_jobs AS j WHERE j.claimable = 2 AND j.held_by = n.id)
+  n.has_left, CASE WHEN ?2 THEN (SELECT COUNT(*) FROM duetime_jobs AS j WHERE j.claimable = 2 AND j.held_by = n.id) END
 FROM duetime_nodes AS n WHERE NOT (?1 AND n.dead) ORDER BY n.id;
 
 -- name: jobs_of_dead_nodes

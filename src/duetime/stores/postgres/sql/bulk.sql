@@ -1,7 +1,7 @@
 -- Everything in the database, for a copy. Parameters of a page: the key after which it begins, limit.
 
 -- name: read_nodes
-SELECT id, name, roles, version, started_at, lease_until, dead, has_left, 0 FROM duetime.nodes WHERE id > $1 ORDER BY id LIMIT $2;
+SELECT id, name, roles, version, started_at, lease_until, dead, has_left, NULL FROM duetime.nodes WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: read_queues
 SELECT name, paused, pause_note, paused_at, max_running, rate_count, rate_period, NULL, NULL, NULL, spent_until FROM duetime.queues

@@ -39,9 +39,9 @@ RETURNING ARRAY(SELECT j.id FROM duetime.jobs j WHERE j.node = $1 AND j.cancel_r
 UPDATE duetime.nodes SET dead = true, has_left = true WHERE id = $1 AND NOT dead;
 
 -- name: nodes
--- $1 whether to leave out the dead.
+-- $1 whether to leave out the dead, $2 whether to count their jobs.
 SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead,
-    n.has_left, (SELECT count(*) FROM duetime.jobs j WHERE j.node = n.id) AS running
+    n.has_left, CASE WHEN $2 THEN (SELECT count(*) FROM duetime.jobs j WHERE j.node = n.id) END AS running
 FROM duetime.nodes n WHERE NOT ($1 AND n.dead) ORDER BY n.id;
 
 -- name: suspects

@@ -20,9 +20,9 @@ SELECT count(*) FROM nodes AS n WHERE n.dead = 0 AND n.id <> ?1 AND EXISTS (SELE
 SELECT id, lease_until, lock_file FROM nodes WHERE dead = 0 ORDER BY id;
 
 -- name: nodes
--- Parameter: whether without the dead.
+-- Parameters: whether without the dead, whether to count their jobs.
 SELECT n.id, n.name, n.roles, n.version, n.started_at, n.lease_until, n.dead,
-  n.has_left, (SELECT count(*) FROM jobs AS j WHERE j.node = n.id)
+  n.has_left, CASE WHEN ?2 THEN (SELECT count(*) FROM jobs AS j WHERE j.node = n.id) END
 FROM nodes AS n WHERE NOT (?1 AND n.dead) ORDER BY n.id;
 
 -- name: jobs_of_dead_nodes
