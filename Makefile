@@ -1,6 +1,6 @@
 # Duetime. `make` alone lists the targets; every target prepares .venv first.
 .DEFAULT_GOAL := help
-.PHONY: setup run momentum fleet test check quick-tests soak soak-kills soak-planners soak-upgrade soak-simulation mutants bench fmt lint types types-python types-ui layers ui screenshots docs site manifests lock start start-scale start-fleet start-test key logs stop image-test clean help
+.PHONY: setup run momentum fleet test check quick-tests soak soak-kills soak-planners soak-upgrade soak-simulation mutants bench bench-guard fmt lint types types-python types-ui layers ui screenshots docs site manifests lock start start-scale start-fleet start-test key logs stop image-test clean help
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -66,6 +66,9 @@ mutants: setup ## break the statements of each store; its tests must notice: mak
 
 bench: setup ## measure speed: make bench ARGS="--help"
 	$(BIN)/python -m bench $(ARGS)
+
+bench-guard: setup ## what a job costs in instructions, against the baseline (valgrind): ARGS=--update writes it
+	@$(BIN)/python -m bench.guard $(ARGS)
 
 fmt: setup ## format Python and the web UI, and fix what the linter can fix
 	$(BIN)/ruff check --fix
