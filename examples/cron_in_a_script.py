@@ -1,6 +1,6 @@
 """Cron in a script: one process and one SQLite file.
 
-    python examples/cron_in_a_script.py [sqlite:///cron.db]
+    python examples/cron_in_a_script.py [sqlite:///cron.db]        (or set DUETIME_STORE)
 
 Stop it with Ctrl-C and start it again: schedules and unfinished jobs are still there. Fires that were missed
 meanwhile are handled by the `missed` policy.
@@ -12,7 +12,7 @@ import sys
 
 import duetime as dt
 
-app = dt.App(sys.argv[1] if len(sys.argv) > 1 else "sqlite:///cron.db")
+app = dt.App(sys.argv[1] if len(sys.argv) > 1 else None)
 
 
 @app.task("tick")

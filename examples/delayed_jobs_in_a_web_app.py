@@ -19,7 +19,7 @@ from typing import Any
 
 import duetime as dt
 
-jobs = dt.App(sys.argv[1] if len(sys.argv) > 1 else "sqlite:///web.db")
+jobs = dt.App(sys.argv[1] if len(sys.argv) > 1 else None)
 PORT = int(sys.argv[2]) if len(sys.argv) > 2 else 8000
 
 

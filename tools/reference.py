@@ -41,6 +41,10 @@ process list would show them. The first of these sources that has a value wins:
 4. the file: `--config FILE`, or the file named by `{FILE_VARIABLE}`, or `{FILE}` in the current folder
 5. the default
 
+`store` holds for your programs, too: `dt.App()` reads 2 to 5. A URL in the code,
+`dt.App("sqlite:///my.db")`, wins in programs, and the log says so if the settings name another
+store. The command line with `--app` reads 1 to 4 before the URL in the code, and says so.
+
 An API key is sent only to a server that comes from the same source or a closer one (1 is the
 closest, 3 and `{FILE}` are the most distant): a folder may come from anyone. A
 `key_file` that a folder names must be inside of it.

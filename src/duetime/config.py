@@ -82,7 +82,7 @@ class Settings:
         None,
         values.app_path,
         "MODULE:APP",
-        "The program's App, whose tasks run. Its store is used unless one is given.",
+        "The program's App, whose tasks run. Its store is used unless a setting names one.",
     )
     roles: tuple[str, ...] = _setting(
         DEFAULT_ROLES,

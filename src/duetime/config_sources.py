@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from duetime import config_compat
 from duetime.config import (
@@ -36,13 +36,7 @@ def load(flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | 
     """The settings from all sources. `file` must exist. Without it, DUETIME_CONFIG names the file, or
     duetime.toml is read if it exists."""
     stored = _stored_variables()
-    distance = TYPED if file else ENVIRONMENT if environment.get(FILE_VARIABLE) else FOLDER
-    layers = [
-        (distance, _from_file(file or _named_file({**stored, **environment}))),
-        (FOLDER, {name: (value, f"{source} in .env") for name, (value, source) in _from_variables(stored)}),
-        (ENVIRONMENT, dict(_from_variables(environment))),
-        (TYPED, {name: (value, TABLE[name].flag) for name, value in flags.items() if value is not None}),
-    ]
+    layers = _layers(flags, environment, stored, file)
     own = {name: entry for _, layer in layers for name, entry in layer.items()}
     distances = {name: distance for distance, layer in layers for name in layer}
     environment = {**stored, **environment}
@@ -52,6 +46,40 @@ def load(flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | 
     remarks = tuple(config_compat.remarks(environment, "app" in own))
     sources = {name: source for name, (_, source) in written.items()}
     return Settings(**values, sources=sources, distances=distances, remarks=remarks)
+
+
+class NamedStore(NamedTuple):
+    url: str
+    source: str | None  # None: it is the default
+
+
+def find_store(environment: Mapping[str, str]) -> NamedStore:
+    """The store of a program that names none, from the same sources. Other settings are not checked: they are
+    for nodes, and orchestrators set variables such as DUETIME_PORT for every program."""
+    found: dict[str, tuple[Any, str]] = {}
+    for _, layer in _layers({}, environment, _stored_variables()):
+        found |= layer
+    setting = TABLE["store"]
+    if setting.name not in found:
+        return NamedStore(setting.default, None)
+    value, source = found[setting.name]
+    return NamedStore(_parsed(setting, value, source), source)
+
+
+def _layers(
+    flags: Mapping[str, Any],
+    environment: Mapping[str, str],
+    stored: Mapping[str, str],
+    file: Path | None = None,
+) -> list[tuple[int, dict[str, tuple[Any, str]]]]:
+    """Distance, and values with their sources; each overrides those before it."""
+    distance = TYPED if file else ENVIRONMENT if environment.get(FILE_VARIABLE) else FOLDER
+    return [
+        (distance, _from_file(file or _named_file({**stored, **environment}))),
+        (FOLDER, {name: (value, f"{source} in .env") for name, (value, source) in _from_variables(stored)}),
+        (ENVIRONMENT, dict(_from_variables(environment))),
+        (TYPED, {name: (value, TABLE[name].flag) for name, value in flags.items() if value is not None}),
+    ]
 
 
 def refuse_unknown_variables(environment: Mapping[str, str]) -> None:

@@ -103,3 +103,35 @@ def test_store_without_a_url_must_be_named(duetime: Duetime) -> None:
         2,
         True,
     )
+
+
+@pytest.mark.parametrize("given", ["flag", "variable"])
+def test_store_of_the_command_line_replaces_that_of_the_code_and_says_so(
+    given: str,
+    duetime: Duetime,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write(named='import duetime as dt\napp = dt.App("sqlite:///mine.db")\n')
+    flags = ("--store", "sqlite:///other.db") if given == "flag" else ()
+    if given == "variable":
+        monkeypatch.setenv("DUETIME_STORE", "sqlite:///other.db")
+    ran = duetime("--app", "named:app", *flags, "job", "submit", "work")
+    assert ran.status == 0
+    source = "--store" if given == "flag" else "DUETIME_STORE"
+    assert caplog.messages == [
+        f"the store is sqlite:///other.db ({source}), not sqlite:///mine.db of named:app"
+    ]
+    assert [path.name for path in folder.glob("*.db")] == ["other.db"]
+
+
+def test_app_without_url_uses_the_store_of_its_command(
+    duetime: Duetime, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(free="import duetime as dt\napp = dt.App()\n")
+    monkeypatch.setenv("DUETIME_STORE", "sqlite:///variable.db")
+    for flags in ((), ("--store", "sqlite:///flag.db")):
+        assert duetime("--app", "free:app", *flags, "job", "submit", "work").status == 0
+    assert caplog.messages == []
+    assert sorted(path.name for path in folder.glob("*.db")) == ["flag.db", "variable.db"]

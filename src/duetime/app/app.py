@@ -11,12 +11,13 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, Protocol
 
-from duetime import queues, stores
+from duetime import queues
 from duetime.app.adoption import refuse_unadopted
 from duetime.app.broker import BrokerReader
 from duetime.app.core import AsyncApp
 from duetime.app.event_loop import name_stubborn, run_in_new_loop
 from duetime.app.services import Services
+from duetime.app.store_choice import chosen_store, warn_of_another
 from duetime.app.sync import SyncApp
 from duetime.app.tracing import open_tracer
 from duetime.archives import archive_for
@@ -88,7 +89,7 @@ class App(AsyncApp):
 
     def __init__(
         self,
-        store: str | Store = stores.DEFAULT_URL,
+        store: str | Store | None = None,
         *,
         tenant: str = DEFAULT_TENANT,
         observers: Sequence[Observer] = (),
@@ -101,20 +102,24 @@ class App(AsyncApp):
         trace_sampling: float = 1.0,
         strict_tasks: bool = False,
     ) -> None:
-        """`queue`: the broker through which due jobs reach the workers, as a URL or a function that makes a
-        connection. Without it, workers ask the store. `read_store`: a read replica of the store, for lists
-        and statistics. `leases`: the URL of etcd, if it and not the store should hold the leases of
-        planners. `secret_keys` (ID:BASE64, the current one first) encrypt the secrets of alert channels.
-        `traces`: the URL of an OpenTelemetry collector, and `trace_sampling` the share of traces that it
-        gets. `strict_tasks`: refuse jobs and schedules of tasks that neither this program nor any node so
-        far has; otherwise there is a warning."""
+        """`store`: its URL, or a store. Without it, the one that the settings name: DUETIME_STORE, .env,
+        duetime.toml, or else a file in this folder. `queue`: the broker through which due jobs reach the
+        workers, as a URL or a function that makes a connection. Without it, workers ask the store.
+        `read_store`: a read replica of the store, for lists and statistics. `leases`: the URL of etcd, if it
+        and not the store should hold the leases of planners. `secret_keys` (ID:BASE64, the current one first)
+        encrypt the secrets of alert channels. `traces`: the URL of an OpenTelemetry collector, and
+        `trace_sampling` the share of traces that it gets. `strict_tasks`: refuse jobs and schedules of tasks
+        that neither this program nor any node so far has; otherwise there is a warning."""
         self._strict_tasks = strict_tasks
         self._ring = KeyRing.parse(secret_keys)
         self._tracer: Tracer | None = None if traces is None else open_tracer(traces, trace_sampling)
         self.use_queue(queue)
         self._leases_url = leases
         self.sync = SyncApp(self._twin)
-        super().__init__(store, tenant, Observers(observers), quotas, read_store)
+        super().__init__(
+            chosen_store() if store is None else store, tenant, Observers(observers), quotas, read_store
+        )
+        self._url_in_code = store if isinstance(store, str) else None
         self._threads: Threads | None = None
         self._broker_reader: BrokerReader | None = None
         self._node_here: Node | None = None
@@ -159,12 +164,18 @@ class App(AsyncApp):
     def use_store(self, store: str | Store) -> None:
         """Keep the tasks and work on another store; only before the app is opened."""
         super().use_store(store)
+        self._url_in_code = None
         self.sync.close()  # it opens itself again, on this store
         self.context.shared.leases.table = self._lease_table()
         self.context.shared.ring = self._ring
         self.context.shared.tracing.tracer = self._tracer
         self.context.shared.published_tasks.strict = self._strict_tasks
         self._views: dict[str, Services] = {self._tenant: self}
+
+    @property
+    def url_in_code(self) -> str | None:
+        """The store's URL, with the password, if the program names it and `use_store` has not replaced it."""
+        return self._url_in_code
 
     def use_queue(self, queue: str | Callable[[], TicketQueue] | None) -> None:
         """Have nodes of this app that start later use this broker; None: no broker."""
@@ -253,6 +264,10 @@ class App(AsyncApp):
                 await signals.wait(node.ended)
 
     # -- inside
+    async def _connect(self) -> None:
+        warn_of_another(self._url_in_code)
+        await super()._connect()
+
     async def _disconnect(self) -> None:
         if self._broker_reader is not None:
             await self._broker_reader.close()
@@ -331,6 +346,7 @@ class App(AsyncApp):
 
     def _twin(self) -> AsyncApp:
         """A client on the same store and tasks, for another event loop."""
+        warn_of_another(self._url_in_code)
         twin = AsyncApp(self.store.clone(), self._tenant, self._given, self._quotas, self._read_store)
         twin.tasks = twin.context.shared.tasks = self.tasks
         twin.context.shared.leases.table = self._lease_table()

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
+from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ import typer
 
 from duetime.cli.files import read_text
 from duetime.cli.program import settings_of
-from duetime.config import FOLDER, TABLE, Settings
+from duetime.config import FOLDER, TABLE, Settings, hide_password
 from duetime.errors import ConfigError, InvalidInput, JobNotFound
 from duetime.model.ids import read_id_part
 
@@ -33,6 +34,7 @@ Place = TypeVar("Place")
 Answer = TypeVar("Answer")
 PAGE = 1_000
 RETRIES = 3  # of a request: a person waits at the terminal
+_logger = getLogger("duetime")
 
 
 def with_backend(
@@ -113,17 +115,26 @@ def find_app(settings: Settings) -> App:
     refuse_server(settings)
     from duetime.app import App
     from duetime.cli.loading import load_app
+    from duetime.stores import from_url
 
     if settings.app is None:
-        return App(settings.store, leases=settings.leases, strict_tasks=settings.strict_tasks)
+        return App(from_url(settings.store), leases=settings.leases, strict_tasks=settings.strict_tasks)
     app = load_app(settings.app)
     if settings.given("strict_tasks"):
         app.use_strict_tasks(settings.strict_tasks)
     if settings.given("store"):
+        if (own := app.url_in_code) is not None and own != settings.store:
+            _say_replaced(own, settings)
         app.use_store(settings.store)
     if settings.leases is not None:
         app.use_leases(settings.leases)
     return app
+
+
+def _say_replaced(url: str, settings: Settings) -> None:
+    """In the log of a node. A command has none, and Python writes the line to stderr."""
+    used, own = hide_password(settings.store), hide_password(url)
+    _logger.warning("the store is %s (%s), not %s of %s", used, settings.sources["store"], own, settings.app)
 
 
 def find_store_url(settings: Settings) -> str:

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from duetime.errors import ConfigError, UnknownStore
 from duetime.store import Store
 
-DEFAULT_URL = "sqlite:///duetime.db"
 KNOWN = (
     'use "memory://", "sqlite:///file.db", "postgresql://user@host/database", "mysql://user@host/database" '
     'or "redis://host:6379/0"'
