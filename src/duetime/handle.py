@@ -38,7 +38,7 @@ class JobApi(Protocol):
         """Change when it runs."""
 
     async def retry_job(self, job_id: UUID | str, payload: Any = None) -> JobHandle:
-        """Run a dead letter again."""
+        """Run a dead letter or a skipped job again."""
 
     async def read_attempts(self, job_id: UUID | str) -> list[AttemptView]:
         """Its failed attempts."""
@@ -111,7 +111,8 @@ class JobHandle:
         return self
 
     async def retry(self, payload: Any = None) -> JobHandle:
-        """Run a dead letter again as a new job linked to it, with its payload unless another one is given."""
+        """Run a dead letter or a skipped job again as a new job linked to it, with its payload unless another
+        one is given."""
         return await self._api.retry_job(self.id, payload)
 
     async def attempts(self) -> list[AttemptView]:

@@ -164,9 +164,9 @@ class JobStore(Protocol):
         ...
 
     async def resolve_dead_job(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
-        """Mark a dead letter as retried and store `retry`, together; with None, mark it as discarded. False
-        when the job is not an open dead letter. Raises Conflict, and changes nothing, when a live job holds
-        the unique key of `retry`."""
+        """Mark a dead letter or a skipped job as retried and store `retry`, together; with None, mark a dead
+        letter as discarded. False when the job is not one, or is marked already. Raises Conflict, and changes
+        nothing, when a live job holds the unique key of `retry`."""
         ...
 
     async def queues(self, counted: bool = False, wanted: QueueFilter = ALL_QUEUES) -> list[Queue]:

@@ -1,15 +1,15 @@
 """Backfill: jobs for the fires of a past range that have no job. Bounded, spread over time, and safe to
 repeat.
 
-The id of a backfilled job is derived from its schedule and fire time, but differs from that of the fire: the
-row of a skipped fire stays."""
+The id of a backfilled job is derived from its schedule, its fire time and a number: the rows of the skipped
+fire, and of earlier backfilled jobs that were skipped, stay."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import count, islice
 from uuid import UUID, uuid5
 
 from duetime.app.context import AppContext
@@ -23,7 +23,7 @@ from duetime.model.codec import decode, encode
 from duetime.model.forecast import fires_after
 from duetime.model.ids import fire_id
 from duetime.model.instant import Micros
-from duetime.model.job import JobFilter, State
+from duetime.model.job import Job, JobFilter, State, overlap_if_asked_for
 from duetime.model.limit import Rate, parse_rate
 from duetime.model.schedule import Schedule
 from duetime.model.when import When
@@ -31,7 +31,6 @@ from duetime.store import Store
 
 MAX_FIRES = 1_000  # in one call; the answer says where the next one continues
 PAGE = 1_000
-NOT_RUN = frozenset({State.SKIPPED, State.CANCELLED})
 KIND = "backfill"
 MAX_TRIES = 20  # others may backfill the same schedule at the same time
 
@@ -56,10 +55,11 @@ class Backfill:
         rate: str | None = None,
         limit: int = MAX_FIRES,
     ) -> BackfillReport:
-        """Create jobs for the fires of a past range that have no job, oldest first; from `start` until before
-        `end`, or until now. They are due immediately, or spread by `rate` ("10/1s"), also over several calls.
-        At most `limit` fires a call: continue at
-        `next_from`. Repeating a call creates no second job for a fire."""
+        """Create jobs for the fires of a past range that have no job or were skipped, oldest first; from
+        `start` until before `end`, or until now. They are due immediately, or spread by `rate` ("10/1s"),
+        also over several calls. Where the schedule allows no overlap they run one after another. At most
+        `limit` fires a call: continue at `next_from`. Repeating a call creates a second job for a fire only
+        if the first was skipped."""
         store, commands = self.context.store, self.context.commands
         schedule = await find_schedule(store, self.context.tenant, reference)
         pace = None if rate is None else parse_rate(rate, "rate")
@@ -74,21 +74,26 @@ class Backfill:
         bound = last - 1 if draft.end_at is None else min(last - 1, draft.end_at)
         moments = await search(_fires, draft.when, begin, bound, limit + 1)
         rest = moments.pop() if len(moments) > limit else None
-        present = await _present(store, schedule, moments)
-        wanted = [moment for moment in moments if moment not in present]
-        jobs = await self._fill(schedule, wanted, pace, now) if wanted else ()
+        known = await _known(store, schedule, moments)
+        fires = [
+            (_new_id(schedule, moment, known[moment]), moment)
+            for moment in moments
+            if not any(_stands(job, schedule) for job in known[moment])
+        ]
+        jobs = await self._fill(schedule, fires, pace, now) if fires else ()
         return BackfillReport(
-            jobs, len(moments) - len(wanted), None if rest is None else instant.to_datetime(rest)
+            jobs, len(moments) - len(fires), None if rest is None else instant.to_datetime(rest)
         )
 
     async def _fill(
-        self, schedule: Schedule, moments: Sequence[Micros], pace: Rate | None, now: Micros
+        self, schedule: Schedule, fires: Sequence[tuple[UUID, Micros]], pace: Rate | None, now: Micros
     ) -> tuple[UUID, ...]:
-        begin = now if pace is None else await _reserve(self.context.store, schedule, len(moments), pace, now)
+        begin = now if pace is None else await _reserve(self.context.store, schedule, len(fires), pace, now)
         interval = 0 if pace is None else pace.interval
+        overlap = overlap_if_asked_for(schedule.draft.overlap)
         drafts = [
-            scheduled_job(schedule, _id(schedule, at), at, begin + number * interval)
-            for number, at in enumerate(moments)
+            scheduled_job(schedule, job_id, at, begin + number * interval)._replace(overlap=overlap)
+            for number, (job_id, at) in enumerate(fires)
         ]
         return tuple(await self.context.commands.submit_again(drafts))
 
@@ -124,22 +129,32 @@ async def _reserve(store: Store, schedule: Schedule, count: int, pace: Rate, now
     )
 
 
-async def _present(store: Store, schedule: Schedule, moments: Sequence[Micros]) -> set[Micros]:
-    """The fire times that have a job: it ran, runs or is pending, or an earlier backfill created it."""
+async def _known(store: Store, schedule: Schedule, moments: Sequence[Micros]) -> dict[Micros, list[Job]]:
+    """The jobs of these fires."""
+    known: dict[Micros, list[Job]] = {moment: [] for moment in moments}
     if not moments:
-        return set()
+        return known
     draft = schedule.draft
     wanted = JobFilter(draft.tenant, schedule=draft.name, fire_after=moments[0], fire_before=moments[-1] + 1)
-    present: set[Micros] = set()
     before: UUID | None = None
     while found := await store.list_jobs(wanted, PAGE, before):
-        own = [job for job in found if job.schedule_id == schedule.id]
-        present.update(
-            job.fire_time for job in own if job.state not in NOT_RUN or job.id == _id(schedule, job.fire_time)
-        )
+        for job in found:
+            if job.schedule_id == schedule.id and job.fire_time in known:
+                known[job.fire_time].append(job)
         before = found[-1].id
-    return present
+    return known
 
 
-def _id(schedule: Schedule, moment: Micros) -> UUID:
-    return fire_id(uuid5(schedule.id, KIND), moment)
+def _stands(job: Job, schedule: Schedule) -> bool:
+    """Whether its fire needs no other job: it ran, runs or is pending. An edit cancels fires; a person
+    cancels a job that was asked for, and does not want it again."""
+    if job.state is State.CANCELLED:
+        return job.id != fire_id(schedule.id, job.fire_time)
+    return job.state is not State.SKIPPED
+
+
+def _new_id(schedule: Schedule, moment: Micros, known: Sequence[Job]) -> UUID:
+    """The first id of this fire that no job has, so that calls at the same time choose the same."""
+    taken = {job.id for job in known}
+    ids = (fire_id(uuid5(schedule.id, f"{KIND} {number}"), moment) for number in count())
+    return next(one for one in ids if one not in taken)

@@ -169,7 +169,8 @@ class AppJobs:
         return await self.read(found)
 
     async def retry(self, job_id: UUID | str, payload: Any = None) -> JobHandle:
-        """Run a dead letter again as a new job linked to it, with its payload unless another one is given."""
+        """Run a dead letter or a skipped job again as a new job linked to it, with its payload unless another
+        one is given."""
         context = self._context
         new_id = await context.commands.retry_job(
             context.tenant, check_id(job_id), payload, context.defaults_of

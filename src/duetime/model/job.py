@@ -106,6 +106,7 @@ class State(StrEnum):
 
 
 FINAL = frozenset({State.SUCCEEDED, State.DEAD, State.CANCELLED, State.SKIPPED})
+RETRYABLE = frozenset({State.DEAD, State.SKIPPED})  # an operator can run them again, as new jobs
 
 
 class Overlap(StrEnum):
@@ -115,6 +116,12 @@ class Overlap(StrEnum):
     SKIP = "skip"
     QUEUE = "queue"
     CANCEL_PREVIOUS = "cancel_previous"
+
+
+def overlap_if_asked_for(overlap: str | None) -> str | None:
+    """The overlap of a job that a person asks for, to fill in or repeat a fire: while another job of its
+    schedule runs, it waits. It is not skipped a second time, and cancels no other job."""
+    return None if overlap is None else Overlap.QUEUE
 
 
 class Delivery(StrEnum):
@@ -213,7 +220,7 @@ class Job:
     finished_at: Micros | None
     result: bytes | None
     error: str | None  # of the last attempt that did not succeed, or why the job was skipped or is cancelled
-    disposition: str | None  # of a dead letter: "retried" or "discarded"
+    disposition: str | None  # of a dead letter: "retried" or "discarded"; of a skipped job: "retried"
 
     def __post_init__(self) -> None:
         """A start is not worth a write. A node starts a job when it has claimed it, or at its instant if that

@@ -369,13 +369,13 @@ def _skipped(facts: JobFacts) -> Why:
     reason = facts.job.error or "no reason was recorded"
     kind = reason.partition(":")[0]
     code = f"skipped_{kind}" if kind in ("missed", "overlap") else "skipped"
-    remedy = "backfill the schedule to run it after all" if facts.job.schedule else "submit it again"
-    return Why(
-        code,
-        f"was skipped at {_end(facts)}: {reason}",
-        facts.job.finished_at,
-        remedy,
-    )
+    why = f"was skipped at {_end(facts)}: {reason}"
+    if facts.job.disposition is not None:
+        return Why(code, f"{why}; it was retried as another job", facts.job.finished_at)
+    remedy = "retry it to run it after all"
+    if facts.job.schedule:
+        remedy += ", or backfill the schedule to run all that were skipped"
+    return Why(code, why, facts.job.finished_at, remedy)
 
 
 def _end(facts: JobFacts) -> str:

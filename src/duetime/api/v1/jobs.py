@@ -197,7 +197,7 @@ async def cancel(job_id: JobId, query: Annotated[CancelQuery, Query()], context:
     status_code=201,
     operation_id="retry_job",
     response_model=JobView,
-    summary="Retry a dead letter as a new job",
+    summary="Retry a dead letter or a skipped job as a new job",
     responses={201: {"headers": LOCATION}, **with_body(404, 409)},
     openapi_extra=ONCE,
 )

@@ -200,8 +200,8 @@ def retry(
     ids: JobIds = None,
     payload: PayloadFlag = None,
 ) -> None:
-    """Run dead letters again, by id or with --all, each as a new job; prints the new ids. --payload
-    replaces the arguments of one."""
+    """Run dead letters again, by id or with --all, each as a new job; a skipped job by its id. Prints the new
+    ids. --payload replaces the arguments of one."""
     new_payload = read_new_payload(payload, ids, selection)
     apply_to_jobs(
         context, selection, ids, "retry", "retried",

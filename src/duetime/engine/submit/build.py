@@ -26,7 +26,14 @@ from duetime.model.codec import decode, encode, encode_payload
 from duetime.model.duration import Duration
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
-from duetime.model.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, DeliveryName, Job, JobDraft
+from duetime.model.job import (
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    DeliveryName,
+    Job,
+    JobDraft,
+    overlap_if_asked_for,
+)
 from duetime.model.limit import Limit
 from duetime.model.retry import Retry
 from duetime.model.trace import CHILD, LINKED
@@ -244,12 +251,13 @@ def _draft(job_id: UUID, tenant: str, new: NewJob, defaults: Defaults, fire_time
 
 
 def retry_draft(job_id: UUID, job: Job, payload: Any, defaults: Defaults, now: Micros) -> JobDraft:
-    """A new job, due now, that repeats a dead letter; with its payload unless another one is given."""
+    """A new job, due now, that repeats a dead letter or a skipped job; with its payload unless another one is
+    given."""
     data = job.payload if payload is None else defaults.encode(payload)
     own = without_expiry(job.policies)
     return JobDraft(
         job_id, job.tenant, job.schedule_id, job.schedule, job.fire_time, now, job.queue, job.priority,
-        job.overlap, job.target, job.target_spec, data,
+        overlap_if_asked_for(job.overlap), job.target, job.target_spec, data,
         own if payload is None else at_version(own, defaults.version), job.owner,
         job.labels, _retry_key(job, data, defaults), job.id,
         defaults.limit_key(job.target, data, job.owner, job.tenant) or job.limit_key,

@@ -28,7 +28,7 @@ from duetime.errors import (
 from duetime.invoker import TaskConnection
 from duetime.model.ids import Ids, fire_id
 from duetime.model.instant import SECOND, Micros
-from duetime.model.job import CancelReply, Job, JobDraft, error_text
+from duetime.model.job import RETRYABLE, CancelReply, Job, JobDraft, error_text
 from duetime.model.limit import Queue, QueueFilter
 from duetime.model.schedule import Firing, Schedule, ScheduleDraft, first_fire, plan_fires
 from duetime.model.unique import Admission, Rule
@@ -132,6 +132,7 @@ class Commands:
             job = await self.get_job(tenant, job_id)
             raise (JobFinished if job.state.final else Conflict)(
                 f"job {job_id} is {job.state}: only pending jobs can be rescheduled"
+                + ("; retry it to run it again as a new job" if job.state in RETRYABLE else "")
             )
 
     async def retry_job(
@@ -141,8 +142,8 @@ class Commands:
         payload: Any = None,
         defaults_of: Callable[[str], Awaitable[Defaults]] | None = None,
     ) -> UUID:
-        """Run a dead letter again as a new job linked to it, with its payload unless another one is given.
-        The dead letter stays final."""
+        """Run a dead letter or a skipped job again as a new job linked to it, with its payload unless another
+        one is given. The old job stays final."""
         job = await self.get_job(tenant, job_id)
         defaults = NO_DEFAULTS if defaults_of is None else await defaults_of(job.target)
         draft = retry_draft(self._ids.new(job.fire_time), job, payload, defaults, await self.moment())
@@ -341,10 +342,11 @@ def same_draft(stored: ScheduleDraft, wanted: ScheduleDraft) -> bool:
 
 
 def _not_open(job: Job, wanted: str) -> JobFinished:
-    """Only dead letters that were neither retried nor discarded can be either."""
+    """Only dead letters, and to retry skipped jobs, that were neither retried nor discarded."""
     if job.disposition is not None:
         return JobFinished(f"job {job.id} was already {job.disposition}")
-    return JobFinished(f"job {job.id} is {job.state}: only dead letters can be {wanted}")
+    kinds = "dead letters and skipped jobs" if wanted == "retried" else "dead letters"
+    return JobFinished(f"job {job.id} is {job.state}: only {kinds} can be {wanted}")
 
 
 def scheduled_job(schedule: Schedule, job_id: UUID, fire_time: Micros, due_at: Micros) -> JobDraft:

@@ -169,7 +169,7 @@ def run_job(job_id: JobId) -> Call[JobView]:
 
 
 def retry_job(job_id: JobId, payload: Any = None) -> Call[JobView]:
-    """Retry a dead letter as a new job, optionally with another payload."""
+    """Retry a dead letter or a skipped job as a new job, optionally with another payload."""
     body = None if payload is None else {"payload": payload_of(payload)}
     return read(JobView, (yield request("POST", f"/jobs/{job_id_of(job_id)}/retry", body)))
 

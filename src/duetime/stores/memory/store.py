@@ -17,7 +17,7 @@ from duetime.errors import ConfigError, Conflict, InvalidInput
 from duetime.model.hint import CancelHint, EventHint, Hint, lane_hints
 from duetime.model.identity import StoreIdentity
 from duetime.model.instant import Micros
-from duetime.model.job import Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter, State
+from duetime.model.job import RETRYABLE, Attempt, CancelReply, Claimed, Job, JobDraft, JobFilter, State
 from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.model.limit import ALL_QUEUES, Queue, QueueCounts, QueueFilter, with_lanes
 from duetime.model.migration import SchemaState
@@ -177,7 +177,7 @@ class MemoryStore:
     async def resolve_dead_job(self, tenant: str, job_id: UUID, retry: JobDraft | None) -> bool:
         with self._lock:
             row = self._jobs.find(tenant, job_id)
-            if row is None or row.state is not State.DEAD or row.disposition is not None:
+            if row is None or row.disposition or row.state not in (RETRYABLE if retry else {State.DEAD}):
                 return False
             holder = None if retry is None else self._jobs.holder(retry.tenant, retry.unique_key)
             if retry is not None and holder is not None:

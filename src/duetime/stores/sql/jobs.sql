@@ -22,7 +22,8 @@ UPDATE {jobs} SET cancel_requested = 1, error = ?2 WHERE id = ?1;
 
 -- name: resolve_dead_job
 -- Parameters: tenant, id, disposition.
-UPDATE {history} SET disposition = ?3 WHERE tenant = ?1 AND id = ?2 AND state = 'dead' AND disposition IS NULL;
+UPDATE {history} SET disposition = ?3 WHERE tenant = ?1 AND id = ?2
+  AND (state = 'dead' OR state = 'skipped' AND ?3 = 'retried') AND disposition IS NULL;
 
 -- name: was_retried
 -- Whether the dead letter was retried as this job by an earlier call whose reply was lost. Parameters: tenant, dead letter, job.

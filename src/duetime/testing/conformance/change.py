@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.model.job import CancelReply, Ending, State
+from duetime.model.job import CancelReply, Ending, JobFilter, State
+from duetime.model.settle import skip
 from duetime.store import Lane, Store
 from duetime.testing.conformance.drafts import (
     HOUR,
@@ -185,6 +186,21 @@ class DeadLetterConformance:
         assert await store.get_job(TENANT, again.id) is None
         found = await stored(store, dead.id)
         assert (found.state, found.disposition) == (State.DEAD, "discarded")
+
+    async def test_a_skipped_job_is_retried_once_and_not_discarded(self, store: Store) -> None:
+        node, now = await joined(store), await store.time()
+        skipped = await started(store, node, job(now))
+        await settle(store, [skip(skipped, "overlap", now)])
+        assert not await store.resolve_dead_job(TENANT, skipped.id, None)
+        again, second = job(now, retry_of=skipped.id), job(now)
+        assert await store.resolve_dead_job(TENANT, skipped.id, again)
+        assert not await store.resolve_dead_job(TENANT, skipped.id, second)
+        assert await store.get_job(TENANT, second.id) is None
+        found = await stored(store, skipped.id)
+        assert (found.state, found.disposition) == (State.SKIPPED, "retried")
+        listed = await store.list_jobs(JobFilter(TENANT, states=frozenset({State.SKIPPED})), 10)
+        assert [one.id for one in listed] == [skipped.id]
+        assert (await claim_one(store, node)).id == again.id
 
     @pytest.mark.parametrize("kind", ["succeeded", "running", "pending", "unknown", "foreign"])
     async def test_anything_else_is_no_dead_letter(self, store: Store, kind: str) -> None:

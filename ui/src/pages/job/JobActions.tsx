@@ -50,24 +50,24 @@ export function JobActions({ job }: { job: Job }) {
         </Button>
       )}
       {job.state === 'dead' && (
-        <>
-          <Button
-            variant="default"
-            c="var(--state-dead)"
-            leftSection={<Icon name="trash" />}
-            disabled={!canManage || job.disposition !== null}
-            onClick={actions.discard}
-          >
-            Discard
-          </Button>
-          <Button
-            leftSection={<Icon name="retry" />}
-            disabled={!canManage || job.disposition !== null}
-            onClick={retry.open}
-          >
-            Retry
-          </Button>
-        </>
+        <Button
+          variant="default"
+          c="var(--state-dead)"
+          leftSection={<Icon name="trash" />}
+          disabled={!canManage || job.disposition !== null}
+          onClick={actions.discard}
+        >
+          Discard
+        </Button>
+      )}
+      {(job.state === 'dead' || job.state === 'skipped') && (
+        <Button
+          leftSection={<Icon name="retry" />}
+          disabled={!canManage || job.disposition !== null}
+          onClick={retry.open}
+        >
+          Retry
+        </Button>
       )}
       {rescheduling && <RescheduleDialog job={job} onClose={reschedule.close} />}
       {cancelling && (

@@ -12,7 +12,7 @@ import { JsonInput } from '../../parts/JsonInput';
 import { readJson, showJson } from '../../parts/json';
 import { showSuccess } from '../../parts/toasts';
 
-/** Retries a dead letter, with the same payload or a changed one. */
+/** Retries a dead letter or a skipped job, with the same payload or a changed one. */
 export function RetryDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const original = showJson(job.payload);
   const make = useCallback(() => ({ payload: original }), [original]);
@@ -44,7 +44,7 @@ export function RetryDialog({ job, onClose }: { job: Job; onClose: () => void })
     <Modal opened onClose={onClose} title="Retry" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack>
         <Text size="sm">
-          A new job runs the same target with this payload. The dead letter is marked as retried.
+          A new job runs the same target with this payload. The old job is marked as retried.
         </Text>
         <JsonInput
           label="Payload (JSON)"

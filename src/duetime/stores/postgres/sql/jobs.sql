@@ -100,11 +100,12 @@ WHERE j.id = x.id AND j.tenant = x.tenant AND j.id = ANY ($2) AND j.state = 'pen
 -- name: resolve_dead_jobs
 -- $1 tenants, $2 ids, $3 dispositions.
 UPDATE duetime.history h SET disposition = x.disposition FROM unnest($1::text[], $2::uuid[], $3::text[]) AS x(tenant, id, disposition)
-WHERE h.id = x.id AND h.tenant = x.tenant AND h.id = ANY ($2) AND h.state = 'dead' AND h.disposition IS NULL RETURNING h.tenant, h.id;
+WHERE h.id = x.id AND h.tenant = x.tenant AND h.id = ANY ($2)
+    AND (h.state = 'dead' OR h.state = 'skipped' AND x.disposition = 'retried') AND h.disposition IS NULL RETURNING h.tenant, h.id;
 
 -- name: reopen_dead_jobs
--- $1 ids of dead letters that this transaction has resolved.
-UPDATE duetime.history SET disposition = NULL WHERE id = ANY ($1::uuid[]) AND state = 'dead';
+-- $1 ids of jobs that this transaction has resolved.
+UPDATE duetime.history SET disposition = NULL WHERE id = ANY ($1::uuid[]) AND state IN ('dead', 'skipped');
 
 -- name: retried_before
 -- Whether an earlier call, whose reply was lost, retried the dead letter $2 as $3.

@@ -145,7 +145,7 @@ end
 
 local function past_list(past)
     local state, disposition = string.byte(past, 1, 2)
-    return disposition == 0 and LISTED_PAST[state] or LISTED_RESOLVED
+    return disposition ~= 0 and state == DEAD_LETTER and LISTED_RESOLVED or LISTED_PAST[state]
 end
 
 local function keep_past(id, job, row)
