@@ -193,6 +193,11 @@ BY_SCHEDULE = Dashboard(
             },
         ),
         Panel(
+            "Fires that were skipped",
+            "ops",
+            {"{{schedule}}": f"sum by (schedule) ({rate('duetime_fires_skipped_total', SCHEDULE)})"},
+        ),
+        Panel(
             "How late fires start", "s", quantiles("duetime_schedule_lateness_seconds", SCHEDULE, "schedule")
         ),
     ],

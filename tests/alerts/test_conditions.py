@@ -16,6 +16,8 @@ from duetime.clock import Clock
 from duetime.engine.alert.sweep import MUTE, RULE, AlertSweep
 from duetime.model.instant import MINUTE, SECOND
 from duetime.model.lease import NodeDraft, NodeId
+from duetime.model.schedule import plan_fires
+from duetime.testing.conformance.drafts import put_schedule
 from tests.alerts.watching import Watch
 
 HOOK: dict[str, Any] = {"type": "webhook", "url": "https://hooks.example.org/duetime"}
@@ -133,6 +135,26 @@ async def test_ratio_of_failures(app: dt.App, watch: Watch) -> None:
     assert await watch.told() == [("firing", "failing", ["mail"])]
     await watch.run(10)
     assert (await watch.told())[1:] == [("resolved", "failing", ["mail"])]
+
+
+async def test_skipped_fires_are_told_unless_an_overlap_skips_them(app: dt.App, watch: Watch) -> None:
+    await app.alerts.set_rule("silent", enabled=False)
+    await app.schedule("missed", "work", dt.Every("5m"), missed="skip")
+    await app.schedule("slow", "long", dt.Every("5m"), overlap="skip", payload={"minutes": 30})
+    await app.schedule("few", "work", dt.Every("5m"), missed="skip")
+    for name, fires in (("missed", 3), ("few", 2)):
+        schedule, now = await app.schedules.find(name), await app.now()
+        cursor = now - now % (5 * MINUTE) - (fires - 1) * 5 * MINUTE
+        await put_schedule(app.store, schedule.draft, cursor, None)
+        later = cursor + (fires - 1) * 5 * MINUTE + 10 * SECOND
+        await app.store.fire([plan_fires(await app.schedules.find(name), later, later)])
+    await watch.run(25)
+    assert len(await app.jobs(schedule="slow", state="skipped")) >= 3
+    assert await watch.told() == [("firing", "skipped", ["missed"])]
+    [notice] = await watch.notices()
+    assert notice["alerts"][0]["text"] == "3 fires were skipped within 1h; the last: missed: policy skip"
+    await watch.run(45, "1m")
+    assert (await watch.told())[1:] == [("resolved", "skipped", ["missed"])]
 
 
 async def test_queue_lag_is_told_unless_the_queue_is_paused(app: dt.App, watch: Watch) -> None:

@@ -5,15 +5,20 @@ A cursor in the past is what a store looks like after an outage, so the tests wr
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 import duetime as dt
+from duetime.engine.run import start_check
 from duetime.engine.submit.build import NO_DEFAULTS
 from duetime.engine.submit.commands import scheduled_job
 from duetime.engine.submit.schedules import schedule_draft
+from duetime.model import schedule as schedule_model
+from duetime.model import why_facts
 from duetime.model.ids import Ids
 from duetime.model.instant import SECOND, to_datetime, to_micros
 from duetime.model.schedule import plan_fires
@@ -158,11 +163,14 @@ async def test_fires_planned_ahead_follow_the_missed_policy_when_they_start(
 ) -> None:
     counters = app.watch().counters
     jobs = await planned_ahead(app, 45, 10, missed=missed)
-    assert counters.skipped == states(jobs).count("skipped")
+    skipped = states(jobs).count("skipped")
+    assert counters.skipped == ({("default", "minutely"): skipped} if skipped else {})
     late = sum(state == "succeeded" for state in states(jobs))
     assert late in (ran, max(ran - 1, 0))  # a second may pass before the worker starts them
     assert states(jobs) == ["skipped"] * (len(jobs) - late) + ["succeeded"] * late
-    assert {job.error for job in jobs if job.state == "skipped"} == ({reason} if reason else set())
+    reasons = {str(job.error).partition("; it waited ") for job in jobs if job.state == "skipped"}
+    assert {said for said, _, _ in reasons} == ({reason} if reason else set())
+    assert all(waited.endswith("s for a worker") for _, _, waited in reasons)
 
 
 async def test_latest_of_the_fires_planned_ahead_runs_when_no_later_one_exists(app: dt.App) -> None:
@@ -205,6 +213,64 @@ async def test_fires_that_wait_for_the_one_before_are_not_missed(app: dt.App) ->
     assert states(await past(app, datetime.now(UTC))) == ["succeeded"] * 4
 
 
+@pytest.fixture
+def late_soon(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Fires count as late after so many microseconds."""
+    lateness = SECOND // 5
+    for module in (schedule_model, start_check, why_facts):
+        monkeypatch.setattr(module, "LATE_AFTER", lateness)
+    return lateness
+
+
+@pytest.mark.parametrize("limited", ["task", "queue"])
+@pytest.mark.parametrize(
+    ("waiting", "expected"), [(False, ["succeeded"] * 3), (True, ["skipped", "skipped", "succeeded"])]
+)
+async def test_fires_that_wait_for_a_limit_are_missed_only_on_request(
+    app: dt.App, late_soon: int, limited: str, waiting: bool, expected: list[str]
+) -> None:
+    release = asyncio.Event()
+
+    @app.task("work", limit=dt.Limit(1) if limited == "task" else None)
+    async def work() -> None:
+        await release.wait()
+
+    async with app.running(roles=["worker"]):
+        if limited == "queue":
+            await app.limit_queue("narrow", max_running=1)
+        holder = await app.submit("work", queue="narrow")
+        await eventually(lambda: is_running(app, holder))
+        now = await app.now()
+        draft = schedule_draft(
+            Ids(), "default", "minutely", "work", dt.Every("100ms", anchor=to_datetime(now)), NO_DEFAULTS, now,
+            {"missed": dt.Missed("latest", waiting=waiting), "max_runs": 3, "queue": "narrow"},
+        )  # fmt: skip
+        draft = replace(draft, limit_key="work" if limited == "task" else None)
+        schedule = await put_schedule(app.store, draft, now, 0)
+        assert schedule is not None
+        assert await app.store.fire([plan_fires(schedule, now, now + SECOND)]) == 1
+
+        async def late() -> bool:
+            return await app.now() > now + 2 * SECOND // 10 + 2 * late_soon
+
+        await eventually(late)
+        release.set()
+
+        async def settled() -> bool:
+            return all(job.state.final for job in await app.jobs(schedule="minutely"))
+
+        await eventually(settled)
+        jobs = sorted(await app.jobs(schedule="minutely"), key=lambda job: job.fire_time)
+    assert states(jobs) == expected
+    name = "the limit work" if limited == "task" else "the limit of queue narrow"
+    reasons = {str(job.error) for job in jobs if job.state == "skipped"}
+    assert all(one.startswith("missed: policy latest; it waited ") and one.endswith(name) for one in reasons)
+
+
+async def is_running(app: dt.App, job: dt.JobHandle) -> bool:
+    return (await app.get_job(job.id)).state == "running"
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [
@@ -217,6 +283,7 @@ async def test_fires_that_wait_for_the_one_before_are_not_missed(app: dt.App) ->
         ({"policy": "latest", "max": 5}, "missed.max"),
         ({"policy": "skip", "max": 5}, "missed.max"),
         ({"policy": "skip", "within": "1h"}, "missed.within"),
+        ({"waiting": "yes"}, "missed.waiting"),
     ],
 )
 def test_invalid_missed_policies_are_refused(options: dict[str, Any], field: str) -> None:

@@ -240,6 +240,18 @@ async def test_dead_letter_is_retried_with_a_changed_payload(page: Page, site: S
     assert site.request("GET", f"/jobs/{job_id}")["disposition"] == "retried"
 
 
+async def test_skipped_job_is_run_again(page: Page, site: Site) -> None:
+    job_id = site.submit("greet", payload={"name": "ann"}, at="2020-01-01T00:00:00Z", expires="1s")
+    assert site.request("GET", f"/jobs/{job_id}?wait=20s")["state"] == "skipped"
+    screen = Jobs(page, site)
+    await screen.open(f"/jobs/{job_id}")
+    await expect(page.get_by_role("button", name="Discard")).to_have_count(0)
+    await page.get_by_role("button", name="Retry").click()
+    await screen.dialog.get_by_role("button", name="Retry").click()
+    await screen.state("Succeeded")
+    assert site.request("GET", f"/jobs/{job_id}")["disposition"] == "retried"
+
+
 async def test_filters_are_kept_in_the_url(page: Page, site: Site) -> None:
     for name in ("harvest-apples", "harvest-pears", "sowing"):
         site.add_schedule(name, owner="ada" if name.endswith("apples") else "ben")

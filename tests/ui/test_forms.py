@@ -314,9 +314,10 @@ async def test_all_missed_fires_without_a_maximum_stay_without_one(page: Page, s
     await editor.open(f"/schedules/{schedule['id']}?tab=edit")
     await expect(page.get_by_label("Maximum number of missed fires")).to_have_value("")
     await page.get_by_label("Maximum age of missed fires").fill("2h")
+    await page.get_by_label("A fire that waits for a limit counts as missed, too").check()
     await editor.save()
     saved = site.request("GET", "/schedules/all-missed")["missed"]
-    assert saved == {"policy": "all", "within": "2h", "max": None}
+    assert saved == {"policy": "all", "within": "2h", "max": None, "waiting": True}
 
 
 async def test_parts_of_a_newer_service_are_sent_back(page: Page, site: Site) -> None:

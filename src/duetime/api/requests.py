@@ -207,5 +207,8 @@ def read_retry(value: RetryIn) -> Retry:
 def read_missed(value: MissedIn) -> Missed:
     given = value.model_fields_set
     return Missed(
-        value.policy, value.within if "within" in given else None, value.max if "max" in given else None
+        value.policy,
+        value.within if "within" in given else None,
+        value.max if "max" in given else None,
+        value.waiting,
     )

@@ -87,10 +87,13 @@ ExpiresFlag = Annotated[
 ]
 MissedFlag = Annotated[
     str | None,
-    value_option("--missed", "POLICY", "Fires missed while no node ran: latest, all or skip."),
+    value_option("--missed", "POLICY", "Fires that no worker started in time: latest, all or skip."),
 ]
 WithinFlag = Annotated[
     str | None, value_option("--within", "TIME", "Run a missed fire only if it is at most this old.")
+]
+MissedWaitingFlag = Annotated[
+    bool, typer.Option("--missed-waiting", help="A fire that waits for a limit counts as missed, too.")
 ]
 StartAtFlag = Annotated[str | None, value_option("--start-at", "ISO", "No fire before this instant.")]
 EndAtFlag = Annotated[str | None, value_option("--end-at", "ISO", "No fire after this instant.")]

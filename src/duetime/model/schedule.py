@@ -81,11 +81,12 @@ class Missed:
     """What happens to fires that did not start in time: run the `latest`, run `all`, or `skip` them.
 
     `within` is the maximum age of a fire that still runs. `max` limits how many run with `all`: the newest.
-    The rest are recorded as skipped."""
+    The rest are recorded as skipped. `waiting`: a fire that waits for a limit counts as missed, too."""
 
     policy: MissedPolicy = "latest"
     within: Duration | None = None
     max: int | None = None
+    waiting: bool = False
 
     def __post_init__(self) -> None:
         if self.policy not in get_args(MissedPolicy):
@@ -98,6 +99,8 @@ class Missed:
             isinstance(self.max, bool) or not isinstance(self.max, int) or not 1 <= self.max <= MAX_MISSED
         ):
             raise InvalidInput("missed.max", f"{self.max!r} must be a whole number from 1 to {MAX_MISSED:,}")
+        if not isinstance(self.waiting, bool):
+            raise InvalidInput("missed.waiting", f"{self.waiting!r} must be true or false")
         for name in _without_effect(self.policy):
             if getattr(self, name) is not None:
                 raise InvalidInput(f"missed.{name}", f"has no effect with {self.policy!r}: leave it out")
@@ -121,12 +124,13 @@ class Missed:
 
     def to_json(self) -> dict[str, Any]:
         within = None if self.within is None else duration.show(duration.parse(self.within, "missed.within"))
-        return {"policy": self.policy, "within": within, "max": self.max}
+        waiting = {"waiting": True} if self.waiting else {}
+        return {"policy": self.policy, "within": within, "max": self.max, **waiting}
 
     @staticmethod
     def from_json(value: Any, field: str = "missed") -> Missed:
-        if not isinstance(value, dict) or not set(value) <= {"policy", "within", "max"}:
-            raise InvalidInput(field, "must be an object with any of policy, within, max")
+        if not isinstance(value, dict) or not set(value) <= {"policy", "within", "max", "waiting"}:
+            raise InvalidInput(field, "must be an object with any of policy, within, max, waiting")
         return Missed(**value)
 
     @staticmethod

@@ -12,6 +12,7 @@ from duetime.model.limit import Queue, TaskLimit
 from duetime.model.permissions import missing_permission
 from duetime.model.permits import MIN_ASK_INTERVAL
 from duetime.model.profile import NodeProfile
+from duetime.model.schedule import LATE_AFTER
 from duetime.model.target import shown_name
 from duetime.model.zone import UTC_ZONE, Zone
 
@@ -60,6 +61,19 @@ class FleetStatus:
             for node in self.living("worker")
             if (profile := self.profiles.get(node.id)) is None or fits(profile)
         ]
+
+    def has_served(self, queue: str, target: str, since: Micros) -> bool:
+        """Whether workers that can run it were there all the time since then. A gap that no fire counts as
+        missed for is none. What dead nodes could run is no longer known: anything."""
+        covered = since + LATE_AFTER
+        for node in sorted(self.nodes, key=lambda node: node.started_at):
+            if "worker" in node.roles and node.started_at <= covered and self._fits(node, queue, target):
+                covered = max(covered, min(node.lease_until, self.now) + LATE_AFTER)
+        return covered > self.now
+
+    def _fits(self, node: Node, queue: str, target: str) -> bool:
+        profile = self.profiles.get(node.id)
+        return profile is None or (profile.serves(queue) and target in profile.targets)
 
     def busy(self, nodes: Sequence[Node]) -> bool:
         return all(

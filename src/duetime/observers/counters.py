@@ -127,7 +127,8 @@ class ProcessCounters:
         self.claimed: Counter[str] = Counter()
         self.claiming = Histogram()
         self.settling = Histogram()
-        self.planned = self.skipped = self.refused = self.recovered = 0
+        self.planned = self.refused = self.recovered = 0
+        self.skipped: Counter[tuple[str, str]] = Counter()  # by tenant and schedule: fires that were not run
         self.failed_turns: Counter[str] = Counter()
         self.tickets: Counter[str] = Counter()  # pushed, repeated, received, stale
         self.dropped_messages = 0
@@ -161,10 +162,10 @@ class ProcessCounters:
         match event:
             case FiresPlanned():
                 self.planned += event.jobs
-                self.skipped += event.skipped
                 for schedule, firing in event.planned if event.skipped else ():
                     skipped = sum(fire.skip_reason is not None for fire in firing.fires)
                     if skipped:
+                        self._skip(schedule.draft.tenant, schedule.draft.name, skipped)
                         self._minute(now, schedule.draft.tenant).finished[State.SKIPPED.value] += skipped
             case SettlementsRefused(job_ids):
                 self.refused += len(job_ids)
@@ -218,9 +219,15 @@ class ProcessCounters:
         if len(good) < len(settlements):
             for one, job in zip(settlements, jobs, strict=True):
                 if one.ending is not _SUCCEEDED or one.started_at is None:
-                    self.skipped += one.state is State.SKIPPED and job.schedule_id is not None
+                    if one.state is State.SKIPPED and job.schedule is not None:
+                        self._skip(tenant, job.schedule, 1)
                     for counts in both:
                         counts.end(one, job)
+
+    def _skip(self, tenant: str, schedule: str, count: int) -> None:
+        name = (tenant, schedule)
+        known = name in self.skipped or len(self.skipped) < MAX_NAMED
+        self.skipped[name if known else ("", OTHER)] += count
 
     def _count_targets(self, settlements: Sequence[Settlement], jobs: Sequence[Claimed]) -> None:
         """Nearly all attempts succeed: these are counted together, the others one by one."""

@@ -160,7 +160,9 @@ METRICS = {
         Metric(
             "duetime_fires_skipped",
             "counter",
-            "Fires of schedules that were missed, or started too late, and were recorded as skipped.",
+            "Fires that were missed, or started too late, and were recorded as skipped; schedules beyond the "
+            "first hundred are one.",
+            ("tenant", "schedule"),
         ),
         Metric("duetime_claim_seconds", "histogram", "How long the store took to claim jobs."),
         Metric("duetime_settle_seconds", "histogram", "How long the store took to write outcomes."),

@@ -12,13 +12,13 @@ export type AlertChannelIn = { target: { type: "webhook"; url: string; signing_s
 
 export type AlertChannelView = { name: string; type: "webhook" | "slack" | "pagerduty" | "alertmanager" | "email" | "apprise"; settings: { [key: string]: unknown }; secrets: Array<string>; quiet: Array<{ [key: string]: unknown }>; enabled: boolean; version: number };
 
-export type AlertRuleIn = { condition: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; schedule?: string; queue?: string; after?: string; count?: number; ratio?: number; window?: string; channels?: Array<string>; severity?: "critical" | "warning" | "info"; enabled?: boolean };
+export type AlertRuleIn = { condition: "silent" | "late" | "failing" | "dead_letters" | "skipped" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; schedule?: string; queue?: string; after?: string; count?: number; ratio?: number; window?: string; channels?: Array<string>; severity?: "critical" | "warning" | "info"; enabled?: boolean };
 
-export type AlertRuleView = { name: string; condition: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; schedule: string | null; queue: string | null; after: string | null; count: number | null; ratio: number | null; window: string | null; channels: Array<string>; severity: "critical" | "warning" | "info"; enabled: boolean; version: number };
+export type AlertRuleView = { name: string; condition: "silent" | "late" | "failing" | "dead_letters" | "skipped" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; schedule: string | null; queue: string | null; after: string | null; count: number | null; ratio: number | null; window: string | null; channels: Array<string>; severity: "critical" | "warning" | "info"; enabled: boolean; version: number };
 
 export type AlertTest = { job_id: string };
 
-export type AlertView = { id: string; condition: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; subject: string; severity: "critical" | "warning" | "info"; rule: string; text: string; since: string; opened_at: string; closed_at: string | null; closed: string | null; told: Array<string>; muted_until: string | null };
+export type AlertView = { id: string; condition: "silent" | "late" | "failing" | "dead_letters" | "skipped" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; subject: string; severity: "critical" | "warning" | "info"; rule: string; text: string; since: string; opened_at: string; closed_at: string | null; closed: string | null; told: Array<string>; muted_until: string | null };
 
 export type AliveIn = { id: string; attempt: number; checkpoint?: unknown; progress?: ProgressIn };
 
@@ -122,11 +122,11 @@ export type LiveCounts = { pending: number; due: number; running: number; dead: 
 
 export type Me = { tenant: string; scopes: Array<Scope>; key: string | null; local: boolean; version: string; now: string; expires_at: string | null; trace_link: string | null };
 
-export type MissedIn = { policy?: "latest" | "all" | "skip"; within?: string; max?: number };
+export type MissedIn = { policy?: "latest" | "all" | "skip"; within?: string; max?: number; waiting?: boolean };
 
-export type MuteIn = { for: string; start?: string; condition?: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; subject?: string; note?: string };
+export type MuteIn = { for: string; start?: string; condition?: "silent" | "late" | "failing" | "dead_letters" | "skipped" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew"; subject?: string; note?: string };
 
-export type MuteView = { id: string; start: string; until: string; condition: "silent" | "late" | "failing" | "dead_letters" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew" | null; subject: string | null; note: string | null; author: string | null };
+export type MuteView = { id: string; start: string; until: string; condition: "silent" | "late" | "failing" | "dead_letters" | "skipped" | "queue_lag" | "no_leader" | "node_lost" | "clock_skew" | null; subject: string | null; note: string | null; author: string | null };
 
 export type NewJobIn = { target: TargetIn; payload?: unknown; queue?: string; priority?: number; timeout?: string; retry?: RetryIn; delivery?: "at_least_once" | "at_most_once"; owner?: string; labels?: { [key: string]: string }; at?: string; delay?: string; expires?: string; jitter?: string; unique_key?: string; on_conflict?: "skip" | "replace" | "reschedule" };
 

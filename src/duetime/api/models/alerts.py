@@ -141,6 +141,8 @@ ConditionIn = Annotated[str, WithJsonSchema({"type": "string", "enum": [one.valu
 SeverityIn = Annotated[str, WithJsonSchema({"type": "string", "enum": [one.value for one in Severity]})]
 Pattern = Annotated[Name, Field(description="A name, or a pattern with *. Left out: all.")]
 _FLEET = sorted(one.value for one in FLEET)
+_COUNTED = ("failing", "dead_letters", "skipped")
+_NOT_SKIPPED = {"condition": {"enum": [one.value for one in Condition if one is not Condition.SKIPPED]}}
 
 
 def _not_for(field: str, *conditions: str) -> dict[str, Any]:
@@ -150,10 +152,10 @@ def _not_for(field: str, *conditions: str) -> dict[str, Any]:
 _RULES = never(
     _not_for("schedule", "queue_lag", *_FLEET),
     _not_for("queue", *_FLEET),
-    _not_for("after", "failing", "dead_letters"),
-    _not_for("count", *(one for one in Condition if one not in ("failing", "dead_letters"))),
+    _not_for("after", *_COUNTED),
+    _not_for("count", *(one for one in Condition if one not in _COUNTED)),
     _not_for("ratio", *(one for one in Condition if one != "failing")),
-    {"required": ["window"], "not": {"required": ["ratio"]}},
+    {"required": ["window"], "not": {"required": ["ratio"]}, "properties": _NOT_SKIPPED},
 )
 
 
@@ -170,7 +172,7 @@ class AlertRuleIn(Input):
     after: PositiveDuration = ""
     count: Annotated[int, Field(ge=1, le=MAX_COUNT), WHOLE] = 1
     ratio: Annotated[float, Field(gt=0, le=1, description="The share of failed jobs within `window`.")] = 1
-    window: PositiveDuration = ""
+    window: Annotated[PositiveDuration, Field(description="For `ratio`, and for skipped fires.")] = ""
     channels: Annotated[
         list[Name], Field(max_length=MAX_CHANNELS, description="Left out or empty: all channels.")
     ] = Field(default_factory=list)

@@ -41,11 +41,14 @@ _EXAMPLE: dict[str, Any] = {
 
 
 class MissedIn(Input):
-    """What to do with fires that were not planned in time."""
+    """What to do with fires that did not start in time."""
 
     policy: MissedName = "latest"
     within: PositiveDuration = ""
     max: Annotated[int, Field(ge=1, le=MAX_MISSED), WHOLE] = 1
+    waiting: Annotated[
+        bool, Field(description="Whether a fire that waits for a limit counts as missed, too.")
+    ] = False
 
 
 class NewScheduleIn(JobOptions):

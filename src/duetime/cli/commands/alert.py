@@ -323,7 +323,8 @@ def list_rules(context: typer.Context, as_json: JsonFlag = False) -> None:
 
 
 def _rule_row(one: AlertRuleView) -> tuple[str, ...]:
-    limit = one.after or (f"{one.ratio:.0%} in {one.window}" if one.ratio else str(one.count))
+    measure = f"{one.ratio:.0%}" if one.ratio else str(one.count)
+    limit = one.after or (f"{measure} in {one.window}" if one.window else measure)
     state = "on" if one.enabled else "off"
     return (
         one.name,
@@ -350,7 +351,7 @@ def set_rule(
     name: RuleName,
     condition: Annotated[
         str | None,
-        value_option("--condition", "NAME", "silent, late, failing, dead_letters, queue_lag, no_leader, ..."),
+        value_option("--condition", "NAME", "silent, late, failing, dead_letters, skipped, queue_lag, ..."),
     ] = None,
     schedule: Annotated[
         str | None, value_option("--schedule", "PATTERN", "Only schedules of this name; * matches any text.")
@@ -359,11 +360,13 @@ def set_rule(
         str | None, value_option("--queue", "PATTERN", "Only queues of this name; * matches any text.")
     ] = None,
     after: Annotated[str | None, value_option("--after", "TIME", "How long it may last.")] = None,
-    count: Annotated[int | None, value_option("--count", "N", "How many in a row, or dead letters.")] = None,
+    count: Annotated[
+        int | None, value_option("--count", "N", "How many: in a row, dead letters, or skipped.")
+    ] = None,
     ratio: Annotated[
         float | None, value_option("--ratio", "NUMBER", "The share of failed jobs, such as 0.2.")
     ] = None,
-    window: Annotated[str | None, value_option("--window", "TIME", "For --ratio.")] = None,
+    window: Annotated[str | None, value_option("--window", "TIME", "For --ratio, and skipped fires.")] = None,
     channels: Annotated[
         list[str] | None, value_option("--channel", "NAME", "Tell this channel only; may be repeated.")
     ] = None,

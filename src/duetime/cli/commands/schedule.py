@@ -37,6 +37,7 @@ from duetime.cli.inputs import (
     MaxAttemptsFlag,
     MaxRunsFlag,
     MissedFlag,
+    MissedWaitingFlag,
     OfLabelFlag,
     OfOwnerFlag,
     OfTargetFlag,
@@ -101,6 +102,7 @@ def add(
     overlap: OverlapFlag = "allow",
     missed: MissedFlag = "latest",
     within: WithinFlag = None,
+    missed_waiting: MissedWaitingFlag = False,
     jitter: JitterFlag = "0s",
     start_at: StartAtFlag = None,
     end_at: EndAtFlag = None,
@@ -123,7 +125,7 @@ def add(
     check_overlap(overlap)
     options: dict[str, Any] = {
         "payload": read_payload(payload), "overlap": overlap, "jitter": jitter,
-        "missed": Missed(missed, within=within),  # type: ignore[arg-type]  # Missed itself refuses unknown policies
+        "missed": Missed(missed, within, waiting=missed_waiting),  # type: ignore[arg-type]  # Missed itself refuses unknown policies
         "start_at": read_instant(start_at, "start_at"), "end_at": read_instant(end_at, "end_at"),
         "max_runs": check_max_runs(max_runs), "timeout": timeout, "delivery": delivery, "expires": expires,
         "retry": read_retry(max_attempts, retry_delay), "queue": queue, "priority": priority, "owner": owner,

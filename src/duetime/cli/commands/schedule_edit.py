@@ -42,6 +42,7 @@ from duetime.cli.inputs import (
     MessageKeyFlag,
     MethodFlag,
     MissedFlag,
+    MissedWaitingFlag,
     OnceFlag,
     OverlapFlag,
     OwnerFlag,
@@ -118,6 +119,7 @@ def _changes(
     overlap: OverlapFlag = None,
     missed: MissedFlag = None,
     within: WithinFlag = None,
+    missed_waiting: MissedWaitingFlag = False,
     jitter: JitterFlag = None,
     start_at: StartAtFlag = None,
     end_at: EndAtFlag = None,
@@ -145,7 +147,7 @@ def _changes(
     ] = None,
 ) -> dict[str, Any]:
     """Only what was given."""
-    policy = {"policy": missed, "within": within}
+    policy = {"policy": missed, "within": within, "waiting": missed_waiting or None}
     values = {
         "timeout": timeout,
         "retry": retry_flags(max_attempts, retry_delay) or None,

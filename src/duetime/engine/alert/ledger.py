@@ -55,6 +55,7 @@ class Ledger:
         await self._failing_ratio()
         await self._recovered()
         await self._silent()
+        await self._skipped()
         await self._lag()
         await self._late()
 
@@ -175,6 +176,33 @@ class Ledger:
         what = "was not planned" if job is None and schedule.next_fire_time == fire else "has no success"
         text = f"the fire of {to_iso(fire // SECOND * SECOND)} {what}; last success: {ago(self._now, last)}"
         self._found(rule, name, fire, text, fire=fire)
+
+    # -- skipped -------------------------------------------------------------------------------------
+    async def _skipped(self) -> None:
+        """Not for an overlap: a schedule with overlap `skip` says that it is no loss."""
+        window = max((rule.window for rule in self._rules.of(Condition.SKIPPED)), default=0)
+        wanted = JobFilter(
+            self._tenant, frozenset({State.SKIPPED}), scheduled=True, fire_after=self._now - window
+        )
+        jobs = await self._store.list_jobs(wanted, MAX_ROWS) if window else []
+        fires: dict[str, list[Job]] = {}
+        for job in jobs:
+            if job.disposition is None and not (job.error or "").startswith("overlap:"):
+                fires.setdefault(job.schedule or "", []).append(job)
+        for name, skipped in fires.items():
+            rule = self._rules.best(Condition.SKIPPED, name, skipped[0].queue)
+            if rule is None:
+                continue
+            recent = [job for job in skipped if job.fire_time > self._now - rule.window]
+            if len(recent) >= rule.count:
+                text = f"{len(recent)} fires were skipped within {duration.show(rule.window)}"
+                reason = error_line(recent[0].error or "no reason is known")
+                self._found(
+                    rule, name, min(_ended(job) for job in recent), f"{text}; the last: {reason}",
+                    count=len(recent),
+                )  # fmt: skip
+        if len(jobs) < MAX_ROWS:
+            self._close_others(Condition.SKIPPED, "fewer fires are skipped")
 
     # -- over ----------------------------------------------------------------------------------------
     async def _recovered(self) -> None:

@@ -26,6 +26,7 @@ class Condition(StrEnum):
     LATE = "late"  # a job has not started within `after` its due time
     FAILING = "failing"  # the last `count` jobs of a schedule are dead, or a share of `ratio` within `window`
     DEAD_LETTERS = "dead_letters"  # there are `count` open dead letters of a schedule or target
+    SKIPPED = "skipped"  # `count` fires of a schedule were skipped within `window`; an overlap is none
     QUEUE_LAG = "queue_lag"  # a job of the queue is due for more than `after`
     NO_LEADER = "no_leader"  # no node leads since more than `after`
     NODE_LOST = "node_lost"  # a node died, and none took its place within `after`
@@ -50,7 +51,7 @@ _AFTER = {
     Condition.NODE_LOST: "1m",
     Condition.CLOCK_SKEW: "5s",
 }
-_COUNT = {Condition.FAILING: 3, Condition.DEAD_LETTERS: 1}
+_COUNT = {Condition.FAILING: 3, Condition.DEAD_LETTERS: 1, Condition.SKIPPED: 3}
 _SEVERITY = {
     Condition.SILENT: Severity.CRITICAL,
     Condition.FAILING: Severity.CRITICAL,
@@ -96,7 +97,7 @@ class AlertRule:
             "after": duration.show(self.after) if self.condition in _AFTER else None,
             "count": self.count if self.condition in _COUNT else None,
             "ratio": self.ratio,
-            "window": None if self.ratio is None else duration.show(self.window),
+            "window": duration.show(self.window) if self.window else None,
             "channels": list(self.channels),
             "severity": self.severity.value,
             "enabled": self.enabled,
@@ -115,8 +116,11 @@ class AlertRule:
                     name_of_field, f"does not apply to the condition {condition}: leave it out"
                 )
         ratio = _ratio(given.get("ratio"))
-        if "window" in given and ratio is None:
-            raise InvalidInput("window", "applies to a ratio only: give ratio, or leave it out")
+        has_window = ratio is not None or condition is Condition.SKIPPED
+        if "window" in given and not has_window:
+            raise InvalidInput(
+                "window", "applies to a ratio, and to skipped fires: give ratio, or leave it out"
+            )
         return AlertRule(
             name,
             condition,
@@ -125,7 +129,7 @@ class AlertRule:
             duration.positive(given.get("after", _AFTER[condition]), "after") if condition in _AFTER else 0,
             _count(given.get("count", _COUNT[condition])) if condition in _COUNT else 0,
             ratio,
-            0 if ratio is None else duration.positive(given.get("window", "1h"), "window"),
+            duration.positive(given.get("window", "1h"), "window") if has_window else 0,
             channel_names(given.get("channels", ())),
             _choice(Severity, given.get("severity", _SEVERITY.get(condition, Severity.WARNING)), "severity"),
             _flag(given.get("enabled", True), "enabled"),

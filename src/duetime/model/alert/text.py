@@ -15,6 +15,7 @@ DAY = 86_400 * SECOND
 FAR = 365 * DAY  # an Alertmanager resolves by itself what has no end
 _WHAT = {
     "silent": "silent",
+    "skipped": "skipped fires",
     "late": "late",
     "failing": "failing",
     "dead_letters": "dead letters",

@@ -15,7 +15,15 @@ from duetime.model.instant import to_datetime
 from duetime.model.views.fields import about, moment
 
 ConditionName = Literal[
-    "silent", "late", "failing", "dead_letters", "queue_lag", "no_leader", "node_lost", "clock_skew"
+    "silent",
+    "late",
+    "failing",
+    "dead_letters",
+    "skipped",
+    "queue_lag",
+    "no_leader",
+    "node_lost",
+    "clock_skew",
 ]
 SeverityName = Literal["critical", "warning", "info"]
 ChannelTypeName = Literal["webhook", "slack", "pagerduty", "alertmanager", "email", "apprise"]

@@ -11,7 +11,8 @@ interface RuleFieldsProps {
 
 /** How long, or how many: what the condition has. */
 export function RuleLimits({ draft, onChange, errorAt }: RuleFieldsProps) {
-  const { after, afterLabel, count, countLabel, hasRatio } = CONDITIONS[draft.condition];
+  const { after, afterLabel, count, countLabel, hasRatio, hasWindow } = CONDITIONS[draft.condition];
+  const isRatio = hasRatio && draft.measure === 'ratio';
   if (after)
     return (
       <TextInput
@@ -36,8 +37,8 @@ export function RuleLimits({ draft, onChange, errorAt }: RuleFieldsProps) {
           w="fit-content"
         />
       )}
-      {hasRatio && draft.measure === 'ratio' ? (
-        <Group grow align="flex-start">
+      <Group grow align="flex-start">
+        {isRatio ? (
           <NumberInput
             label="Failed jobs"
             description="Of 10 or more jobs"
@@ -46,6 +47,17 @@ export function RuleLimits({ draft, onChange, errorAt }: RuleFieldsProps) {
             onChange={(percent) => onChange({ percent })}
             error={errorAt('ratio')}
           />
+        ) : (
+          <NumberInput
+            label={countLabel}
+            description={`Empty: ${count}`}
+            allowDecimal={false}
+            value={draft.count}
+            onChange={(value) => onChange({ count: value })}
+            error={errorAt('count')}
+          />
+        )}
+        {(isRatio || hasWindow) && (
           <TextInput
             label="Within"
             description="e.g. 1h"
@@ -53,17 +65,8 @@ export function RuleLimits({ draft, onChange, errorAt }: RuleFieldsProps) {
             onChange={(event) => onChange({ window: event.currentTarget.value })}
             error={errorAt('window')}
           />
-        </Group>
-      ) : (
-        <NumberInput
-          label={countLabel}
-          description={`Empty: ${count}`}
-          allowDecimal={false}
-          value={draft.count}
-          onChange={(value) => onChange({ count: value })}
-          error={errorAt('count')}
-        />
-      )}
+        )}
+      </Group>
     </>
   );
 }

@@ -20,6 +20,8 @@ export interface Condition {
   count?: number;
   countLabel?: string;
   hasRatio?: true;
+  /** Whether the count is that of a time. */
+  hasWindow?: true;
   describe: (rule: Limits) => string;
 }
 
@@ -72,6 +74,18 @@ export const CONDITIONS: Record<ConditionName, Condition> = {
       const some = rule.schedule || rule.queue ? scheduleOf(rule) : 'a schedule or target';
       return `${some} has ${plural(rule.count ?? 1, 'open dead letter')}${rule.count === 1 ? '' : ' or more'}`;
     },
+  },
+  skipped: {
+    label: 'Skipped fires',
+    help: 'Fires of a schedule were missed or came too late, and did not run. Those skipped for an overlap do not count.',
+    severity: 'warning',
+    hasSchedule: true,
+    hasQueue: true,
+    count: 3,
+    countLabel: 'Skipped fires',
+    hasWindow: true,
+    describe: (rule) =>
+      `${plural(rule.count ?? 1, 'fire')} of ${scheduleOf(rule)} ${rule.count === 1 ? 'was' : 'were'} skipped within ${rule.window ?? '1h'}`,
   },
   queue_lag: {
     label: 'Queue lag',

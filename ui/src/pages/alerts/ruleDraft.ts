@@ -60,7 +60,7 @@ const textOf = (isUsed: unknown, value: string): string | null =>
 
 /** Only the fields that the condition has. An empty field is left out: the default of the API applies. */
 export function bodyOfRule(draft: RuleDraft): RuleBody {
-  const { hasSchedule, hasQueue, hasRatio, after, count } = CONDITIONS[draft.condition];
+  const { hasSchedule, hasQueue, hasRatio, hasWindow, after, count } = CONDITIONS[draft.condition];
   const isRatio = hasRatio && draft.measure === 'ratio';
   const given = {
     schedule: textOf(hasSchedule, draft.schedule),
@@ -68,7 +68,7 @@ export function bodyOfRule(draft: RuleDraft): RuleBody {
     after: textOf(after, draft.after),
     count: count && !isRatio && draft.count !== '' ? Number(draft.count) : null,
     ratio: isRatio ? Math.round(Number(draft.percent) * 1e4) / 1e6 : null,
-    window: isRatio ? textOf(true, draft.window) : null,
+    window: textOf(isRatio || hasWindow, draft.window),
   };
   const { condition, channels, severity, enabled } = draft;
   const present = Object.entries(given).filter(([, value]) => value !== null);

@@ -1,4 +1,4 @@
-import { Group, NumberInput, Radio, Stack, TextInput } from '@mantine/core';
+import { Checkbox, Group, NumberInput, Radio, Stack, TextInput } from '@mantine/core';
 import type { FieldErrors } from '../../forms/fieldErrors';
 import { Section } from '../../forms/Section';
 import type { MissedPolicy, Overlap, ScheduleDraft } from './scheduleDraft';
@@ -36,13 +36,19 @@ export function PolicyFields({ draft, onChange, errorAt }: PolicyFieldsProps) {
         <Choices choices={OVERLAPS} />
       </Radio.Group>
       <Radio.Group
-        label="If fires were missed because no node was running"
+        label="If fires were missed: no worker was running, or none had room"
         value={draft.missed}
         onChange={(value) => onChange({ missed: value as MissedPolicy })}
         error={errorAt('missed.policy')}
       >
         <Choices choices={MISSED} />
       </Radio.Group>
+      <Checkbox
+        label="A fire that waits for a limit counts as missed, too"
+        description="Otherwise it runs when the limit lets it start, however late"
+        checked={draft.missedWaiting}
+        onChange={(event) => onChange({ missedWaiting: event.currentTarget.checked })}
+      />
       <Group grow align="flex-start">
         {draft.missed !== 'skip' && (
           <TextInput

@@ -29,6 +29,9 @@ export function RecentJobs({ schedule }: { schedule: Schedule }) {
   const selection = useSelection(schedule.id);
   const [compared, setCompared] = useState<[string, string] | null>(null);
   const [first, second] = selection.ids;
+  const jobs = data?.items ?? [];
+  const skipped = jobs.filter((job) => job.state === 'skipped').length;
+  const allJobs = `/jobs?schedule=${encodeURIComponent(schedule.name)}`;
   return (
     <>
       <Paper withBorder p="lg">
@@ -47,7 +50,12 @@ export function RecentJobs({ schedule }: { schedule: Schedule }) {
                 {selection.size === 2 ? 'Compare' : 'Select two to compare'}
               </Button>
             )}
-            <Anchor component={Link} href={`/jobs?schedule=${encodeURIComponent(schedule.name)}`} size="sm">
+            {skipped > 0 && (
+              <Anchor component={Link} href={`${allJobs}&state=skipped`} size="sm">
+                {skipped} of the last {jobs.length} skipped
+              </Anchor>
+            )}
+            <Anchor component={Link} href={allJobs} size="sm">
               All jobs of this schedule
             </Anchor>
           </Group>
@@ -58,13 +66,9 @@ export function RecentJobs({ schedule }: { schedule: Schedule }) {
             No jobs yet. The first one appears shortly before it is due.
           </Text>
         )}
-        <JobList
-          label={`Jobs of ${schedule.name}`}
-          jobs={data?.items.slice(0, MAX_JOBS) ?? []}
-          selection={selection}
-        />
+        <JobList label={`Jobs of ${schedule.name}`} jobs={jobs.slice(0, MAX_JOBS)} selection={selection} />
       </Paper>
-      <RunsChart jobs={data?.items ?? []} />
+      <RunsChart jobs={jobs} />
       {compared !== null && <CompareDialog ids={compared} onClose={() => setCompared(null)} />}
     </>
   );

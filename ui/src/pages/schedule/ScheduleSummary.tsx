@@ -106,13 +106,22 @@ export function ScheduleSummary({ schedule }: { schedule: Schedule }) {
 }
 
 function factsOf(schedule: Schedule, declared: Task | undefined): Array<[string, React.ReactNode]> {
-  const missed = schedule.missed as { policy?: string; within?: string };
+  const missed = schedule.missed as { policy?: string; within?: string; waiting?: boolean };
   return [
     ['Target', <TargetLink key="target" target={schedule.target} />],
     ['Expression', <code key="when">{expressionOf(schedule.when)}</code>],
     ['Queue', `${schedule.queue}, priority ${schedule.priority}`],
     ['Overlap', schedule.overlap.replaceAll('_', ' ')],
-    ['Missed fires', [missed.policy, missed.within && `within ${missed.within}`].filter(Boolean).join(' ')],
+    [
+      'Missed fires',
+      [
+        missed.policy,
+        missed.within && `within ${missed.within}`,
+        missed.waiting && 'also if they wait for a limit',
+      ]
+        .filter(Boolean)
+        .join(' '),
+    ],
     ['Delivery', schedule.delivery.replaceAll('_', ' ')],
     ['Timeout', timeoutText(schedule, declared)],
     ['Jitter', schedule.jitter],

@@ -16,6 +16,7 @@ export interface ScheduleDraft extends WhenDraft, TargetDraft, RunDraft {
   missed: MissedPolicy;
   missedWithin: string;
   missedMax: string;
+  missedWaiting: boolean;
   missedHidden: Parts;
   jitter: string;
   startAt: string;
@@ -38,6 +39,7 @@ export const EMPTY_SCHEDULE: ScheduleDraft = {
   missed: DEFAULTS.MissedIn.policy,
   missedWithin: '',
   missedMax: '',
+  missedWaiting: false,
   missedHidden: {},
   jitter: DEFAULTS.NewScheduleIn.jitter,
   startAt: '',
@@ -74,6 +76,7 @@ export function bodyOf(draft: ScheduleDraft): { body: NewSchedule; problem: stri
       policy: draft.missed,
       ...(draft.missed !== 'skip' && draft.missedWithin.trim() && { within: draft.missedWithin.trim() }),
       ...(draft.missed === 'all' && draft.missedMax && { max: Number(draft.missedMax) }),
+      ...(draft.missedWaiting && { waiting: true }),
     },
     jitter: draft.jitter.trim() || EMPTY_SCHEDULE.jitter,
     ...(startAt && { start_at: startAt }),
@@ -106,7 +109,8 @@ export function draftOfBody(body: NewSchedule): ScheduleDraft {
     missed: missed.policy ?? EMPTY_SCHEDULE.missed,
     missedWithin: missed.within ?? '',
     missedMax: missed.max == null ? '' : String(missed.max),
-    missedHidden: hiddenParts(missed, ['policy', 'within', 'max']),
+    missedWaiting: missed.waiting ?? false,
+    missedHidden: hiddenParts(missed, ['policy', 'within', 'max', 'waiting']),
     jitter: body.jitter ?? EMPTY_SCHEDULE.jitter,
     startAt: localOf(body.start_at ?? null, when.tz),
     endAt: localOf(body.end_at ?? null, when.tz),

@@ -97,9 +97,12 @@ class FireInvariants:
 
     # -- starts ----------------------------------------------------------------------------------------------
     def started(self, draft: JobDraft, now: Micros) -> None:
-        """A job that was planned as a fire starts for the first time. If it is late, the policy allows it."""
+        """A job that was planned as a fire starts for the first time. If it is late, the policy allows it,
+        or it may have waited for the job before it or for a limit."""
         plan, age = self._judged(draft, now), now - draft.due_at
-        if plan is None or age <= LATE_AFTER + CHECK_TIME or draft.overlap == Overlap.QUEUE:
+        if plan is None or age <= LATE_AFTER + CHECK_TIME:
+            return
+        if draft.overlap == Overlap.QUEUE or draft.limit_key is not None:
             return
         missed = plan.draft.missed
         newer = sum(draft.fire_time < moment < now - LATE_AFTER - CHECK_TIME for moment in plan.rows)
