@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from duetime.model.hint import JobHint, ScheduleHint
@@ -98,10 +99,11 @@ async def write(
     if state is None:
         return None if old is None else await _remove(transaction, old, author)
     version = 1 + (old.version if old else await transaction.value("newest_version", (tenant, name)))
+    draft = state.draft if old is None else replace(state.draft, id=old.id)
     definition = (
-        *definition_row(state.draft),
+        *definition_row(draft),
         version,
-        segment_of(state.draft.id),
+        segment_of(draft.id),
         state.paused,
         state.pause_note,
         state.next_fire_time,

@@ -22,12 +22,12 @@ INSERT INTO {schedules} ({definition}, version, segment, paused, pause_note, nex
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?25);
 
 -- name: replace_schedule
--- The same parameters. It keeps its id.
+-- The same parameters; the id, and with it the segment, are those of the stored schedule.
 UPDATE {schedules} SET
   fires_when = ?4, target = ?5, target_spec = ?6, payload = ?7, policies = ?8, queue = ?9, priority = ?10, overlap = ?11, missed = ?12,
-  jitter = ?13, start_at = ?14, end_at = ?15, max_runs = ?16, owner = ?17, labels = ?18, limit_key = ?19, version = ?20, paused = ?22,
+  jitter = ?13, start_at = ?14, end_at = ?15, max_runs = ?16, owner = ?17, labels = ?18, limit_key = ?19, version = ?20, segment = ?21, paused = ?22,
   pause_note = ?23, next_fire_time = ?24, updated_at = ?25
-WHERE tenant = ?2 AND name = ?3;
+WHERE id = ?1 AND tenant = ?2 AND name = ?3;
 
 -- name: delete_schedule
 DELETE FROM {schedules} WHERE id = ?1;

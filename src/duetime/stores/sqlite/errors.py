@@ -19,7 +19,12 @@ _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 def code_of(error: BaseException) -> int:
     """The primary result code; extended codes carry it in their low byte."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return _extended_code_of(error) & 0xFF
+
+
+def _extended_code_of(error: BaseException) -> int:
+    """0 for an error that Python's driver raised by itself, such as one about parameters."""
+    return getattr(error, "sqlite_errorcode", 0)
 
 
 def is_busy(error: BaseException) -> bool:
@@ -29,7 +34,7 @@ def is_busy(error: BaseException) -> bool:
 def is_stale_snapshot(error: BaseException) -> bool:
     """Others wrote after this transaction had begun to read; waiting does not help, only another
     transaction."""
-    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY_SNAPSHOT
+    return _extended_code_of(error) == sqlite3.SQLITE_BUSY_SNAPSHOT
 
 
 def breaks_connection(error: BaseException) -> bool:
@@ -47,7 +52,7 @@ def translate(error: Exception, path: Path) -> Exception:
             f"{path} is locked by another process ({error}): repeat later, or end the process that "
             "holds the lock"
         )
-    if code in _FULL or error.sqlite_errorcode in _CANNOT_GROW:
+    if code in _FULL or _extended_code_of(error) in _CANNOT_GROW:
         return StoreFull(
             f"{path} cannot be written ({error}): make room on the disk or allow writing, then repeat"
         )

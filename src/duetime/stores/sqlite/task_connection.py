@@ -29,13 +29,19 @@ class SqliteTaskConnection(SqlTaskConnection):
 
     async def executemany(self, query: str, arguments: Iterable[Sequence[Any]]) -> None:
         checked(query)
-        rows = [tuple(row) for row in arguments]
-        await self.run(lambda connection: connection.executemany(numbered(query), rows))
+        statement = numbered(query)
+        rows = [_bound(query, statement, tuple(row)) for row in arguments]
+        await self.run(lambda connection: connection.executemany(statement, rows))
 
 
 def numbered(query: str) -> str:
     """PostgreSQL's $1 as SQLite's ?1."""
     return replaced(query, lambda number: f"?{number}")
+
+
+def _bound(query: str, statement: str, arguments: Sequence[Any]) -> Any:
+    """The arguments for the numbered form of a query. A query of SQLite's own form keeps them."""
+    return arguments if statement == query else bound(arguments)
 
 
 def _fetched(
@@ -44,6 +50,6 @@ def _fetched(
     cursor = connection.cursor()
     cursor.row_factory = sqlite3.Row
     statement = numbered(query)
-    cursor.execute(statement, arguments if statement == query else bound(arguments))
+    cursor.execute(statement, _bound(query, statement, arguments))
     rows: list[sqlite3.Row] = cursor.fetchall()
     return rows, cursor.rowcount
