@@ -2,7 +2,9 @@
 
 A test that asks for the fixture of a database server is marked `server` by itself, and `make check` leaves it
 out. A test that fetches the fixture by name (`request.getfixturevalue`) must carry the mark, e.g.
-`pytest.param("postgres", marks=pytest.mark.server)`."""
+`pytest.param("postgres", marks=pytest.mark.server)`.
+
+What starts a server is imported by its fixture: tests of other stores need no driver of it."""
 
 from __future__ import annotations
 
@@ -12,15 +14,18 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from duetime.stores.sqlite import schema
-from tests.servers.brokers import RedisServer
-from tests.servers.mariadb import MariaDbServer
-from tests.servers.pgbouncer import PgBouncer
-from tests.servers.postgres import PostgresServer
+
+if TYPE_CHECKING:
+    from tests.servers.brokers import RedisServer
+    from tests.servers.mariadb import MariaDbServer
+    from tests.servers.pgbouncer import PgBouncer
+    from tests.servers.postgres import PostgresServer
 
 SERVERS = {"postgres_server", "mariadb_server", "redis_server"}
 _numbers = itertools.count(1)
@@ -68,6 +73,8 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def postgres_server() -> Iterator[PostgresServer]:
     """One server for the whole run. It does not sync to disk: tests of durability start their own,
     `PostgresServer(durable=True)`."""
+    from tests.servers.postgres import PostgresServer
+
     with PostgresServer() as server:
         yield server
 
@@ -75,6 +82,8 @@ def postgres_server() -> Iterator[PostgresServer]:
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[MariaDbServer]:
     """The same for MariaDB."""
+    from tests.servers.mariadb import MariaDbServer
+
     with MariaDbServer() as server:
         yield server
 
@@ -90,6 +99,8 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def pgbouncer(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
     """A transaction pool in front of `postgres_server`, under the same database names."""
+    from tests.servers.pgbouncer import PgBouncer
+
     with PgBouncer(postgres_server) as pool:
         yield pool
 
@@ -97,6 +108,8 @@ def pgbouncer(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
     """One server for the whole run, other keys for each test."""
+    from tests.servers.brokers import RedisServer
+
     with RedisServer() as server:
         yield server
 

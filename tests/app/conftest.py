@@ -7,15 +7,17 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import duetime as dt
 from duetime.stores.memory import MemoryStore
-from tests.servers.emptying import Emptying
-from tests.servers.mariadb import MariaDbEmptying, MariaDbServer
-from tests.servers.postgres import PostgresServer
+
+if TYPE_CHECKING:
+    from tests.servers.emptying import Emptying
+    from tests.servers.mariadb import MariaDbEmptying, MariaDbServer
+    from tests.servers.postgres import PostgresServer
 
 MakeApp = Callable[..., dt.App]
 
@@ -69,6 +71,8 @@ def migrated(postgres_server: PostgresServer) -> str:
 
 @pytest.fixture(scope="session")
 def emptying(migrated: str) -> Iterator[Emptying]:
+    from tests.servers.emptying import Emptying
+
     emptying = Emptying(migrated)
     yield emptying
     emptying.close()
@@ -82,6 +86,8 @@ def migrated_url(migrated: str, emptying: Emptying) -> str:
 
 @pytest.fixture(scope="session")
 def mariadb_emptying(mariadb_server: MariaDbServer) -> Iterator[MariaDbEmptying]:
+    from tests.servers.mariadb import MariaDbEmptying
+
     asyncio.run(dt.App(mariadb_server.create_database("app")).migrate())
     emptying = MariaDbEmptying(mariadb_server, "app")
     yield emptying

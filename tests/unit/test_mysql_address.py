@@ -6,6 +6,9 @@ import pytest
 
 from duetime.errors import ConfigError
 from duetime.stores import from_url
+
+pytest.importorskip("asyncmy")
+
 from duetime.stores.mysql.address import parse
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from duetime.model.job import State
+
+pytest.importorskip("asyncmy")
+
 from duetime.stores.mysql.literals import (
     FOREIGN_LITERALS,
     LITERALS,
