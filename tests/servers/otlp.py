@@ -32,6 +32,7 @@ class ReceivedSpan:
     events: list[str]
     state: str
     process: str
+    scope: str  # the library that made it
     resource: dict[str, Any] = field(repr=False)
 
 
@@ -111,6 +112,7 @@ def _decoded(body: bytes) -> list[ReceivedSpan]:
                     [event.name for event in span.events],
                     span.trace_state,
                     resource.get("service.instance.id", ""),
+                    scope.scope.name,
                     resource,
                 )
                 for span in scope.spans

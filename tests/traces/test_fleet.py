@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -147,7 +148,13 @@ def test_one_trace_from_the_request_to_the_task(fleet: Fleet) -> None:
     assert (send.name, send.kind) == ("send default", "producer")
     assert (attempt.name, attempt.kind) == ("process default", "consumer")
     assert {span.trace for span in (request, send, attempt)} == {CALLER} == {job["trace_id"]}
-    assert request.attributes["http.response.status_code"] == 201
+    assert request.attributes == {
+        "http.request.method": "POST",
+        "url.scheme": "http",
+        "url.path": "/api/v1/jobs",
+        "http.route": "/api/v1/jobs",
+        "http.response.status_code": 201,
+    }
     assert send.attributes["messaging.message.id"] == job_id
     assert {
         name: attempt.attributes[name] for name in ("messaging.system", "duetime.target", "duetime.attempt")
@@ -220,6 +227,33 @@ def test_spans_of_the_task_itself_belong_to_the_attempt(fleet: Fleet) -> None:
     [attempt] = fleet.attempts(job_id, 1)
     [step] = fleet.receiver.wait_for(lambda spans: [one for one in spans if one.name == "own step"])
     assert (step.trace, step.parent) == (attempt.trace, attempt.id)
+
+
+@pytest.mark.parametrize(
+    ("path", "route"),
+    [
+        ("/jobs?payload=customer.iban:hidden", "/api/v1/jobs"),
+        ("/schedules?limit=7", "/api/v1/schedules"),
+        ("/jobs/{job}/why", "/api/v1/jobs/{job_id}/why"),
+        ("/jobs/{JOB}/why", "/api/v1/jobs/{job_id}/why"),
+    ],
+)
+def test_request_has_one_span_named_by_its_whole_route(fleet: Fleet, path: str, route: str) -> None:
+    job_id = fleet.submit("works", delay="1h")
+    trace, later = uuid4().hex, uuid4().hex
+    fleet.ask("GET", path.format(job=job_id, JOB=job_id.upper()), traceparent=f"00-{trace}-{PARENT}-01")
+    # The spans of one process arrive in their order: with that of a later request, all of these are here.
+    fleet.ask("GET", "/me", traceparent=f"00-{later}-{PARENT}-01")
+    fleet.receiver.wait_for(lambda spans: [span for span in spans if span.trace == later])
+    [span] = [span for span in fleet.receiver.spans if span.trace == trace]
+    assert (span.name, span.attributes["http.route"]) == (f"GET {route}", route)
+
+
+def test_only_duetime_and_tasks_make_spans(fleet: Fleet) -> None:
+    """The web framework could make its own, with the queries of URLs in them."""
+    fleet.ended(fleet.submit("own"))
+    fleet.receiver.wait_for(lambda spans: [span for span in spans if span.scope == "shop"])
+    assert {span.scope for span in fleet.receiver.spans} == {"duetime", "shop"}
 
 
 def test_no_secret_is_in_a_span(fleet: Fleet) -> None:
