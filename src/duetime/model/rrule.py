@@ -2,12 +2,15 @@
 `rrule_search` uses.
 
 The rule is evaluated in the local time of its zone. Without DTSTART it starts at 1970-01-01T00:00:00 local
-time. DTSTART itself fires only if it matches. COUNT needs DTSTART: it counts matching local times from there.
-A date as UNTIL includes that whole day; an UNTIL with `Z` is an instant.
+time. DTSTART itself fires only if it matches. COUNT needs DTSTART: it counts fires from there, which over a
+clock change are not as many as matching local times. With a date as DTSTART the rule fires at midnight, and
+BYHOUR, BYMINUTE and BYSECOND are ignored. A date as UNTIL includes that whole day; an UNTIL with `Z` is an
+instant. No clock here has leap seconds: second 60 is second 59.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -25,7 +28,7 @@ MAX_INTERVAL = 1_000_000
 MAX_STEPS = 200_000  # to find the last fire of a COUNT
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _RANGES = {
-    "BYSECOND": (0, 59),
+    "BYSECOND": (0, 60),
     "BYMINUTE": (0, 59),
     "BYHOUR": (0, 23),
     "BYMONTH": (1, 12),
@@ -37,6 +40,10 @@ _RANGES = {
 _FROM_EITHER_END = ("BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")
 _PARTS = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", *_RANGES)
 _REMEDY = "write it like 'FREQ=WEEKLY;BYDAY=MO,FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0'"
+# RFC 5545 folds long lines. An indented line that begins a property is no continuation.
+_FOLD = re.compile(r"\r?\n[ \t]+(?!\s*(?:RRULE:|FREQ=|DTSTART[:;]))", re.IGNORECASE)
+_QUOTED = re.compile(r'"([^"]*)"')
+_TIME_PARTS = ("BYHOUR", "BYMINUTE", "BYSECOND")
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times have no zone of their own
 
 
@@ -48,9 +55,9 @@ class Recurrence:
     zone: Zone
     rule: RecurrenceRule
     count: int | None
-    until: int | None  # the last instant, in microseconds
+    until: int | None  # the last instant, in microseconds, if UNTIL is one or COUNT counts to it
     last: int | None  # the last local second, if UNTIL is a local time
-    search: Search  # matching local seconds, up to the last
+    search: Search  # matching local seconds, up to `last`
     _next: Callable[[int], int | None]
 
     @property
@@ -84,22 +91,25 @@ def compiled(text: str, tz: str) -> Recurrence:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str, place: Zone) -> Recurrence:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in _FOLD.sub("", text.strip()).splitlines() if line.strip()]
     start_line, rule_line = _lines(lines)
-    place, start = _read_start(start_line, place)
+    place, start, date_only = _read_start(start_line, place)
     parts = _read_parts(rule_line.upper().removeprefix("RRULE:"))
+    if date_only:
+        parts = {name: value for name, value in parts.items() if name not in _TIME_PARTS}
     if "COUNT" in parts and not start_line:
         raise _refuse("COUNT counts from a DTSTART line: add one, such as 'DTSTART:20300101T090000'")
     rule = _read_rule(parts, start)
-    search = RuleSearch(rule)
     count = _read_number(parts["COUNT"], "COUNT", 1, MAX_COUNT) if "COUNT" in parts else None
     until, last = _read_until(parts)
+    search: Search = RuleSearch(rule) if last is None else _bounded(RuleSearch(rule), last)
+    times = LocalTimes(place, search, rule.frequency >= Frequency.DAILY)
+    before = (start - 2 * DAY) * 1_000_000
     with StepBudget(MAX_STEPS):
-        end = last if count is None else _last_counted(search, count)
-        bounded = search if end is None else _bounded(search, end)
-        times = LocalTimes(place, bounded, rule.frequency >= Frequency.DAILY)
-        recurrence = Recurrence("\n".join(lines), place, rule, count, until, last, bounded, times.next_us)
-        first = recurrence.next_us((start - 2 * DAY) * 1_000_000)
+        if count is not None:
+            until = _last_counted(times, before, count)
+        recurrence = Recurrence("\n".join(lines), place, rule, count, until, last, search, times.next_us)
+        first = recurrence.next_us(before)
     if first is None:
         raise NeverFires(
             "rrule",
@@ -114,23 +124,28 @@ def _lines(lines: list[str]) -> tuple[str, str]:
             return "", rule
         case [start, rule] if start.upper().startswith("DTSTART"):
             return start, rule
-    raise _refuse(f"it has {len(lines)} lines: write one RRULE line, and at most one DTSTART line before it")
+    raise _refuse(
+        f"it has {len(lines)} lines: write one RRULE line, and at most one DTSTART line before it; "
+        "lines such as EXDATE and RDATE are not supported"
+    )
 
 
-def _read_start(line: str, place: Zone) -> tuple[Zone, int]:
+def _read_start(line: str, place: Zone) -> tuple[Zone, int, bool]:
+    """The zone of the rule, its first local second, and whether only a date was given."""
     if not line:
-        return place, 0
+        return place, 0, False
     names, colon, value = line.partition(":")
     for parameter in names.split(";")[1:]:
         name, _, setting = parameter.partition("=")
         if name.upper() == "TZID":
-            place = _agreed(place, setting)
+            place = _agreed(place, _QUOTED.sub(r"\1", setting))
         elif parameter.upper() not in ("VALUE=DATE-TIME", "VALUE=DATE"):
             raise _refuse(f"DTSTART parameter {parameter!r} is unknown")
     if not colon:
         raise _refuse(f"DTSTART line {line!r} has no value")
     moment = _read_moment("DTSTART", value.strip().upper())
-    return place, place.local(moment.seconds) if moment.utc else moment.seconds
+    seconds = place.local(moment.seconds) if moment.utc else moment.seconds
+    return place, seconds, moment.date_only
 
 
 def _agreed(place: Zone, name: str) -> Zone:
@@ -153,7 +168,7 @@ def _read_moment(part: str, text: str) -> _Moment:
     year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
     clock = digits[8:] or "000000"
     try:
-        hour, minute, second = int(clock[:2]), int(clock[2:4]), int(clock[4:])
+        hour, minute, second = int(clock[:2]), int(clock[2:4]), _usual_second(int(clock[4:]))
         moment = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - see _EPOCH
     except ValueError as problem:
         raise _refuse(f"{part} {text!r} is not in the calendar") from problem
@@ -242,17 +257,17 @@ def _read_until(parts: dict[str, str]) -> tuple[int | None, int | None]:
     return None, moment.seconds + (DAY - 1 if moment.date_only else 0)
 
 
-def _last_counted(search: RuleSearch, count: int) -> int:
-    last = -1
+def _last_counted(times: LocalTimes, before: int, count: int) -> int:
+    last = before
     for _ in range(count):
-        found = search(last + 1)
+        found = times.next_us(last)
         if found is None:
             break
         last = found
     return last
 
 
-def _bounded(search: RuleSearch, last: int) -> Callable[[int], int | None]:
+def _bounded(search: RuleSearch, last: int) -> Search:
     def within(local: int) -> int | None:
         found = search(local) if local <= last else None
         return found if found is not None and found <= last else None
@@ -265,7 +280,13 @@ def _read_numbers(name: str, text: str) -> tuple[int, ...]:
     if len(items) > MAX_ITEMS:
         raise _refuse(f"{name} has {len(items)} items, the maximum is {MAX_ITEMS}")
     low, high = _RANGES[name]
-    return tuple(sorted({_read_signed(item, name, low, high) for item in items}))
+    numbers = {_read_signed(item, name, low, high) for item in items}
+    return tuple(sorted({_usual_second(number) for number in numbers} if name == "BYSECOND" else numbers))
+
+
+def _usual_second(second: int) -> int:
+    """RFC 5545, 3.3.12: who has no leap seconds should read 60 as 59."""
+    return 59 if second == 60 else second
 
 
 def _read_signed(text: str, name: str, low: int, high: int) -> int:

@@ -125,9 +125,9 @@ def _bounds(recurrence: Recurrence) -> Iterator[str]:
         yield f"from {_local_text(recurrence.rule.start)} on"
     if recurrence.count is not None:
         yield counted(recurrence.count, "time")
-    if recurrence.last is not None:
+    elif recurrence.last is not None:
         yield f"until {_local_text(recurrence.last)}"
-    if recurrence.until is not None:
+    elif recurrence.until is not None:
         yield f"until {of_instant(to_datetime(recurrence.until))}"
 
 
