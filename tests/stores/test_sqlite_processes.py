@@ -12,13 +12,15 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from duetime.errors import StoreFull
 from duetime.model.hint import DoneHint, Hint, JobHint
 from duetime.model.job import HIGHEST_PRIORITY, Claimed, JobFilter, State
 from duetime.model.lease import NodeId
@@ -26,6 +28,7 @@ from duetime.store import OfDeadNodes
 from duetime.stores.sqlite import SqliteStore
 from duetime.stores.sqlite.connection import connect
 from duetime.testing.conformance.drafts import (
+    HOUR,
     TENANT,
     add,
     announce,
@@ -383,6 +386,51 @@ class TestProcesses:
         with script(path, body) as process:
             assert process.wait(TIMEOUT_SECONDS) == 0
         assert _integrity(path) == "ok"
+
+    def test_log_that_may_not_grow_is_emptied(self, path: Path) -> None:
+        """Long before it has the size at which SQLite empties it."""
+        body = """
+            node = await joined(store)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+            for number in range(300):
+                assert (await store.beat(node, number + 1_000_000)).alive
+        """
+        with script(path, body) as process:
+            assert process.wait(TIMEOUT_SECONDS) == 0
+
+    async def test_room_that_came_back_lasts(self, small_disk: Path) -> None:
+        """The write-ahead log does not take all of it."""
+        store = SqliteStore(small_disk / "d.db")
+        await store.open()
+        now, node = await store.time(), await joined(store)
+        (small_disk / "stays").write_bytes(bytes(3_000_000))
+        (small_disk / "goes").write_bytes(bytes(1_500_000))
+        await fails_in_the_end(lambda: store.add_jobs(jobs(20, now, payload=b"x" * 1_000)))
+        with suppress(OSError), (small_disk / "rest").open("wb", buffering=0) as rest:
+            while True:
+                rest.write(bytes(4_096))
+        await fails_in_the_end(lambda: store.beat(node, HOUR))
+        (small_disk / "goes").unlink()
+        for number in range(500):
+            assert (await store.beat(node, HOUR + number)).alive
+        await store.close()
+
+
+async def fails_in_the_end(write: Callable[[], Awaitable[object]]) -> None:
+    with suppress(StoreFull):
+        while True:
+            await write()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(place)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 SCRIPT = """

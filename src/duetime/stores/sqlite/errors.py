@@ -37,6 +37,10 @@ def is_stale_snapshot(error: BaseException) -> bool:
     return _extended_code_of(error) == sqlite3.SQLITE_BUSY_SNAPSHOT
 
 
+def is_full(error: BaseException) -> bool:
+    return code_of(error) in _FULL or _extended_code_of(error) in _CANNOT_GROW
+
+
 def breaks_connection(error: BaseException) -> bool:
     """Whether to go on with another connection: the state of this one may not match the file."""
     return code_of(error) in _UNREACHABLE | _DAMAGED
@@ -52,7 +56,7 @@ def translate(error: Exception, path: Path) -> Exception:
             f"{path} is locked by another process ({error}): repeat later, or end the process that "
             "holds the lock"
         )
-    if code in _FULL or _extended_code_of(error) in _CANNOT_GROW:
+    if is_full(error):
         return StoreFull(
             f"{path} cannot be written ({error}): make room on the disk or allow writing, then repeat"
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
@@ -86,6 +87,7 @@ class WriteLock:
         self._queue = WriteQueue(path)
         self._pause = Event()
         self._file: tuple[int, int] | None = None  # the one that was opened first
+        self._is_full = False  # the disk, when something was written last
         self.connection: sqlite3.Connection | None = None
 
     def begin(self) -> sqlite3.Connection:
@@ -116,10 +118,29 @@ class WriteLock:
     def _begin_immediate(self) -> sqlite3.Connection:
         if self._file is not None:
             self._refuse_another_file()
+        connection = self._opened()
+        if self._is_full:
+            self.make_room()
+        connection.execute("BEGIN IMMEDIATE")
+        return connection
+
+    def make_room(self) -> bool:
+        """Empty the write-ahead log of a full disk; returns whether that made room. SQLite itself empties it
+        only when it has grown to a size for which there may be no room: on a small disk it would take all the
+        room that comes back, and nothing could be written again."""
+        self._is_full = True
+        with suppress(sqlite3.Error):  # not even room to move the log into the file
+            connection = self._opened()
+            _, pages, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            is_read, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._is_full = bool(is_read)
+            return not is_read and pages > 0
+        return False
+
+    def _opened(self) -> sqlite3.Connection:
         if self.connection is None:
             self.connection = connect(self._path, busy_milliseconds=0)
             self._file = self._file or self._file_there()
-        self.connection.execute("BEGIN IMMEDIATE")
         return self.connection
 
     def _refuse_another_file(self) -> None:

@@ -65,7 +65,7 @@ class SqliteWriter:
         self.lock.close()
 
     def _serve_in_one_transaction(self, groups: list[Requests]) -> int:
-        """Returns how many of the groups have their answers or errors now."""
+        """Returns how many of the groups have their answers or errors now; 0: to be tried again."""
         counted = self.counted_changes
         try:
             asked_at = monotonic_micros()
@@ -74,7 +74,8 @@ class SqliteWriter:
             self._commit(connection, served)
         except Exception as problem:
             self.counted_changes = counted
-            self._recover(problem)
+            if self._recover(problem):
+                return 0
             self._serve_one_by_one(groups, problem)
             return len(groups)
         self._committed(served)
@@ -108,17 +109,20 @@ class SqliteWriter:
                 request.error = errors.translate(problem, self._path)
         else:
             for request in requests:
-                self._serve_in_one_transaction([[request]])
+                self.serve([request])
 
-    def _recover(self, problem: Exception) -> None:
+    def _recover(self, problem: Exception) -> bool:
+        """Whether to try again: the disk was full, and now has room."""
         connection = self.lock.connection
         try:
             if connection is not None and connection.in_transaction:
                 connection.execute("ROLLBACK")
         except sqlite3.Error:
             self.lock.close_connection()
+        made_room = errors.is_full(problem) and self.lock.make_room()
         if errors.breaks_connection(problem):
             self.lock.close_connection()
+        return made_room
 
 
 def _grouped(requests: Requests) -> list[Requests]:
