@@ -23,7 +23,7 @@ from duetime.api.routing import StrictRoute, documenting
 from duetime.api.service import ROUTERS, build
 from duetime.api.v1 import fast_submit, reports
 from duetime.config import Settings
-from duetime.errors import StoreUnavailable
+from duetime.errors import StoreFull, StoreUnavailable
 from duetime.model.api_key import Scope
 from tests.api.conftest import TASK, Api, client_of, refused
 
@@ -159,6 +159,31 @@ async def test_a_store_that_is_away_is_503_with_retry_after(
         assert (answer.headers["retry-after"], "db.internal" in answer.text) == ("1", False)
     refused(await api.client.get("/readyz"), 503, "not_ready")
     assert (await api.client.get("/healthz")).json()["status"] == "ok"
+
+
+async def test_a_store_without_room_is_named_and_is_not_one_that_is_away(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: Any, **__: Any) -> Any:
+        raise StoreFull("/var/lib/jobs.db cannot be written")
+
+    with monkeypatch.context() as patch:
+        for name in ("add_jobs", "put_record"):
+            patch.setattr(api.app.store, name, full)
+        answer = await api.post("/jobs", JOB)
+        problem = refused(answer, 503, "store_full")
+        assert "make room" in problem["detail"]
+        assert (answer.headers["retry-after"], "jobs.db" in answer.text) == ("1", False)
+        assert "no room left" in refused(await api.client.get("/readyz"), 503, "not_ready")["detail"]
+    assert (await api.client.get("/readyz")).status_code == 200
+
+
+async def test_a_store_whose_writers_wait_is_ready(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def locked(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable("locked by another process")
+
+    monkeypatch.setattr(api.app.store, "put_record", locked)
+    assert (await api.client.get("/readyz")).status_code == 200
 
 
 async def test_health_routes_answer(api: Api) -> None:

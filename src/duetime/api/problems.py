@@ -20,6 +20,7 @@ from duetime.errors import (
     QuotaExceeded,
     ScheduleExists,
     StoreError,
+    StoreFull,
     StoreUnavailable,
     VersionConflict,
 )
@@ -188,6 +189,8 @@ def problem_of(error: Exception) -> ApiProblem:
         headers = {"Retry-After": RETRY_AFTER} if status == 429 else None
         return ApiProblem(status, error.code, _visible(error.message), field, headers)
     retry_after = {"Retry-After": RETRY_AFTER}
+    if isinstance(error, StoreFull):
+        return ApiProblem(503, error.code, STORE_FULL, None, retry_after)
     if isinstance(error, LeasesUnavailable):
         return ApiProblem(503, error.code, error.message, None, retry_after)
     # The message of a store may contain internal addresses and names.
@@ -195,6 +198,9 @@ def problem_of(error: Exception) -> ApiProblem:
     return ApiProblem(503, StoreUnavailable.code, detail, field, retry_after)
 
 
+STORE_FULL = (
+    "the store has no room left and stores nothing: let its operator make room, then repeat the request"
+)
 INTERNAL = ApiProblem(500, "internal", "internal error: report the request id to the operator of the service")
 
 

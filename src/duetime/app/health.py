@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from duetime.app.adoption import refuse_unadopted
 from duetime.app.app import App
 from duetime.app.broker import NO_BROKER
 from duetime.app.leases import NO_LEASES
 from duetime.app.stats import TtlCache
-from duetime.errors import DuetimeError, SchemaMissing, SchemaTooNew, StoreNotAdopted
+from duetime.engine.node.registry import ALL_TENANTS
+from duetime.errors import (
+    DuetimeError,
+    SchemaMissing,
+    SchemaTooNew,
+    StoreFull,
+    StoreNotAdopted,
+    StoreUnavailable,
+)
 from duetime.model.instant import SECOND
 
 STORE_TIMEOUT = 1.0  # seconds
+PROBE_TIMEOUT = STORE_TIMEOUT / 2
 SCHEMA_CHECK_INTERVAL = 15 * SECOND
+PROBE = "probe"  # kind of the record that is written to see whether there is room
+PROBE_TTL = 60 * SECOND
+FULL = "the store has no room left, so nothing can be stored: make room, then this process recovers"
 NO_RESPONSE = "the store does not respond: this process recovers when the store does"
 
 
@@ -33,8 +46,8 @@ class Health:
         return "; ".join(filter(None, missing)) or None
 
     async def trouble(self) -> str | None:
-        """What keeps it from working; None if nothing does."""
-        return self._node_trouble() or await self._store_trouble()
+        """What keeps it from working; None if nothing does. A store in trouble is also why a node is."""
+        return await self._store_trouble() or self._node_trouble()
 
     def _node_trouble(self) -> str | None:
         node = self._app.node
@@ -57,6 +70,8 @@ class Health:
                 await self._schema.get("schema", self._check_store)
         except (SchemaMissing, SchemaTooNew, StoreNotAdopted) as problem:
             return problem.message
+        except StoreFull:
+            return FULL
         except (DuetimeError, TimeoutError):
             return NO_RESPONSE
         return None
@@ -64,6 +79,7 @@ class Health:
     async def _check_store(self) -> None:
         """The database may have been migrated, dropped or restored in between."""
         await refuse_unadopted(self._app.store)
+        await self._probe()
         if self._app.store.capabilities.embedded:
             return
         other = self._app.store.clone()
@@ -71,3 +87,11 @@ class Health:
             await other.open()
         finally:
             await other.close()
+
+    async def _probe(self) -> None:
+        """A full disk can still be read. Others may write so long that this has to wait: nothing is wrong
+        then."""
+        with suppress(StoreUnavailable, TimeoutError):
+            async with asyncio.timeout(PROBE_TIMEOUT):
+                now = await self._app.store.time()
+                await self._app.store.put_record(PROBE, ALL_TENANTS, "", b"", expires_at=now + PROBE_TTL)
