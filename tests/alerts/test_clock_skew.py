@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 import duetime as dt
+from duetime.cli.backend import open_backend
+from duetime.cli.commands.doctor import examine, observe
+from duetime.config import Settings
 from tests.alerts.test_delivery import receiver
 from tests.servers.receiver import Receiver
 
@@ -74,3 +77,27 @@ async def test_clock_that_differs_is_told_until_it_is_right_or_gone(
     assert " ahead of the store's: check its NTP service" in texts[0]
     assert "the clock is right again" in texts[1]
     assert " behind the store's" in texts[2]
+
+
+async def test_clock_that_differs_is_known_without_any_alert(redis_url: str, tmp_path: Path) -> None:
+    """`duetime doctor` reads it."""
+    offset, app = tmp_path / "offset", dt.App(redis_url)
+    offset.write_text("-40")
+    await app.migrate()
+    async with asyncio.timeout(TIMEOUT), app:
+
+        async def skew() -> float | None:
+            return next((node.clock_skew for node in await app.nodes.views()), None)
+
+        with skewed_node(redis_url, offset):
+            while (told := await skew()) is None:
+                await asyncio.sleep(0.05)
+            assert -41 < told < -39
+            async with open_backend(Settings(store=redis_url)) as backend:
+                [clock] = [check for check in examine(await observe(backend)) if check.name == "clock"]
+            assert clock.level == "warn"
+            assert "is 40s" in clock.text
+            assert clock.text.endswith("behind the store")
+            offset.write_text("0")
+            while await skew() is not None:
+                await asyncio.sleep(0.05)

@@ -83,6 +83,7 @@ def test_production_checklist_of_a_new_store(duetime: Duetime) -> None:
     [
         ({"skew": 3 * SECOND}, "clock"),
         ({"skew": -3 * SECOND}, "clock"),
+        ({"nodes": [NODE, replace(NODE, id=2, clock_skew=-40.0)]}, "clock"),
         ({"nodes": []}, "nodes"),
         ({"nodes": [replace(NODE, state="dead")]}, "nodes"),
         (
@@ -185,7 +186,7 @@ def test_node_that_left_is_listed_only_with_all(duetime: Duetime, past: Past) ->
     assert duetime("node", "list", "--json").json == [], "the node has left"
     (node,) = duetime("node", "list", "--all", "--json").json
     fields = ["id", "name", "state", "roles", "version", "running", "started_at", "lease_until", "broker"]
-    assert list(node) == [*fields, "permissions", "lacks"]
+    assert list(node) == [*fields, "permissions", "lacks", "clock_skew"]
     assert (node["state"], node["roles"]) == ("left", ["worker"])
     assert node["name"] in duetime("node", "list", "--all").out
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from duetime.app.context import AppContext
 from duetime.app.stats import check_times
+from duetime.engine.alert.fleet import skews
 from duetime.engine.node.registry import all_published, profiles, visible_nodes
 from duetime.engine.submit.build import Defaults
 from duetime.engine.submit.validate import check_name, check_note
@@ -30,9 +31,9 @@ class AppNodes:
         return await self.context.store.nodes(counted=True)
 
     async def views(self) -> list[NodeView]:
-        """The same, with what each publishes about itself."""
+        """The same, with what each publishes about itself, its clock included."""
         store, now = self.context.store, await self.context.now()
-        known = await profiles(store)
+        known, clocks = await profiles(store), await skews(store)
         nodes = await store.nodes(counted=True)
         fleet = FleetStatus(now, nodes, known)
         lacks = differences(
@@ -42,10 +43,19 @@ class AppNodes:
                 if node.id in known and (own := known[node.id].permissions) is not None
             }
         )
-        return [NodeView.of(node, now, known.get(node.id), lacks.get(node.id, ())) for node in nodes]
+        return [
+            NodeView.of(
+                node,
+                now,
+                known.get(node.id),
+                lacks.get(node.id, ()),
+                clocks[node.id][1] if node.id in clocks else 0,
+            )
+            for node in nodes
+        ]
 
     async def of_tenant(self) -> list[NodeView]:
-        """Without brokers and permissions, and without the remote workers of other tenants."""
+        """Without brokers, permissions and clocks, and without the remote workers of other tenants."""
         now = await self.context.now()
         return [
             NodeView.of(node, now)

@@ -136,7 +136,7 @@ export type NewScheduleIn = { target: TargetIn; payload?: unknown; queue?: strin
 
 export type NextFire = { schedule_id: string; name: string; at: string };
 
-export type NodeView = { id: number; name: string; state: "alive" | "expired" | "dead" | "left"; roles: Array<string>; version: string; running: number; started_at: string; lease_until: string; broker: string | null; permissions: { [key: string]: Array<string> } | null; lacks: Array<string> };
+export type NodeView = { id: number; name: string; state: "alive" | "expired" | "dead" | "left"; roles: Array<string>; version: string; running: number; started_at: string; lease_until: string; broker: string | null; permissions: { [key: string]: Array<string> } | null; lacks: Array<string>; clock_skew: number | null };
 
 export type OutputLine = { number: number; at: string; stream: "log" | "stdout" | "stderr"; level: "debug" | "info" | "warning" | "error" | "critical"; text: string };
 

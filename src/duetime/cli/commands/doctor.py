@@ -192,12 +192,25 @@ def examine(seen: Observation) -> Iterator[Check]:
 
 
 def _clock(seen: Observation) -> Check:
+    """That of this machine, and those that the nodes report."""
+    clocks = {f"node {node.name} ({node.id})": _micros(node.clock_skew) for node in _alive(seen)}
+    wrong = {
+        name: skew for name, skew in {"this machine": seen.skew, **clocks}.items() if abs(skew) > MAX_SKEW
+    }
+    if wrong:
+        text = ", ".join(f"{name} is {_distance(skew)}" for name, skew in [*wrong.items()][:MAX_NAMED])
+        remedy = "the store's clock decides when jobs are due; synchronise the clock of each machine (NTP)"
+        return Check("clock", "warn", f"{text} the store", remedy)
     distance = duration.show(abs(seen.skew) // 1_000 * 1_000)
-    if abs(seen.skew) > MAX_SKEW:
-        side = "ahead of" if seen.skew > 0 else "behind"
-        remedy = "the store's clock decides when jobs are due; synchronise this machine's clock (NTP)"
-        return Check("clock", "warn", f"this machine is {distance} {side} the store", remedy)
     return Check("clock", "ok", f"within {duration.show(MAX_SKEW)} of the store ({distance})")
+
+
+def _micros(seconds: float | None) -> Micros:
+    return int((seconds or 0) * SECOND)
+
+
+def _distance(skew: Micros) -> str:
+    return f"{duration.show(abs(skew) // 1_000 * 1_000)} {'ahead of' if skew > 0 else 'behind'}"
 
 
 def _alive(seen: Observation) -> list[NodeView]:

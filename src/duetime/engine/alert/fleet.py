@@ -78,19 +78,25 @@ class FleetConditions:
     async def _clocks(self) -> None:
         rule = self._rules.best(Condition.CLOCK_SKEW)
         found = set()
-        for record in await self._store.list_records(SKEW, ALL_TENANTS, MAX_SKEWED):
-            known = decode(record.value)
-            if record.key not in self._state.nodes:
+        for node, (name, skew) in (await skews(self._store)).items():
+            if str(node) not in self._state.nodes:
                 continue  # the node is gone, and its clock with it
-            if rule is not None and abs(known["skew"]) > rule.after:
-                shown = duration.show(abs(known["skew"]) // 1_000 * 1_000)
-                side = "ahead of" if known["skew"] > 0 else "behind"
+            if rule is not None and abs(skew) > rule.after:
+                shown = duration.show(abs(skew) // 1_000 * 1_000)
+                side = "ahead of" if skew > 0 else "behind"
                 text = f"the clock of this machine is {shown} {side} the store's: check its NTP service"
-                self.findings.append(Finding(rule, known["name"], self._now, text))
-                found.add(known["name"])
+                self.findings.append(Finding(rule, name, self._now, text))
+                found.add(name)
         for alert in self._state.open:
             if alert.condition == Condition.CLOCK_SKEW and alert.subject not in found:
                 self.over[alert.key] = "the clock is right again"
+
+
+async def skews(store: Store) -> dict[int, tuple[str, Micros]]:
+    """By node, those whose clock differs: the name, and how far the clock is ahead of the store's."""
+    records = await store.list_records(SKEW, ALL_TENANTS, MAX_SKEWED)
+    known = {int(record.key): decode(record.value) for record in records}
+    return {node: (told["name"], told["skew"]) for node, told in known.items()}
 
 
 def _roles(node: Node) -> str:

@@ -70,10 +70,10 @@ class AlertSweep:
         self._is_skewed = False  # and a record says so
 
     async def run_once(self) -> Micros:
+        await self._report_skew()
         tenants = await set_up(self._store)
         if not tenants:
             return self._wait(self._leads())
-        await self._report_skew()
         leads, busy = self._leads(), False
         self._waits_since = None if leads else self._waits_since
         for tenant, watched in tenants.items():

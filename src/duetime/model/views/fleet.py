@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from duetime.model.api_key import PREFIX_LENGTH, ApiKey, Scope, listed
-from duetime.model.instant import Micros, to_datetime
+from duetime.model.instant import SECOND, Micros, to_datetime
 from duetime.model.lease import Lease, Node, NodeState
 from duetime.model.limit import Queue, QueueCounts, show_rate
 from duetime.model.profile import NodeProfile
@@ -123,9 +123,23 @@ class NodeView:
         default_factory=list, metadata=about("Of these, what other live workers have and it has not.")
     )
 
+    clock_skew: float | None = field(
+        default=None,
+        metadata=about(
+            "Seconds that its clock is ahead of the store's, from half a second on; only for the operator's "
+            "tenant."
+        ),
+    )
+
     @staticmethod
-    def of(row: Node, now: Micros, profile: NodeProfile | None = None, lacks: Sequence[str] = ()) -> NodeView:
-        """`profile` and `lacks`: what only the operator's tenant sees."""
+    def of(
+        row: Node,
+        now: Micros,
+        profile: NodeProfile | None = None,
+        lacks: Sequence[str] = (),
+        skew: Micros = 0,
+    ) -> NodeView:
+        """`profile`, `lacks` and `skew`: what only the operator's tenant sees."""
         allowed = None if profile is None else profile.permissions
         return NodeView(
             id=row.id,
@@ -139,6 +153,7 @@ class NodeView:
             broker=None if profile is None else profile.broker,
             permissions=None if allowed is None else {name: list(own) for name, own in allowed.items()},
             lacks=list(lacks),
+            clock_skew=skew / SECOND or None,
         )
 
 
