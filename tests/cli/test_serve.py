@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -91,6 +92,19 @@ def test_serve_runs_a_job_and_exits_with_0_on_sigterm(serve: Callable[..., Node]
     ).items()
 
 
+def test_threads_without_work_are_no_trouble_at_the_end(serve: Callable[..., Node]) -> None:
+    """The fires of a schedule are searched for on a thread, which then waits for more."""
+    node = serve("--log-format", "json")
+    found = re.search(r"API +(\S+)/api/v1", node.until("stop"))
+    assert found is not None
+    when = b'{"name": "n", "when": {"cron": "0 9 * * *"}, "target": {"type": "task", "name": "hello"}}'
+    assert _answer(f"{found[1]}/api/v1/schedules", when)[0] == 201
+    status, err = node.end(signal.SIGTERM)
+    assert status == 0
+    assert "node 1 left" in err
+    assert "threads that still run" not in err
+
+
 def test_files_of_serve_are_ignored_by_git(serve: Callable[..., Node], folder: Path) -> None:
     """`make run` in a clone leaves no untracked file behind."""
     (folder / ".gitignore").write_bytes((Path(__file__).parents[2] / ".gitignore").read_bytes())
@@ -100,6 +114,14 @@ def test_files_of_serve_are_ignored_by_git(serve: Callable[..., Node], folder: P
     found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     assert found.stdout == "?? .gitignore\n?? tasks.py\n"
     assert {"duetime.db", "duetime.db-nodes"} <= {path.name for path in folder.iterdir()}
+
+
+def test_worker_takes_its_app_as_serve_does(serve: Callable[..., Node], duetime: Duetime) -> None:
+    node = serve("--app", "tasks:app", command="worker")
+    assert "tasks   follow, hang, hang-elsewhere, hello" in node.until("stop")
+    assert node.end(signal.SIGTERM)[0] == 0
+    both = duetime("worker", "tasks:app", "--app", "other:app")
+    assert both.err == "error: app: tasks:app and --app other:app: give one of them [config_invalid]\n"
 
 
 @pytest.mark.parametrize("task", ["hang", "hang-elsewhere"])

@@ -24,6 +24,11 @@ async def off_loop(
     return await loop.run_in_executor(_threads, partial(work, *arguments, **options))
 
 
+def end_threads() -> None:
+    """They would wait for more to do. The process ends."""
+    _threads.shutdown(wait=False, cancel_futures=True)
+
+
 async def search(
     work: Callable[Parameters, Result], *arguments: Parameters.args, **options: Parameters.kwargs
 ) -> Result:

@@ -24,7 +24,7 @@ from duetime.cli.completion import (
 from duetime.cli.files import read_text
 from duetime.cli.program import setting_option, settings_of, value_option
 from duetime.config import Settings
-from duetime.errors import InvalidInput, InvalidPayload, InvalidWhen
+from duetime.errors import ConfigError, InvalidInput, InvalidPayload, InvalidWhen
 from duetime.model.retry import Retry
 from duetime.model.when import At, Cron, Every, RRule, When
 
@@ -34,17 +34,22 @@ from duetime.model.when import At, Cron, Every, RRule, When
 COMPLETIONS: dict[str, Any] = {"queues": complete_queues}
 
 
-def setting_flags(*names: str, roles: str | None = None, **arguments: Any) -> FlagGroup:
-    """The flags of these settings; the value is the invocation's Settings. `arguments` are settings that
-    have a flag of another kind, and `roles` fixes that setting."""
+def setting_flags(*names: str, roles: str | None = None, app_argument: Any = None) -> FlagGroup:
+    """The flags of these settings; the value is the invocation's Settings. `app_argument` is another way to
+    give the app, and `roles` fixes that setting."""
 
-    def make(context: typer.Context, **given: str | None) -> Settings:
+    def make(context: typer.Context, app_argument: str | None = None, **given: str | None) -> Settings:
+        if app_argument is not None:
+            if given["app"] not in (None, app_argument):
+                raise ConfigError(f"app: {app_argument} and --app {given['app']}: give one of them")
+            given["app"] = app_argument
         return settings_of(context, **given, **({} if roles is None else {"roles": roles}))
 
     options = {
         name: Annotated[str | None, setting_option(name, autocompletion=COMPLETIONS.get(name))]
         for name in names
     }
+    arguments = {} if app_argument is None else {"app_argument": app_argument}
     flags = {name: (kind, None) for name, kind in {**arguments, **options}.items()}
     return flag_group(make, {"context": (typer.Context, Parameter.empty), **flags})
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from duetime.app import App
+from duetime.app import App, search
 from duetime.app.event_loop import run_in_new_loop
 from duetime.app.tracing import is_configured, open_tracer
 from duetime.cli import logs
@@ -81,10 +81,10 @@ AppArgument = Annotated[
 WorkerFlags = Annotated[
     Settings,
     setting_flags(
-        "port", "host", "auth", "open_metrics", "allow", "allow_ports", "plain_http", "allow_commands",
-        "command_environment", "queue", "queues", "concurrency",
+        "app", "port", "host", "auth", "open_metrics", "allow", "allow_ports", "plain_http",
+        "allow_commands", "command_environment", "queue", "queues", "concurrency",
         "processes", "lease", "grace", "max_load", "traces", "trace_sampling", "log_level", "log_format",
-        app=AppArgument, roles="worker",
+        app_argument=AppArgument, roles="worker",
     ),
 ]  # fmt: skip
 ReloadFlag = Annotated[
@@ -317,6 +317,7 @@ def _abandon_threads() -> None:
         for thread in threading.enumerate()
         if not thread.daemon and thread is not threading.main_thread()
     ]
+    search.end_threads()
     for thread in others:
         thread.join(THREAD_TIMEOUT)
     if hung := [thread.name for thread in others if thread.is_alive()]:
