@@ -12,12 +12,17 @@ import pytest
 from asyncmy.errors import OperationalError
 
 from duetime.errors import StoreError, StoreUnavailable
+from duetime.model.instant import SECOND
 from duetime.model.job import State
+from duetime.model.lease import NodeId
 from duetime.model.settle import Settlement
 from duetime.store import Store, TaskTransaction
-from duetime.stores.mysql import MySqlStore
+from duetime.stores.mysql import MySqlStore, signs_of_life
+from duetime.stores.mysql.address import parse
+from duetime.stores.mysql.signs_of_life import SignsOfLife
 from duetime.testing.conformance import StoreConformance
 from duetime.testing.conformance.drafts import (
+    HOUR,
     claim,
     death,
     job,
@@ -70,6 +75,72 @@ async def second_store(store: MySqlStore) -> AsyncIterator[Store]:
 
 class TestMySql(StoreConformance):
     """Everything the contract says, with the fixtures of this file."""
+
+
+HOLDER = "SELECT IS_USED_LOCK(CONCAT('duetime.', MD5('duetime_shared'), '.', {}))"
+
+
+class TestSignsOfLife:
+    """A node whose process is gone is known long before its lease ends."""
+
+    async def held(self, server: MariaDbServer, node: NodeId) -> int:
+        """By which session its lock is held, once it is."""
+        async with asyncio.timeout(30):
+            while not (holder := server.execute(HOLDER.format(node))[0][0]):
+                await asyncio.sleep(0.02)
+        return int(str(holder))
+
+    async def test_process_that_is_gone_is_noticed(
+        self, store: MySqlStore, second_store: MySqlStore, mariadb_server: MariaDbServer
+    ) -> None:
+        me, gone = await joined(store), await joined(second_store)
+        for node in (me, gone):
+            await self.held(mariadb_server, node)
+        assert await store.expire_nodes(me) == []
+        await second_store.close()
+        async with asyncio.timeout(30):
+            while (expired := await store.expire_nodes(me)) == []:
+                await asyncio.sleep(0.02)
+        assert expired == [gone]
+
+    async def test_session_that_is_lost_is_replaced_before_others_believe_the_node_dead(
+        self, store: MySqlStore, second_store: MySqlStore, mariadb_server: MariaDbServer
+    ) -> None:
+        me, alive = await joined(store), await joined(second_store)
+        await self.held(mariadb_server, me)
+        session = await self.held(mariadb_server, alive)
+        assert await store.expire_nodes(me) == []
+        mariadb_server.execute(f"KILL {session}")
+        while await self.held(mariadb_server, alive) == session:
+            assert await store.expire_nodes(me) == []
+        for _ in range(3):
+            assert await store.expire_nodes(me) == []
+        assert (await second_store.beat(alive, HOUR)).alive
+
+    def test_lock_proves_nothing_without_ones_own(self) -> None:
+        signs = SignsOfLife(parse("mysql://a:b@c/d"))
+        node = NodeId(2)
+        with pytest.MonkeyPatch.context() as patch:
+            now = 0
+            patch.setattr(signs_of_life, "monotonic_micros", lambda: now)
+            steps = [
+                (0, "1/", False),  # it was never seen held
+                (10, "1/", False),
+                (0, "1/7", False),
+                (0, "1/", False),  # free, but its process may be about to take it again
+                (3, "1/", True),
+                (3, None, False),  # another server answers
+                (0, "2/", False),  # this process has a new session
+                (10, "2/", False),
+                (0, "2/8", False),
+                (0, "2/", False),
+                (1, "2/9", False),  # it was taken again
+                (5, "2/", False),
+                (3, "2/", True),
+            ]
+            for seconds, sessions, is_free in steps:
+                now += seconds * SECOND
+                assert signs.is_free(node, sessions) is is_free, (seconds, sessions)
 
 
 class TestLocks:

@@ -18,6 +18,7 @@ from duetime.stores.mysql.caller_transaction import caller_transaction
 from duetime.stores.mysql.connection import MySqlConnection
 from duetime.stores.mysql.notifier import MySqlNotifier
 from duetime.stores.mysql.session import MySqlSession
+from duetime.stores.mysql.signs_of_life import SignsOfLife
 from duetime.stores.mysql.task_transaction import MySqlTaskSessions
 from duetime.stores.sql import bulk, claim, jobs, listing, records, schedules, settle
 from duetime.stores.sql.store import (
@@ -43,21 +44,12 @@ SNAPSHOTS = (listing.jobs, listing.count, bulk.read)  # a job on its way to the 
 TIME_TO_RECONNECT = 5 * SECOND
 
 
-class NoOwnerLocks:
-    """Only the lease of a node tells whether it lives."""
-
-    def take(self, node: NodeId) -> None:
-        return None
-
-    def is_free(self, node: NodeId, place: int | None) -> bool:
-        return False
-
-
 class MySqlStore(SqlStore):
-    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=False, transactions=True)
+    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=True, transactions=True)
 
     def __init__(self, address: MySqlAddress) -> None:
-        super().__init__(NoOwnerLocks())
+        self._signs_of_life = SignsOfLife(address)
+        super().__init__(self._signs_of_life)
         self._address = address
         self._connections = {role: MySqlConnection(address) for role in ROLES}
         self._hint_connections = MySqlConnection(address), MySqlConnection(address)
@@ -80,6 +72,7 @@ class MySqlStore(SqlStore):
         self._home = await schema.check_schema(self._connections[SUBMIT])
 
     async def close(self) -> None:
+        await self._signs_of_life.close()
         await self._notifier.close()
         self._task_sessions.close()
         for connection in (*self._connections.values(), *self._hint_connections):
@@ -112,6 +105,7 @@ class MySqlStore(SqlStore):
     async def expire_nodes(self, me: NodeId) -> list[NodeId]:
         """After an outage of the server all nodes get the time to renew their leases."""
         if self._connections[SWEEP].reconnected_within(TIME_TO_RECONNECT):
+            self._signs_of_life.forget()
             return []
         return await super().expire_nodes(me)
 

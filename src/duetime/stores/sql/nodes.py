@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from duetime.model.instant import SECOND, Micros
 from duetime.model.lease import Beat, Node, NodeDraft, NodeId
@@ -21,7 +21,9 @@ class OwnerLocks(Protocol):
         """Returns the place of the lock, stored with the node."""
         ...
 
-    def is_free(self, node: NodeId, place: int | None, /) -> bool: ...
+    def is_free(self, node: NodeId, place: Any, /) -> bool:
+        """`place` is what `live_nodes` reads with the node."""
+        ...
 
 
 async def join(transaction: SqlTransaction, draft: NodeDraft, ttl: Micros, locks: OwnerLocks) -> NodeId:
@@ -53,9 +55,10 @@ async def suspects(
     """Nodes that look dead. Only reads, because it is asked twice a second and the result is nearly always
     empty."""
     now = await session.time() if now is None else now
-    rows = [row for row in await session.all("live_nodes") if row[0] != me]
     return [
-        NodeId(node) for node, lease_until, inode in rows if lease_until <= now or locks.is_free(node, inode)
+        NodeId(node)
+        for node, lease_until, place in await session.all("live_nodes", (me,))
+        if lease_until <= now or locks.is_free(node, place)
     ]
 
 

@@ -11,7 +11,10 @@ SELECT id FROM duetime_jobs WHERE claimable = 2 AND held_by = ?1 AND cancel_requ
 SELECT COUNT(*) FROM duetime_nodes WHERE dead = 0 AND id <> ?1 AND roles LIKE '%"worker"%';
 
 -- name: live_nodes
-SELECT id, lease_until, NULL FROM duetime_nodes WHERE dead = 0 ORDER BY id;
+-- All but this one, each with the sessions that hold the lock of this node and its own: signs_of_life.py.
+SELECT id, lease_until, CONCAT(IS_USED_LOCK(CONCAT('duetime.', MD5(DATABASE()), '.', ?1)), '/',
+  COALESCE(IS_USED_LOCK(CONCAT('duetime.', MD5(DATABASE()), '.', id)), ''))
+FROM duetime_nodes WHERE dead = 0 AND id <> ?1 ORDER BY id;
 
 -- name: nodes
 -- Parameters: whether without the dead, whether to count their jobs.

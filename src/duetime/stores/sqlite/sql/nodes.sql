@@ -17,7 +17,7 @@ SELECT id FROM jobs WHERE node = ?1 AND cancel_requested = 1;
 SELECT count(*) FROM nodes AS n WHERE n.dead = 0 AND n.id <> ?1 AND EXISTS (SELECT 1 FROM json_each(n.roles) WHERE value = 'worker');
 
 -- name: live_nodes
-SELECT id, lease_until, lock_file FROM nodes WHERE dead = 0 ORDER BY id;
+SELECT id, lease_until, lock_file FROM nodes WHERE dead = 0 AND id <> ?1 ORDER BY id;
 
 -- name: nodes
 -- Parameters: whether without the dead, whether to count their jobs.
