@@ -12,14 +12,11 @@ import pytest
 from asyncmy.errors import OperationalError
 
 from duetime.errors import StoreError, StoreUnavailable
-from duetime.model.instant import SECOND
 from duetime.model.job import State
 from duetime.model.lease import NodeId
 from duetime.model.settle import Settlement
 from duetime.store import Store, TaskTransaction
-from duetime.stores.mysql import MySqlStore, signs_of_life
-from duetime.stores.mysql.address import parse
-from duetime.stores.mysql.signs_of_life import SignsOfLife
+from duetime.stores.mysql import MySqlStore
 from duetime.testing.conformance import StoreConformance
 from duetime.testing.conformance.drafts import (
     HOUR,
@@ -116,31 +113,6 @@ class TestSignsOfLife:
         for _ in range(3):
             assert await store.expire_nodes(me) == []
         assert (await second_store.beat(alive, HOUR)).alive
-
-    def test_lock_proves_nothing_without_ones_own(self) -> None:
-        signs = SignsOfLife(parse("mysql://a:b@c/d"))
-        node = NodeId(2)
-        with pytest.MonkeyPatch.context() as patch:
-            now = 0
-            patch.setattr(signs_of_life, "monotonic_micros", lambda: now)
-            steps = [
-                (0, "1/", False),  # it was never seen held
-                (10, "1/", False),
-                (0, "1/7", False),
-                (0, "1/", False),  # free, but its process may be about to take it again
-                (3, "1/", True),
-                (3, None, False),  # another server answers
-                (0, "2/", False),  # this process has a new session
-                (10, "2/", False),
-                (0, "2/8", False),
-                (0, "2/", False),
-                (1, "2/9", False),  # it was taken again
-                (5, "2/", False),
-                (3, "2/", True),
-            ]
-            for seconds, sessions, is_free in steps:
-                now += seconds * SECOND
-                assert signs.is_free(node, sessions) is is_free, (seconds, sessions)
 
 
 class TestLocks:

@@ -12,10 +12,11 @@ from redis import Redis
 
 from duetime.errors import ConfigError, NotOpen, SchemaMissing, SchemaTooNew, StoreUnavailable
 from duetime.model.hint import JobHint
+from duetime.model.lease import NodeId
 from duetime.stores import from_url
 from duetime.stores.redis import RedisStore, connection
 from duetime.stores.redis.address import Host, RedisAddress, parse
-from duetime.testing.conformance.drafts import add, claim, job, joined, request
+from duetime.testing.conformance.drafts import HOUR, add, claim, job, joined, request
 from tests.servers.brokers import PASSWORD, USER, RedisServer
 from tests.servers.proxy import Proxy
 
@@ -43,6 +44,57 @@ def client(server: RedisServer) -> Iterator[Redis]:
         for name, value in before.items():
             client.config_set(name, value)
         client.acl_setuser("default", enabled=True, reset=True, passwords=[f"+{PASSWORD}"], keys=["*"])
+
+
+class TestSignsOfLife:
+    """A node whose process is gone is known long before its lease ends."""
+
+    async def subscribed(self, client: Redis, store: RedisStore, count: int) -> None:
+        async with asyncio.timeout(30):
+            while len(client.pubsub_channels(f"{store._address.keys}alive/*")) < count:
+                await asyncio.sleep(0.02)
+
+    async def test_process_that_is_gone_is_noticed(self, server: RedisServer, client: Redis) -> None:
+        store = RedisStore.from_url(f"{server.url}?prefix=gone")
+        await store.migrate()
+        other = store.clone()
+        for one in (store, other):
+            await one.open()
+        me, gone = await joined(store), await joined(other)
+        await self.subscribed(client, store, 2)
+        await self.finds_none_dead(store, me, 0.6)
+        await other.close()
+        async with asyncio.timeout(30):
+            while (expired := await store.expire_nodes(me)) == []:
+                await asyncio.sleep(0.02)
+        assert expired == [gone]
+        await store.close()
+
+    async def test_connection_that_is_lost_is_replaced_before_others_believe_the_node_dead(
+        self, server: RedisServer, client: Redis
+    ) -> None:
+        store = RedisStore.from_url(f"{server.url}?prefix=lost")
+        await store.migrate()
+        other = store.clone()
+        for one in (store, other):
+            await one.open()
+        me, alive = await joined(store), await joined(other)
+        await self.subscribed(client, store, 2)
+        await self.finds_none_dead(store, me, 0.6)
+        newest = max(int(one["id"]) for one in client.client_list(_type="pubsub"))
+        client.client_kill_filter(_id=str(newest))
+        await self.finds_none_dead(store, me, 3)
+        await self.subscribed(client, store, 2)
+        assert (await other.beat(alive, HOUR)).alive
+        for one in (store, other):
+            await one.close()
+
+    async def finds_none_dead(self, store: RedisStore, me: NodeId, seconds: float) -> None:
+        """It looks several times, and finds no node dead."""
+        end = asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < end:
+            assert await store.expire_nodes(me) == []
+            await asyncio.sleep(0.02)
 
 
 class TestAddress:

@@ -1,38 +1,30 @@
 """A lock of the server for each node, held by a session of its process: when the process dies, the kernel
-closes the socket and the server frees the lock. Others need not wait for the end of the lease.
-
-Each server of a cluster has its own locks, and a proxy may ask any of them. Therefore a free lock proves
-something only to a process that sees its own lock in the same answer, and saw the other one held since that
-was taken. Without proof the lease decides."""
+closes the socket and the server frees the lock. Others need not wait for the end of the lease."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from duetime.clock import monotonic_micros, pause
-from duetime.model.instant import SECOND, Micros
+from duetime.clock import pause
 from duetime.model.lease import NodeId
 from duetime.stores.mysql.address import MySqlAddress
 from duetime.stores.mysql.connection import connect, say_goodbye
 from duetime.stores.mysql.errors import DRIVER_ERRORS
 from duetime.stores.mysql.session import query
+from duetime.stores.witness import CHECK_INTERVAL, Witness
 
-CHECK_INTERVAL = 0.5  # seconds: a session that was lost is noticed and replaced within this time
 CALL_TIMEOUT = 3.0
-# Longer than a living process needs to notice that its session is gone, and to open another one.
-GONE_AFTER = 2 * SECOND
 LOCK = "CONCAT('duetime.', MD5(DATABASE()), '.', {})"  # as `live_nodes` has it
 
 
-class SignsOfLife:
+class MySqlSignsOfLife:
     def __init__(self, address: MySqlAddress) -> None:
         self._address = address
         self._nodes: list[NodeId] = []  # of this process
         self._holding: asyncio.Task[None] | None = None
-        self._own = ""  # the session that held the lock of the asking node
-        self._seen: set[NodeId] = set()  # their locks were held
-        self._free_since: dict[NodeId, Micros] = {}
+        self._witness = Witness()
+        self.forget = self._witness.forget
 
     # -- the locks of this process
     def take(self, node: NodeId) -> None:
@@ -71,23 +63,8 @@ class SignsOfLife:
     def is_free(self, node: NodeId, sessions: str | None) -> bool:
         """`sessions`: that which holds the lock of the asking node, a slash, and that which holds this one;
         None if the server does not know the first."""
-        if sessions is None:
-            return False
-        own, _, holder = sessions.partition("/")
-        if own != self._own:
-            self.forget()
-            self._own = own
-        if holder:
-            self._seen.add(node)
-            self._free_since.pop(node, None)
-            return False
-        now = monotonic_micros()
-        return node in self._seen and now - self._free_since.setdefault(node, now) >= GONE_AFTER
-
-    def forget(self) -> None:
-        """After this process has lost its session, others may have lost theirs."""
-        self._seen.clear()
-        self._free_since.clear()
+        own, _, holder = (sessions or "").partition("/")
+        return self._witness.is_gone(node, own, bool(holder))
 
 
 async def _taken(connection: Any, nodes: list[NodeId]) -> set[NodeId]:

@@ -18,7 +18,7 @@ from duetime.stores.mysql.caller_transaction import caller_transaction
 from duetime.stores.mysql.connection import MySqlConnection
 from duetime.stores.mysql.notifier import MySqlNotifier
 from duetime.stores.mysql.session import MySqlSession
-from duetime.stores.mysql.signs_of_life import SignsOfLife
+from duetime.stores.mysql.signs_of_life import MySqlSignsOfLife
 from duetime.stores.mysql.task_transaction import MySqlTaskSessions
 from duetime.stores.sql import bulk, claim, jobs, listing, records, schedules, settle
 from duetime.stores.sql.store import (
@@ -34,6 +34,7 @@ from duetime.stores.sql.store import (
     SWEEP,
     SqlStore,
 )
+from duetime.stores.witness import TIME_TO_RECONNECT
 
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
@@ -41,14 +42,13 @@ ROLES = (READ, SEARCH, SUBMIT, CLAIM, SWEEP, SETTLE, HEARTBEAT, PROGRESS, EVENT)
 # After a lost reply the caller asks what became of them.
 NOT_REPEATED = (claim.claim, records.put, schedules.write)
 SNAPSHOTS = (listing.jobs, listing.count, bulk.read)  # a job on its way to the past is seen once
-TIME_TO_RECONNECT = 5 * SECOND
 
 
 class MySqlStore(SqlStore):
     capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=True, transactions=True)
 
     def __init__(self, address: MySqlAddress) -> None:
-        self._signs_of_life = SignsOfLife(address)
+        self._signs_of_life = MySqlSignsOfLife(address)
         super().__init__(self._signs_of_life)
         self._address = address
         self._connections = {role: MySqlConnection(address) for role in ROLES}

@@ -134,6 +134,7 @@ class RedisConnection:
         self._wire: Wire | None = None
         self._lock = asyncio.Lock()
         self._closed = False
+        self.connects = 0
 
     def reopen(self) -> None:
         self._closed = False
@@ -245,6 +246,7 @@ class RedisConnection:
             except BaseException:
                 wire.abort()
                 raise
+        self.connects += 1
         return wire
 
     async def _is_replica(self, wire: Wire) -> bool:

@@ -10,6 +10,7 @@ from duetime.model.instant import Micros
 from duetime.model.lease import Beat, Node, NodeDraft, NodeId
 from duetime.stores.redis.connection import RedisConnection
 from duetime.stores.redis.rows import limit_row, uuid_of
+from duetime.stores.redis.signs_of_life import RedisSignsOfLife
 
 _ROW = Struct(">Bqq")  # state, started_at, end of the lease of a dead node; `lua/rows.lua` describes it
 _ALIVE, _DEAD, _LEFT = 0, 1, 2
@@ -18,11 +19,18 @@ _ALIVE, _DEAD, _LEFT = 0, 1, 2
 class RedisNodes:
     def __init__(self, connection: RedisConnection) -> None:
         self._connection = connection
+        self._signs_of_life = RedisSignsOfLife(connection)
+
+    async def close(self) -> None:
+        await self._signs_of_life.close()
 
     async def join(self, draft: NodeDraft, ttl: Micros) -> NodeId:
         limits = [part for limit in draft.limits for part in (limit.target, limit_row(limit))]
         rest = _rest(draft)
-        return NodeId(await self._connection.run("join", ttl, int("worker" in draft.roles), rest, *limits))
+        node = NodeId(await self._connection.run("join", ttl, int("worker" in draft.roles), rest, *limits))
+        if not draft.remote:
+            self._signs_of_life.take(node)
+        return node
 
     async def beat(self, node: NodeId, ttl: Micros) -> Beat:
         alive, peers, cancels = await self._connection.run("beat", node, ttl)
@@ -37,7 +45,8 @@ class RedisNodes:
         return nodes if counted else [replace(node, running=None) for node in nodes]
 
     async def expire(self, me: NodeId) -> list[NodeId]:
-        return [NodeId(int(node)) for node in await self._connection.run("end_nodes", "expired", me)]
+        gone = await self._signs_of_life.gone(me)
+        return [NodeId(int(node)) for node in await self._connection.run("end_nodes", "expired", me, *gone)]
 
 
 def _node_of(node: bytes, row: bytes, lease_until: bytes | None, running: bytes | None) -> Node:

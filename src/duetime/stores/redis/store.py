@@ -44,7 +44,7 @@ from duetime.stores.redis.unique import RedisUniqueJobs
 
 
 class RedisStore:
-    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=False)
+    capabilities = Capabilities(durable=True, shared=True, hints=True, owner_gone=True)
 
     def __init__(self, address: RedisAddress) -> None:
         self._address = address
@@ -100,6 +100,7 @@ class RedisStore:
 
     async def close(self) -> None:
         await self._offers.close()
+        await self._nodes.close()
         await self._notifier.close()
         await self._connection.close()
 

@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- ARGV: 'left' and the node that leaves, or 'expired' and the node that asks. Returns the nodes that are dead now and were not before.
+-- ARGV: 'left' and the node that leaves, or 'expired', the node that asks, and nodes whose process is gone. Returns the nodes that are dead now and were not before.
 local has_left, node = ARGV[1] == 'left', ARGV[2]
 local ended, found = {}, {node}
 if not has_left then found = call('ZRANGE', ALIVE, '-inf', text(now_micros()), 'BYSCORE') end
+for at = 3, #ARGV do found[#found + 1] = ARGV[at] end
 for _, gone in ipairs(found) do
     local lease_until = (has_left or gone ~= node) and call('ZSCORE', ALIVE, gone)
     if lease_until then
