@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-from duetime.errors import Conflict, Fenced, InvalidInput
+from duetime.errors import Conflict, Fenced, InvalidInput, StoreUnavailable
 from duetime.model.codec import decode, encode_payload
 from duetime.model.instant import Micros, to_datetime
 from duetime.model.job import Claimed, Delivery
@@ -182,7 +182,7 @@ class Context:
 
     __slots__ = (
         "_checkpoint", "_connection", "_job", "_output", "_writer", "over", "stop_requested",
-        "unstored", "used",
+        "store_away", "unstored", "used",
     )  # fmt: skip
 
     def __init__(self, job: Claimed, writer: AttemptWriter) -> None:
@@ -194,11 +194,10 @@ class Context:
         # something was written, or a connection was used: the end of the attempt has more to do
         self.used = False
         self.unstored: str | None = None  # why the result of the attempt cannot be stored
-        # the attempt has ended: code of it that still runs can write nothing and begin no transaction
-        self.over = False
-        self.stop_requested = (
-            False  # timed out, cancelled or shutting down: a function in a thread should check it regularly
-        )
+        self.store_away = False  # the last call could not reach the store
+        self.over = False  # the attempt has ended: code of it that still runs can write nothing more
+        # timed out, cancelled or shutting down: a function in a thread should check it regularly
+        self.stop_requested = False
 
     @property
     def job_id(self) -> UUID:
@@ -296,7 +295,7 @@ class Context:
         self._refuse_when_over()
         self._refuse_within_transaction("a checkpoint would survive a rollback")
         self.used = True
-        await self._writer.save(AttemptUpdate(self._job.id, self._job.attempt, data, None))
+        await self._ask(self._writer.save(AttemptUpdate(self._job.id, self._job.attempt, data, None)))
         self._checkpoint = data
 
     async def save_progress(self, done: float, total: float | None, note: str | None) -> None:
@@ -310,7 +309,7 @@ class Context:
             raise InvalidInput("key", f"must be 1 to {MAX_ONCE_KEY} printable characters")
         self._refuse_when_over()
         self._refuse_within_transaction("a once-mark would survive a rollback")
-        return await self._writer.mark(self._job.id, self._job.attempt, key)
+        return await self._ask(self._writer.mark(self._job.id, self._job.attempt, key))
 
     @property
     def connection(self) -> TaskConnection:
@@ -318,7 +317,7 @@ class Context:
         or not at all."""
         if self._connection is None:
             self._refuse_when_over()
-            self._connection = TaskConnection(self._writer.transact)
+            self._connection = TaskConnection(lambda: self._ask(self._writer.transact()))
             self.used = True
         return self._connection
 
@@ -331,6 +330,14 @@ class Context:
     async def close(self) -> TaskTransaction | None:
         """Allow no more statements. Returns the transaction, if there is one, for the caller to end."""
         return None if self._connection is None else await self._connection.close()
+
+    async def _ask(self, call: Awaitable[Result]) -> Result:
+        self.store_away = False
+        try:
+            return await call
+        except StoreUnavailable:
+            self.store_away = True
+            raise
 
     def _refuse_when_over(self) -> None:
         if self.over:

@@ -97,8 +97,9 @@ class TaskTransaction(Protocol):
         committed."""
         ...
 
-    async def abandon(self) -> None:
-        """Roll back. May be called at any time, also after `finish`."""
+    async def abandon(self) -> bool:
+        """Roll back. May be called at any time, also after `finish`. False: the server had already ended the
+        session, so it was the store that failed, whatever error the task got."""
         ...
 
 

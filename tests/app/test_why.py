@@ -368,7 +368,7 @@ async def test_why_of_a_succeeded_job(opened: dt.App) -> None:
             {},
             r"attempt 1 did not succeed, and it is delivered at most once \(boom\)",
         ),
-        ({}, {"losses": 3, "error": "poison"}, r"3 workers died while running it \(poison\)"),
+        ({}, {"losses": 3, "error": "poison"}, r"lost 3 times with its worker or the store \(poison\)"),
     ],
 )
 async def test_why_of_a_dead_job(

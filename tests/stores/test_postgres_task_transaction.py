@@ -112,6 +112,18 @@ class TestSessions:
         for transaction in held:
             await transaction.abandon()
 
+    async def test_a_session_that_the_server_ended_is_told_from_one_in_use(
+        self, store: PostgresStore
+    ) -> None:
+        ended, busy = await store.begin_transaction(), await store.begin_transaction()
+        with pytest.raises(asyncpg.PostgresError):
+            await ended.connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        assert await ended.abandon() is False
+        left = asyncio.ensure_future(busy.connection.execute("SELECT pg_sleep(60)"))
+        await asyncio.sleep(0)
+        assert await busy.abandon() is True
+        await asyncio.gather(left, return_exceptions=True)
+
     async def test_session_is_closed_if_its_task_is_cancelled_while_it_begins(
         self, store: PostgresStore
     ) -> None:

@@ -240,12 +240,13 @@ def recent_losses(job: Claimed, attempts: Sequence[Attempt], now: Micros) -> int
 
 
 def poisoned(job: Claimed, retry: Retry, now: Micros) -> Settlement | None:
-    """The end of a job that is charged with too many dead workers, if it is. Its next worker decides it,
+    """The end of a job that is charged with too many losses, if it is. Its next worker decides it,
     because only a worker is sure to know the retry policy of the task."""
     if _charged(job.losses) < retry.max_losses:
         return None
     error = (
-        f"{POISON}: {job.losses} workers died while running it, {_charged(job.losses)} of them in quarantine"
+        f"{POISON}: lost {job.losses} times with its worker or the store, {_charged(job.losses)} of them in "
+        "quarantine"
     )
     return _final(job, Outcome(Ending.LOST, error=error), State.DEAD, None, now)
 

@@ -351,7 +351,7 @@ def _dead(facts: JobFacts) -> Why:
 def _why_dead(job: Job) -> str:
     own = {} if job.policies is None else decode(job.policies)
     if (job.error or "").startswith(POISON):
-        return f"{job.losses} workers died while running it"
+        return f"lost {job.losses} times with its worker or the store"
     if own.get("delivery") == Delivery.AT_MOST_ONCE:
         return f"attempt {job.attempt} did not succeed, and it is delivered at most once"
     note = (job.error or "").partition("\n")[0]

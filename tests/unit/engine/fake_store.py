@@ -54,6 +54,7 @@ class FakeTransaction:
         self.connection = FakeConnection()
         self.finished: list[Settlement] = []
         self.abandoned = 0
+        self.intact = True
 
     async def finish(self, settlement: Settlement) -> bool:
         await asyncio.sleep(self._commit_takes)
@@ -62,8 +63,9 @@ class FakeTransaction:
             raise self._answer
         return self._answer
 
-    async def abandon(self) -> None:
+    async def abandon(self) -> bool:
         self.abandoned += 1
+        return self.intact
 
 
 class FakeConnection:

@@ -278,6 +278,56 @@ def test_nothing_but_success_commits(problem: BaseException) -> None:
     assert (store.transaction.finished, store.transaction.abandoned) == ([], 1)
 
 
+@pytest.mark.parametrize(
+    ("problem", "intact", "ending", "failures"),
+    [
+        (OSError("of another server"), True, Ending.FAILED, 1),
+        (OSError("the connection is lost"), False, Ending.LOST, 0),
+        (RetryAfter("5s"), False, Ending.FAILED, 1),
+        (Cancel(), False, Ending.CANCELLED, 0),
+    ],
+)
+def test_an_error_after_the_store_has_ended_the_session_is_the_store_s(
+    problem: Exception, intact: bool, ending: Ending, failures: int
+) -> None:
+    async def body(context: Context) -> None:
+        await context.connection.execute("UPDATE balance")
+        raise problem
+
+    store = FakeStore()
+    store.transaction.intact = intact
+    decision = settled(body, store)
+    assert (decision.ending, decision.failures) == (ending, failures)
+    assert (decision.error or "").startswith("the store ended the session") == (ending is Ending.LOST)
+
+
+@pytest.mark.parametrize("verb", ["checkpoint", "once", "connection"])
+@pytest.mark.parametrize("answers_again", [False, True])
+def test_a_store_that_cannot_be_reached_is_no_failure_of_the_task(verb: str, answers_again: bool) -> None:
+    store = FakeStore()
+
+    async def body(context: Context) -> None:
+        calls: dict[str, Callable[[], Awaitable[Any]]] = {
+            "checkpoint": lambda: context.checkpoint(1),
+            "once": lambda: context.once("mail"),
+            "connection": lambda: context.connection.execute("UPDATE balance"),
+        }
+        call = calls[verb]
+        store.problems = [StoreUnavailable("away") for _ in range(1_000)]
+        try:
+            await call()
+        except StoreUnavailable:
+            if not answers_again:
+                raise
+        store.problems = []
+        await call()
+        raise ValueError("a mistake of the task")
+
+    decision = settled(body, store, retry=Retry(max_attempts=1))
+    expected = (Ending.FAILED, State.DEAD, 1) if answers_again else (Ending.RELEASED, State.PENDING, 0)
+    assert (decision.ending, decision.state, decision.failures) == expected
+
+
 def test_writes_are_committed_if_only_the_result_cannot_be_stored() -> None:
     async def body(context: Context) -> object:
         await context.connection.execute("UPDATE balance")

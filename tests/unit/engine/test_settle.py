@@ -101,7 +101,7 @@ def test_only_losses_in_quarantine_make_a_job_poison() -> None:
     dead = poisoned(job(losses=5), retry, NOW)
     assert dead is not None
     assert (dead.state, dead.ending, dead.failures, dead.losses) == (State.DEAD, Ending.LOST, 0, 5)
-    assert dead.error == "poison: 5 workers died while running it, 3 of them in quarantine"
+    assert dead.error == "poison: lost 5 times with its worker or the store, 3 of them in quarantine"
 
 
 def test_lost_job_is_due_immediately_unless_it_was_in_quarantine() -> None:

@@ -39,18 +39,19 @@ async def commit(context: Context, checkpoints: CheckpointWriter, settlement: Se
         raise
 
 
-async def rollback(context: Context, checkpoints: CheckpointWriter) -> None:
-    """The attempt did not succeed: roll back its writes."""
+async def rollback(context: Context, checkpoints: CheckpointWriter) -> bool:
+    """The attempt did not succeed: roll back its writes. False: the store had lost them before."""
     transaction = await context.close()
-    if transaction is not None:
-        await _abandon(transaction)
+    intact = transaction is None or await _abandon(transaction)
     await checkpoints.end(context.job_id, context.attempt, wait=True)
     await checkpoints.end_output(context.job_id, context.attempt)
+    return intact
 
 
-async def _abandon(transaction: TaskTransaction) -> None:
+async def _abandon(transaction: TaskTransaction) -> bool:
     with suppress(Exception):  # a connection that is gone has rolled back by itself
-        await transaction.abandon()
+        return await transaction.abandon()
+    return True
 
 
 async def shielded(work: Coroutine[Any, Any, Answer]) -> Answer:

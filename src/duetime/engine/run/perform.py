@@ -74,9 +74,9 @@ async def perform(
         data = NULL if result is None else _stored(context, result)
     except BaseException as problem:  # SystemExit and KeyboardInterrupt raised by a task are its failure
         context.over = True
-        if context.used:
-            await shielded(rollback(context, checkpoints))
-        return decide(job, classify(problem, slot.stop), handler.policies, started_at, clock)
+        intact = not context.used or await shielded(rollback(context, checkpoints))
+        outcome = _blame(classify(problem, slot.stop), context, intact)
+        return decide(job, outcome, handler.policies, started_at, clock)
     context.over = True
     now = clock.now()
     settlement = Settlement(
@@ -163,6 +163,17 @@ def _judge(problem: BaseException) -> Outcome:
             return Outcome(Ending.FAILED, error=describe(problem), hopeless=True)
         case _:
             return Outcome(Ending.FAILED, error=describe(problem), problem=problem)
+
+
+def _blame(outcome: Outcome, context: Context, intact: bool) -> Outcome:
+    """The store's failure is not a failure of the task. The task's statement may be what killed the server:
+    such an attempt is lost, as one whose worker died, because a job cannot be lost without end."""
+    own = outcome.ending is not Ending.FAILED or outcome.hopeless or isinstance(outcome.problem, Directive)
+    if own or (intact and not context.store_away):
+        return outcome
+    if intact:
+        return Outcome(Ending.RELEASED, error=f"the store could not be reached\n{outcome.error}")
+    return Outcome(Ending.LOST, error=f"the store ended the session of ctx.connection\n{outcome.error}")
 
 
 def decide(

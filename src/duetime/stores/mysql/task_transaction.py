@@ -175,9 +175,9 @@ class MySqlTaskTransaction:
         self._sessions.notify(transaction.hints)
         return True
 
-    async def abandon(self) -> None:
+    async def abandon(self) -> bool:
         if self._over:
-            return
+            return True
         self._over = True
         try:
             # The server rolls back the transaction of a session that is lost.
@@ -185,7 +185,9 @@ class MySqlTaskTransaction:
                 async with asyncio.timeout(ROLLBACK_TIMEOUT):
                     await self._driver.rollback()
         finally:
+            intact = bool(self._driver.connected)
             await self._sessions.give_back(self._driver)
+        return intact
 
     async def _settle(self, settlement: Settlement) -> MySqlTransaction | None:
         """None when it was not written."""

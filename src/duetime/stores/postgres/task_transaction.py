@@ -164,9 +164,9 @@ class PostgresTaskTransaction:
         self._sessions.notifier.notify(hints_of(_in_micros(row) for row in news))
         return True
 
-    async def abandon(self) -> None:
+    async def abandon(self) -> bool:
         if self._over:
-            return
+            return True
         self._over = True
         sound = False
         try:
@@ -176,7 +176,9 @@ class PostgresTaskTransaction:
         except DRIVER_ERRORS:
             pass  # the server rolls back the transaction of a lost session
         finally:
+            intact = not self.connection.is_closed()
             await self._sessions.give_back(self.connection, sound=sound)
+        return intact
 
     async def _settle(self, settlement: Settlement) -> list[Any] | None:
         """None when it was not written."""

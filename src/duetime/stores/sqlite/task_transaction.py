@@ -274,9 +274,10 @@ class SqliteTaskTransaction:
     async def finish(self, settlement: Settlement) -> bool:
         return await self._thread.call(lambda owner: owner.finish(self._opened, settlement))
 
-    async def abandon(self) -> None:
+    async def abandon(self) -> bool:
         if self._opened.ended is None:
             await self._thread.call(lambda owner: owner.abandon(self._opened))
+        return True
 
     async def _execute(self, statement: Statement) -> Any:
         return await self._thread.call(_Execute(self._opened, statement))

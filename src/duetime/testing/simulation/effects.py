@@ -31,5 +31,6 @@ class RemoteTransaction:
     async def finish(self, settlement: Settlement) -> bool:
         return await self._commit(settlement, tuple(self.connection.written))
 
-    async def abandon(self) -> None:
+    async def abandon(self) -> bool:
         self.connection.written.clear()
+        return True
