@@ -203,6 +203,13 @@ class Settings:
     concurrency: int = _setting(
         100, values.count, "N", "The maximum number of jobs this node runs at the same time."
     )
+    threads: int | None = _setting(
+        None,
+        values.count,
+        "N",
+        "The maximum number of plain and isolated tasks among them. The default is --concurrency; with "
+        "Django 10, because each has a database connection.",
+    )
     processes: int = _setting(
         1, values.processes, "N", "How many processes to start, each a node of its own; only without the API."
     )

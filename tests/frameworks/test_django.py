@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,6 +37,17 @@ import django
 django.setup()
 from duetime.frameworks.django import app, submit
 print(submit("shop.bill", order=1).id, app.tenant)
+"""
+
+
+CONNECTIONS = """
+import django, json
+django.setup()
+import duetime as dt
+from duetime.frameworks.django import app
+jobs = app.sync.submit_many([dt.NewJob("shop.connections") for _ in range(60)])
+print(json.dumps([job.wait("60s", raise_on_failure=True).result for job in jobs]))
+app.sync.close()
 """
 
 
@@ -126,7 +137,9 @@ def test_views_submit_and_the_worker_runs_tasks_that_use_models(
     project: Project, worker: subprocess.Popen[str]
 ) -> None:
     assert worker.stdout is not None
-    assert any("tasks   shop.abill, shop.bill, shop.count" in line for line in worker.stdout)
+    assert any(
+        "tasks   shop.abill, shop.bill, shop.connections, shop.count" in line for line in worker.stdout
+    )
     answered = project.python("-c", ORDERS, DJANGO_SETTINGS_MODULE="website.settings")
     assert answered.returncode == 0, answered.stderr
     assert json.loads(answered.stdout) == ["plain", "async", 2], (
@@ -137,6 +150,26 @@ def test_views_submit_and_the_worker_runs_tasks_that_use_models(
     assert len(json.loads(project.manage("duetime", "job", "list", "--json"))) == 3, (
         "none of the view that failed"
     )
+
+
+@pytest.mark.slow
+def test_a_worker_takes_a_connection_for_each_of_its_ten_threads(project: Project) -> None:
+    database = {**json.loads(project.environment["SHOP_DATABASE"]), "CONN_MAX_AGE": 60}
+    project = replace(project, environment={**project.environment, "SHOP_DATABASE": json.dumps(database)})
+    project.manage("migrate")
+    worker = project.start("duetime_worker")
+    try:
+        answered = project.python("-c", CONNECTIONS, DJANGO_SETTINGS_MODULE="website.settings")
+        assert answered.returncode == 0, answered.stderr
+    finally:
+        worker.terminate()
+        told, _ = worker.communicate(timeout=60)
+    connections, threads = (max(column) for column in zip(*json.loads(answered.stdout), strict=True))
+    assert 1 < threads <= 10
+    assert connections <= 10
+    assert bool(connections) == ("postgresql" in database["ENGINE"])
+    assert "10 of them plain tasks" in told
+    assert "up to 10 for plain" in project.manage("duetime", "doctor")
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any, Protocol
 
 from duetime import queues
@@ -120,6 +121,7 @@ class App(AsyncApp):
             chosen_store() if store is None else store, tenant, Observers(observers), quotas, read_store
         )
         self._url_in_code = store if isinstance(store, str) else None
+        self.threads: int | None = None  # for nodes without this option; a framework sets it
         self._threads: Threads | None = None
         self._broker_reader: BrokerReader | None = None
         self._node_here: Node | None = None
@@ -286,6 +288,7 @@ class App(AsyncApp):
             "roles": DEFAULT_ROLES if self._open_queue is None else ROLES,
             "broker": self.broker,
             "permissions": self.permissions,
+            "threads": self.threads,
         }
         settings = NodeOptions(**{**defaults, **_parsed(options)})
         handlers: dict[str, Handler] = {
@@ -300,7 +303,14 @@ class App(AsyncApp):
             if task.options.retention is not None
         }
         tasks = HandlerRegistry(
-            handlers, retentions, {name: task.defaults for name, task in self.tasks.items()}
+            handlers,
+            retentions,
+            {name: task.defaults for name, task in self.tasks.items()},
+            frozenset(
+                name
+                for name, task in self.tasks.items()
+                if task.options.isolate or not iscoroutinefunction(task.function)
+            ),
         )
 
         def heartbeat() -> Heartbeat:
@@ -376,7 +386,7 @@ def _parsed(options: dict[str, Any]) -> dict[str, Any]:
 
 def _node_option(name: str, value: Any) -> Any:
     match name:
-        case "keep_failed" if value is None:
+        case "keep_failed" | "threads" if value is None:
             return None
         case "keep_queues":
             if not isinstance(value, Mapping):
@@ -390,7 +400,9 @@ def _node_option(name: str, value: Any) -> Any:
             return _names(value, name)
         case _ if name in SHORTEST:
             return _lapse(value, name)
-        case "concurrency" | "queue_depth" if isinstance(value, bool) or not isinstance(value, int):
+        case "concurrency" | "threads" | "queue_depth" if isinstance(value, bool) or not isinstance(
+            value, int
+        ):
             raise InvalidInput(name, f"{value!r} must be a whole number")
         case "max_load" if isinstance(value, bool) or not isinstance(value, int | float | None):
             raise InvalidInput(name, f"{value!r} must be a number")

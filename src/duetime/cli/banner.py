@@ -39,7 +39,10 @@ def _store(app: App, settings: Settings) -> str:
 def _work(app: App, settings: Settings) -> Iterator[str]:
     known = ", ".join(sorted(app.tasks))
     yield f"  tasks   {known or 'none: jobs wait for a node that knows their task (--app module:app)'}"
-    yield f"  queues  {', '.join(settings.queues) or 'all'} (up to {settings.concurrency} jobs at a time)"
+    threads = settings.threads or app.threads
+    bound = "" if threads is None else f", {threads} of them plain tasks"
+    queues = ", ".join(settings.queues) or "all"
+    yield f"  queues  {queues} (up to {settings.concurrency} jobs at a time{bound})"
 
 
 def _api(settings: Settings, address: str, keys: int) -> Iterator[str]:

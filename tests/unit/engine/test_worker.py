@@ -87,12 +87,19 @@ class Made:
         slots: int = 4,
         store: FakeStore | None = None,
         clock: NodeClock | None = None,
+        threads: int | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         clock = clock or NodeClock(lambda: round(loop.time() * 1e6), LoopTimer, lambda: 0.0)
         self.trusted = True
         self.outbox = Outbox(lambda: None)
-        self.capacity = Capacity(slots, lambda: self.trusted, clock.monotonic)
+        self.capacity = Capacity(
+            slots,
+            lambda: self.trusted,
+            clock.monotonic,
+            threads=threads or 0,
+            threaded=frozenset() if threads is None else {"task"},
+        )
         kept = cast(Store, store or FakeStore())
         writer = CheckpointWriter(kept, clock, NodeId(7), lambda: True, self._fence)
         check = StartCheck(kept, clock)
@@ -397,3 +404,36 @@ async def test_tasks_that_never_suspend_need_no_more_than_a_runner_or_two() -> N
     assert len(handler.started) == 500
     assert len(made.worker._slots) <= 2
     made.worker.dismiss()
+
+
+class Lengthy(Handler):
+    policies = Policies(Retry(), 10 * SECOND, Delivery.AT_LEAST_ONCE)
+
+    async def invoke(self, context: Context, payload: bytes) -> Any:
+        await asyncio.sleep(8)
+
+
+def test_a_job_without_a_thread_has_not_started_and_does_not_time_out(virtual: SimulationLoop) -> None:
+    async def scene() -> None:
+        made = Made(Lengthy(), threads=1)
+        made.worker.take([job(1), job(2)])
+        await asyncio.sleep(30)
+        first, second = made.done
+        assert (first.ending, second.ending) == (Ending.SUCCEEDED, Ending.SUCCEEDED)
+        assert (second.started_at or 0) >= first.finished_at
+
+    virtual.run_until_complete(scene())
+
+
+def test_a_job_that_is_cancelled_while_it_has_no_thread_never_starts(virtual: SimulationLoop) -> None:
+    async def scene() -> None:
+        made = Made(Lengthy(), threads=1)
+        other = job(2)._replace(id=UUID(int=4))
+        made.worker.take([job(1), other])
+        await asyncio.sleep(1)
+        made.worker.stop(other.id, Stop.CANCEL)
+        await asyncio.sleep(1)
+        [settlement] = made.done
+        assert (settlement.id, settlement.ending, settlement.started_at) == (other.id, Ending.CANCELLED, None)
+
+    virtual.run_until_complete(scene())

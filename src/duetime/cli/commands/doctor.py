@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from duetime.app import App
 from duetime.cli.backend import PAGE, Backend, active_schedules, open_app, open_backend, time_of, uses_server
 from duetime.cli.check import Check
 from duetime.cli.command import command, standalone
@@ -85,7 +86,7 @@ def _show_checks(checks: list[Check]) -> None:
 def _checks(settings: Settings) -> list[Check]:
     try:
         seen = asyncio.run(_observed(settings))
-        secrets = [] if uses_server(settings) else [asyncio.run(_secrets(settings))]
+        own = [] if uses_server(settings) else asyncio.run(_own(settings))
     except DuetimeError as problem:
         # Other errors say themselves what to do.
         remedy = (
@@ -94,7 +95,7 @@ def _checks(settings: Settings) -> list[Check]:
             else ""
         )
         return [Check("store", "warn", f"{problem.message} [{problem.code}]", remedy)]
-    return [_store(settings), *foreign_names(settings), *examine(seen), *secrets]
+    return [_store(settings), *foreign_names(settings), *examine(seen), *own]
 
 
 async def _production(settings: Settings) -> list[Check]:
@@ -136,14 +137,15 @@ async def _read_leases(backend: Backend) -> list[LeaseView] | str:
         return problem.message
 
 
-async def _secrets(settings: Settings) -> Check:
+async def _own(settings: Settings) -> list[Check]:
+    """What only the App of this machine knows."""
     async with open_app(settings) as app:
         sealed: dict[str, str] = {}
         last: str | None = None
         while page := await app.store.list_schedules(ScheduleFilter(app.tenant), PAGE, last):
             sealed |= {key: one.draft.name for one in page for key in key_ids(one.draft.target_spec)}
             last = page[-1].draft.name
-        return secret_keys(settings, app.store, sealed)
+        return [secret_keys(settings, app.store, sealed), *database_connections(settings, app)]
 
 
 def _store(settings: Settings) -> Check:
@@ -175,6 +177,15 @@ def secret_keys(settings: Settings, store: Store, sealed: Mapping[str, str]) -> 
     old = ", ".join(key.id for key in ring.keys[1:] if key.id in sealed)
     still = f"; schedules still need {old}" if old else ""
     return Check("secret keys", "ok", f"{ring.current.id} encrypts{still}")
+
+
+def database_connections(settings: Settings, app: App) -> Iterator[Check]:
+    """Where each thread has a connection of its own."""
+    if app.threads is not None:
+        number = settings.threads or app.threads
+        text = f"a worker takes up to {number} for plain and isolated tasks, 1 for async tasks"
+        remedy = "change it with --threads; Duetime's own connections come on top"
+        yield Check("connections", "ok", text, remedy)
 
 
 def foreign_names(settings: Settings) -> Iterator[Check]:

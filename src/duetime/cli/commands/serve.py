@@ -57,7 +57,7 @@ commands = standalone()
 
 THREAD_TIMEOUT = 0.1  # seconds for each thread to end on its own
 NODE_SETTINGS = (
-    "queues", "concurrency", "lease", "lookahead", "grace", "retention", "output_retention",
+    "queues", "concurrency", "threads", "lease", "lookahead", "grace", "retention", "output_retention",
     "max_load", "queue_depth",
     "archive", "archive_format", "keep_failed", "watchdog_url", "watchdog_interval", "alert_interval",
 )  # fmt: skip
@@ -82,7 +82,7 @@ WorkerFlags = Annotated[
     Settings,
     setting_flags(
         "app", "port", "host", "auth", "open_metrics", "allow", "allow_ports", "plain_http",
-        "allow_commands", "command_environment", "queue", "queues", "concurrency",
+        "allow_commands", "command_environment", "queue", "queues", "concurrency", "threads",
         "processes", "lease", "grace", "max_load", "traces", "trace_sampling", "log_level", "log_format",
         app_argument=AppArgument, roles="worker",
     ),
@@ -306,6 +306,8 @@ def _same(handler: PublishHandler, _: object) -> PublishHandler:
 def node_options(settings: Settings) -> dict[str, Any]:
     roles = tuple(role for role in settings.roles if role != "api")
     given = {name: getattr(settings, name) for name in NODE_SETTINGS}
+    if settings.threads is None:
+        del given["threads"]  # the App has a default
     return {"roles": roles, **given, "keep_queues": dict(settings.keep_queues)}
 
 

@@ -43,9 +43,18 @@ class Backpressure:
 
 class Fetch:
     def __init__(
-        self, store: Store, worker: Worker, backpressure: Backpressure, node: NodeId, targets: tuple[str, ...]
+        self,
+        store: Store,
+        worker: Worker,
+        backpressure: Backpressure,
+        node: NodeId,
+        targets: tuple[str, ...],
+        for_threads: bool = True,
     ) -> None:
+        """`for_threads`: some of the targets may take a thread. Without it, this claims only while all
+        threads are taken: as long as there is a free one, jobs of all targets are claimed in their order."""
         self.store = store
+        self.for_threads = for_threads
         self.worker = worker
         self.capacity = worker.capacity
         self.backpressure = backpressure
@@ -55,6 +64,12 @@ class Fetch:
         self._keyed_first = False
         self._claims = 0
         self._served: dict[str, int] = {}  # tenant -> the last claim that brought some of its jobs
+
+    @property
+    def room(self) -> int:
+        if self.for_threads:
+            return self.capacity.room
+        return self.capacity.room_without_threads if self.capacity.threads_are_taken else 0
 
     def request(
         self,
@@ -90,7 +105,7 @@ class Fetch:
     def _fairly(self, lanes: tuple[Lane, ...], room: int) -> tuple[tuple[Lane, ...], int]:
         """The lanes of tenants that may take more slots, tenant by tenant."""
         tenants = dict.fromkeys(lane.tenant for lane in lanes)
-        free = max(room, self.capacity.room)
+        free = max(room, self.room)
         order, room = fair_turn(tenants, self.capacity.held_by, self._served, free, room)
         self.held_back = frozenset(name_of(lane) for lane in lanes if lane.tenant not in order)
         able = [lane for lane in lanes if lane.tenant in order]
@@ -101,7 +116,8 @@ class Fetch:
         if not (request.lanes or request.tickets):
             return Claims([])
         began = self.capacity.monotonic()
-        with self.capacity.reserve(request.room, sweep=request.sweep or bool(request.tickets)):
+        aside = request.sweep or bool(request.tickets) or not self.for_threads
+        with self.capacity.reserve(request.room, sweep=aside, threads=self.for_threads):
             claims = await self.store.claim(request)
         self._claims += 1
         for job in claims.jobs:
@@ -172,7 +188,7 @@ class Claimer:
         self._lacks_permits = False  # the last claim could take no job with a limit key
 
     async def run_once(self) -> Micros | None:
-        if self._capacity.lost_reply_at is not None:
+        if self._capacity.lost_reply_at is not None and self._fetch.for_threads:
             await self._recall(self._capacity.lost_reply_at)
         self._cursors.only_limited = self._rests()
         if self._cursors.only_limited and not self._cursors.limited:
@@ -180,7 +196,7 @@ class Claimer:
             return AFTER_SWEEP if self._capacity.recalling else LOOK_INTERVAL
         self._worker.arm()
         batch = SMALL_BATCH if self._clock.monotonic() < self._urgent_until else BATCH
-        room = min(batch, self._capacity.room)
+        room = min(batch, self._fetch.room)
         self.hungry = room <= 0
         room = self._fetch.backpressure.allow(self._portion(room))
         if room <= 0 or not self._capacity.trusted():
@@ -209,7 +225,7 @@ class Claimer:
         self.hungry, self._lacks_permits = bool(self._held_back), self._worker.free_permits <= 0
         if full:
             self._full_claims += 1
-            return IMMEDIATELY if self._capacity.room > 0 else 0  # the store looks for more while these run
+            return IMMEDIATELY if self._fetch.room > 0 else 0  # the store looks for more while these run
         self._full_claims = 0
         if self._room_for_more(request, claims):
             self._cursors.hinted(ALL_JOBS)
@@ -220,9 +236,9 @@ class Claimer:
     def _room_for_more(self, request: ClaimRequest, claims: Claims) -> bool:
         """There may be more to claim: jobs were set aside, or all permits that were asked for are in use."""
         if claims.more:
-            return self._capacity.room > 0
+            return self._fetch.room > 0
         used_all = sum(map(needs_permit, claims.jobs)) >= (request.permits or 0)
-        return used_all and self._worker.free_permits > 0 and self._capacity.room > 0
+        return used_all and self._worker.free_permits > 0 and self._fetch.room > 0
 
     def _portion(self, room: int) -> int:
         """Jobs claimed before their time wait anyway, here or elsewhere: leave other nodes their share, so
@@ -242,9 +258,9 @@ class Claimer:
         return hint.queue == ANY_QUEUE or hint.due_at - LEAD < self._wake_at
 
     def settled(self) -> bool:
-        """Jobs were settled: whether there is now what the last claim lacked."""
+        """Jobs were settled, or took the last thread: whether there is now what the last claim lacked."""
         permits = self._lacks_permits and self._worker.free_permits > 0
-        return self._capacity.room > 0 and (self.hungry or permits)
+        return self._fetch.room > 0 and (self.hungry or permits)
 
     def _next_look(self) -> tuple[Micros, Lanes | None]:
         """Until when it is enough to look at lanes with news, and which these are. A turn that fails is

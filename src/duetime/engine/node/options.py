@@ -29,6 +29,7 @@ class HandlerRegistry(NamedTuple):
     handlers: Mapping[str, Handler]
     retentions: Mapping[str, Micros] = MappingProxyType({})  # of tasks whose jobs are kept for a shorter time
     defaults: Mapping[str, Defaults] = MappingProxyType({})  # for jobs that are submitted by name alone
+    threaded: frozenset[str] = frozenset()  # tasks whose attempts take a thread or a process of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class NodeOptions:
     roles: tuple[str, ...] = DEFAULT_ROLES
     queues: tuple[str, ...] = ()  # empty: all of them
     concurrency: int = 100
+    threads: int | None = None  # how many plain and isolated tasks run at the same time; None: `concurrency`
     lease: Micros = 15 * SECOND
     lookahead: Micros = 10 * SECOND
     grace: Micros = 25 * SECOND
@@ -62,6 +64,8 @@ class NodeOptions:
             )
         if not 1 <= self.concurrency <= MAX_CONCURRENCY:
             raise ConfigError(f"concurrency: {self.concurrency} must be from 1 to {MAX_CONCURRENCY:,}")
+        if self.threads is not None and self.threads < 1:
+            raise ConfigError(f"threads: {self.threads} must be at least 1")
         if self.lease < MIN_LEASE:
             least = duration.show(MIN_LEASE)
             raise ConfigError(

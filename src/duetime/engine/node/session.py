@@ -102,7 +102,9 @@ class NodeSession:
                 )
             )
         if (served := _served(tasks.handlers, options)) is not None:
-            self._work = _Work(self, *served, tasks.retentions, on_settled)
+            bounded = options.threads is not None and options.threads < options.concurrency
+            threaded = tasks.threaded if bounded else frozenset()
+            self._work = _Work(self, *served, tasks.retentions, on_settled, threaded)
             self._work.restore(unwritten)
         self._unsubscribe = store.subscribe(self._hinted)
 
@@ -289,18 +291,26 @@ class _Work:
         concurrency: int,
         retentions: Mapping[str, Micros],
         on_settled: Callable[[list[UUID]], None],
+        threaded: frozenset[str],
     ) -> None:
+        """`threaded`: the targets whose jobs the option `threads` bounds."""
         store, clock, options, heartbeat = session._store, session._clock, session._options, session.heartbeat
         self._store = store
         self._on_settled = on_settled
-        cursors = ClaimCursors(queues or (DEFAULT_QUEUE,), fixed=bool(queues))
+        cursors, self._other_cursors = (
+            ClaimCursors(queues or (DEFAULT_QUEUE,), fixed=bool(queues)) for _ in range(2)
+        )
+        self._cursors = cursors
         self.outbox = Outbox(self._wake_settler)
-        capacity = Capacity(concurrency, heartbeat.trusted, clock.monotonic, cursors.tenants)
+        capacity = Capacity(
+            concurrency, heartbeat.trusted, clock.monotonic, cursors.tenants, options.threads or 0, threaded
+        )
         self.output = OutputWriter(store, clock, handlers, options.output_retention, retentions)
         checkpoints = CheckpointWriter(
             store, clock, session.node, heartbeat.trusted, self._fence, self.output
         )
         observers, targets = session._observers, tuple(sorted(handlers))
+        self._observers = observers
         self.worker = Worker(
             handlers,
             clock,
@@ -309,24 +319,29 @@ class _Work:
             self._record_start,
             checkpoints,
             StartCheck(store, clock),
-            lambda jobs, lapse: observers(JobsClaimed(jobs, lapse)),
+            self._claimed,
             lambda: cursors.has_news,
         )
-        fetch = Fetch(
-            store,
-            self.worker,
-            Backpressure(heartbeat.lag, clock.load, options.max_load),
-            session.node,
-            targets,
-        )
+        backpressure = Backpressure(heartbeat.lag, clock.load, options.max_load)
+        fetch = Fetch(store, self.worker, backpressure, session.node, targets)
         self.consumer: Consumer | None = None
-        self._claimer = Claimer(fetch, clock, cursors, lambda: heartbeat.peers, self._broker_delivers)
-        self._claiming = session._add(self._claimer)
-        self._link = session.link("worker", self._broker_changed)
+        claimer = Claimer(fetch, clock, cursors, lambda: heartbeat.peers, self._broker_delivers)
+        self._claiming = session._add(claimer)
+        self._claimers = [(claimer, self._claiming)]
+        if threaded:
+            # While all threads are taken, jobs that need none are claimed with cursors of their own: the
+            # others stay in front of the first cursors.
+            others = tuple(target for target in targets if target not in threaded)
+            fetch_others = Fetch(store, self.worker, backpressure, session.node, others, for_threads=False)
+            claimer = Claimer(
+                fetch_others, clock, self._other_cursors, lambda: heartbeat.peers, self._broker_delivers
+            )
+            self._claimers.append((claimer, session._add(claimer)))
+        self._link = session.link("worker", self._wake_claimers)
         if self._link is not None:
             self.consumer = Consumer(fetch, clock, self._link, cursors, observers)
             self._consuming = session._add(self.consumer)
-        self._sweeper = Sweeper(fetch, clock, cursors, self.outbox, self._claiming.wake, self.consumer)
+        self._sweeper = Sweeper(fetch, clock, cursors, self.outbox, self._wake_claimers, self.consumer)
         self._sweeping = session._add(self._sweeper)
         settler = Settler(
             store,
@@ -345,10 +360,11 @@ class _Work:
 
     def stop_fetching(self) -> list[Loop]:
         """Returns the loops that must end."""
+        loops = [*(loop for _, loop in self._claimers), self._sweeping]
         if self.consumer is None:
-            return [self._claiming, self._sweeping]
+            return loops
         self.consumer.stop()
-        return [self._claiming, self._sweeping, self._consuming]
+        return [*loops, self._consuming]
 
     async def close_link(self) -> None:
         """The broker gives what this worker has received and not acknowledged to another."""
@@ -356,17 +372,30 @@ class _Work:
             await self._link.close()
 
     def hinted(self, hint: JobHint) -> None:
-        if self._claimer.hinted(hint):
-            self._claiming.wake()
+        for claimer, loop in self._claimers:
+            if claimer.hinted(hint):
+                loop.wake()
         if self._sweeper.hinted(hint):
             self._sweeping.wake()
 
     def _broker_delivers(self) -> bool:
         return self.consumer is not None and self.consumer.delivers
 
-    def _broker_changed(self) -> None:
-        """Without the broker everything is claimed from the store, beginning now."""
-        self._claiming.wake()
+    def _wake_claimers(self) -> None:
+        self._other_cursors.learn(self._cursors.from_start(), complete=True)
+        self._other_cursors.limited = self._cursors.limited
+        for _, loop in self._claimers:
+            loop.wake()
+
+    def _wake_hungry_claimers(self) -> None:
+        for claimer, loop in self._claimers:
+            if claimer.settled():
+                loop.wake()
+
+    def _claimed(self, jobs: list[Claimed], lapse: Micros) -> None:
+        self._observers(JobsClaimed(jobs, lapse))
+        if len(self._claimers) > 1:  # the last thread may be taken now
+            self._wake_hungry_claimers()
 
     def _wake_settler(self) -> None:
         self.settling.wake()
@@ -379,8 +408,7 @@ class _Work:
 
     def _settled(self, job_ids: list[UUID]) -> None:
         self._on_settled(job_ids)
-        if self._claimer.settled():
-            self._claiming.wake()
+        self._wake_hungry_claimers()
         if self.consumer is not None and self.consumer.hungry:
             self._consuming.wake()
 

@@ -51,19 +51,21 @@ class StartRate:
 class Reservation:
     """Every claim makes one, before it is sent: a generator would take three times as long."""
 
-    __slots__ = ("_capacity", "_number", "_sweep")
+    __slots__ = ("_capacity", "_number", "_sweep", "_threads")
 
-    def __init__(self, capacity: Capacity, number: int, sweep: bool) -> None:
-        self._capacity, self._number, self._sweep = capacity, number, sweep
+    def __init__(self, capacity: Capacity, number: int, sweep: bool, threads: int) -> None:
+        self._capacity, self._number, self._sweep, self._threads = capacity, number, sweep, threads
 
     def __enter__(self) -> None:
         self._capacity._reserved += self._number
+        self._capacity._threads_taken += self._threads
         self._capacity._sweeps += self._sweep
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._capacity._reserved -= self._number
+        self._capacity._threads_taken -= self._threads
         self._capacity._sweeps -= self._sweep
         if isinstance(problem, StoreError):
             self._capacity.lost_reply_at = self._capacity.monotonic()
@@ -76,8 +78,12 @@ class Capacity:
         trusted: Callable[[], bool],
         monotonic: Callable[[], Micros],
         tenants: Set[str] = frozenset(),
+        threads: int = 0,
+        threaded: Set[str] = frozenset(),
     ) -> None:
         self.slots = slots
+        self.threads = threads
+        self.threaded = threaded  # targets whose jobs take one of these threads; empty: they are not bounded
         self.trusted = trusted  # whether the node's lease allows starts
         self.rate = StartRate()
         self.monotonic = monotonic
@@ -85,6 +91,7 @@ class Capacity:
         self._held: Counter[str] = Counter()  # by tenant
         self._held_in_all = 0
         self._reserved = 0  # given to claims whose reply is under way
+        self._threads_taken = 0  # by jobs held, and given to such claims
         self._closed = False
         self._backlog = 1
         self._sweeps = 0  # claims under way of the sweeper and the consumer
@@ -97,12 +104,24 @@ class Capacity:
 
     @property
     def room(self) -> int:
+        """For jobs of any target: with a bound on threads no more than there are free threads, so that no job
+        is claimed that would wait for one."""
+        if self.threaded:
+            return min(self.room_without_threads, self.threads - self._threads_taken)
+        return self.room_without_threads
+
+    @property
+    def room_without_threads(self) -> int:
         """The free slots, and what will start soon at the present rate. Slots that tenants share are not
         given away ahead of time."""
         if self._closed:
             return 0
         soon = 0 if len(self._tenants) > 1 else self.rate.soon()
         return self.slots + soon - self._held_in_all - self._reserved
+
+    @property
+    def threads_are_taken(self) -> bool:
+        return bool(self.threaded) and self._threads_taken >= self.threads
 
     @property
     def shared(self) -> bool:
@@ -137,10 +156,10 @@ class Capacity:
         """A claim of the sweeper or the consumer is under way."""
         return self._sweeps > 0
 
-    def reserve(self, number: int, *, sweep: bool) -> Reservation:
-        """While a claim for so many jobs is under way. If its reply is lost, it is unknown which jobs the
-        node holds."""
-        return Reservation(self, number, sweep)
+    def reserve(self, number: int, *, sweep: bool, threads: bool = True) -> Reservation:
+        """While a claim for so many jobs is under way, which may be jobs for threads. If its reply is lost,
+        it is unknown which jobs the node holds."""
+        return Reservation(self, number, sweep, number if threads else 0)
 
     def claimed(self, jobs: Iterable[Claimed]) -> None:
         self._count(jobs, 1)
@@ -153,6 +172,8 @@ class Capacity:
         for job in jobs:
             held[job.tenant] += change
             self._held_in_all += change
+            if job.target in self.threaded:
+                self._threads_taken += change
 
     def claim_was_full(self, full: bool) -> None:
         self._backlog = min(2 * self._backlog, MAX_BACKLOG) if full else 1

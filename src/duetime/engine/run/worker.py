@@ -61,6 +61,8 @@ class Worker:
         self._on_claimed = on_claimed
         self._has_news = has_news  # whether something came that no claim has looked for
         self._alone = asyncio.Lock()
+        # A claim takes no more jobs than there are threads; a successor or an urgent job may wait for one
+        self._threads = asyncio.Semaphore(capacity.threads)
         self._ready = RunQueue()
         self._gave_way_at: Micros = 0  # or the store chose among all jobs, by a claim
         self._last_priority = HIGHEST_PRIORITY  # the least urgent of the jobs taken last
@@ -257,6 +259,7 @@ class Worker:
         me = asyncio.current_task()
         assert me is not None
         base = copy_context()
+        settlement: Settlement | None
         while True:
             self._found += bool(self._ready)
             while self._ready and self.capacity.trusted():
@@ -265,10 +268,10 @@ class Worker:
                     self.arm()
                 self.capacity.rate.starts += 1
                 handler = self._handlers[job.target]
-                if _is_plain(job, handler):
-                    settlement: Settlement | None = await perform(
-                        job, slot, handler, self._clock, self._checkpoints
-                    )
+                if job.target in self.capacity.threaded:
+                    settlement = await self._perform_in_thread(job, slot, handler)
+                elif _is_plain(job, handler):
+                    settlement = await perform(job, slot, handler, self._clock, self._checkpoints)
                 else:
                     settlement = await self._perform_with_care(job, slot, handler)
                 slot.job = None
@@ -285,6 +288,19 @@ class Worker:
             free: asyncio.Future[None] = self._loop.create_future()
             self._idle.append(free)
             await free
+
+    async def _perform_in_thread(self, job: Claimed, slot: Slot, handler: Handler) -> Settlement | None:
+        """It starts, and its timeout begins, when it has a thread."""
+        try:
+            await self._threads.acquire()
+        except asyncio.CancelledError as problem:
+            return self._not_started(job, slot, handler, problem)
+        try:
+            if not self.capacity.trusted():
+                return self._not_started(job, slot, handler)
+            return await self._perform_with_care(job, slot, handler)
+        finally:
+            self._threads.release()
 
     async def _perform_with_care(self, job: Claimed, slot: Slot, handler: Handler) -> Settlement | None:
         """Jobs that are cancelled, late or were lost before, or have a timeout. None when the job now belongs

@@ -34,6 +34,7 @@ class Project:
         self.options = options
         self.url = _database_url(options) if options.follows_database else options.store
         self.app = _make_app(options, self.url)
+        self.app.threads = options.threads
 
     @property
     def joins_transactions(self) -> bool:

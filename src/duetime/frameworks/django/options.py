@@ -14,7 +14,7 @@ from django.conf import settings
 from duetime.errors import ConfigError
 from duetime.stores.sqlite.location import path_of
 
-KNOWN = ("STORE", "APP", "DATABASE", "TASKS")
+KNOWN = ("STORE", "APP", "DATABASE", "TASKS", "THREADS")
 # Those of Django's OPTIONS that say how to connect.
 CONNECTION_OPTIONS = (
     "passfile",
@@ -34,6 +34,8 @@ class Options:
     store: str | None = None  # None: the project's own database
     app: str | None = None  # "module:app"; None: a new App is made
     database: str | None = "default"  # `submit` joins its transactions; None: jobs are kept elsewhere
+    # How many plain tasks a worker runs at the same time: each thread has a database connection of its own
+    threads: int = 10
     tasks: str | None = "tasks"  # the module to look for in every installed app; None: no module
 
     @property
