@@ -31,6 +31,7 @@ DuetimeError
 │   ├── JobFinished
 │   ├── MigrationRefused
 │   ├── ScheduleExists
+│   ├── TransactionOpen
 │   └── VersionConflict
 ├── StoreError
 │   ├── CopyUnfinished
@@ -208,6 +209,10 @@ class ScheduleExists(Conflict, code="schedule_exists"):
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(f"{message}: {remedy}" if remedy else message)
         self.fact = message
+
+
+class TransactionOpen(Conflict, code="transaction_open"):
+    """The call would not belong to the transaction that is open on the store's database."""
 
 
 class VersionConflict(Conflict, code="version_conflict"):

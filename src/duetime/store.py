@@ -27,6 +27,7 @@ from duetime.model.schedule import Firing, Schedule, ScheduleFilter, ScheduleVer
 from duetime.model.settle import Settlement
 from duetime.model.stored import Record, RowKey, RowKind, StoredRow
 from duetime.model.unique import Admission, Rule
+from duetime.store_transactions import CallerStore, CallerTransaction, RunOnOwner, TaskTransaction
 from duetime.store_values import (
     EVENTS_KEPT,
     EVENTS_KEPT_FOR,
@@ -54,6 +55,7 @@ __all__ = [
     "EVENTS_KEPT",
     "EVENTS_KEPT_FOR",
     "AttemptUpdate",
+    "CallerStore",
     "CallerTransaction",
     "Capabilities",
     "ClaimRequest",
@@ -74,6 +76,7 @@ __all__ = [
     "Record",
     "RecordStore",
     "RowStore",
+    "RunOnOwner",
     "ScheduleState",
     "ScheduleStore",
     "Settled",
@@ -84,34 +87,6 @@ __all__ = [
     "Unsubscribe",
     "WorkStore",
 ]
-
-
-class TaskTransaction(Protocol):
-    """A transaction in the store's own database in which a task writes."""
-
-    connection: Any  # the driver's own for PostgreSQL; for SQLite one with the same verbs
-
-    async def finish(self, settlement: Settlement) -> bool:
-        """Write the settlement in the transaction and commit both. False: the job no longer runs under this
-        attempt number, and everything was rolled back. After a StoreError it is unknown whether it was
-        committed."""
-        ...
-
-    async def abandon(self) -> bool:
-        """Roll back. May be called at any time, also after `finish`. False: the server had already ended the
-        session, so it was the store that failed, whatever error the task got."""
-        ...
-
-
-class CallerTransaction(Protocol):
-    """A caller's own connection, in whose open transaction jobs are stored: visible if and when the caller
-    commits."""
-
-    blocking: bool  # a connection without async: use `add_jobs_now`, on the thread that owns the connection
-
-    async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]: ...
-
-    def add_jobs_now(self, drafts: Sequence[JobDraft]) -> list[UUID]: ...
 
 
 class JobStore(Protocol):

@@ -119,7 +119,7 @@ def test_the_projects_own_tests_pass(project: Project) -> None:
     usable."""
     done = project.python("manage.py", "test", "--noinput")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Ran 9 tests" in done.stderr
+    assert "Ran 13 tests" in done.stderr
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -21,7 +22,8 @@ from duetime.engine.submit.commands import Commands, Repeat
 from duetime.engine.submit.schedules import DefaultsOf
 from duetime.engine.submit.submission import Submission
 from duetime.engine.submit.validate import check_name
-from duetime.errors import NotOpen, TaskNotFound
+from duetime.errors import InvalidInput, NotOpen, TaskNotFound
+from duetime.invoker import TaskConnection
 from duetime.model.ids import Ids
 from duetime.model.instant import Micros
 from duetime.model.keyring import KeyRing
@@ -29,7 +31,7 @@ from duetime.model.views import ReadStoreView
 from duetime.observer import Observers
 from duetime.observers.metrics import ProcessTelemetry
 from duetime.observers.observed_store import ObservedStore
-from duetime.store import Store
+from duetime.store import RunOnOwner, Store
 from duetime.task import Task
 from duetime.tracing import TracerSlot
 
@@ -89,6 +91,18 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
+class Borrowed:
+    """A blocking connection that belongs to another thread, on which `run` calls a function."""
+
+    connection: Any
+    run: RunOnOwner
+
+
+async def _run_here(call: Callable[[], Any]) -> Any:
+    return call()
+
+
+@dataclass(frozen=True, slots=True)
 class AppContext:
     """The view of one tenant. Store and commands can only be used while the app is open."""
 
@@ -112,6 +126,23 @@ class AppContext:
 
     def with_tenant(self, name: str) -> AppContext:
         return replace(self, tenant=check_name(name, "tenant"))
+
+    async def within(self, connection: Any) -> AppContext:
+        """What it writes belongs to the transaction of the caller that is open on this connection."""
+        run: RunOnOwner = _run_here
+        if isinstance(connection, Borrowed):
+            connection, run = connection.connection, connection.run
+        own = await connection if isinstance(connection, TaskConnection) else connection
+        store = self.store
+        transaction = await run(lambda: store.within(own))
+        if run is not _run_here and not transaction.blocking:
+            raise InvalidInput(
+                "connection", "is async: use the awaitable call of the app, or give a blocking connection"
+            )
+        shared = copy(self.shared)
+        shared.store = shared.fair_store = shared.reads = cast(Store, transaction.verbs(run))
+        shared.commands = self.all_commands.on(shared.store)
+        return replace(self, shared=shared, all_commands=shared.commands)
 
     def repeating(self, repeat: Repeat) -> AppContext:
         """For one request that may be repeated."""

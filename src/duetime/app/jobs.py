@@ -142,9 +142,13 @@ class AppJobs:
         return await self._context.shared.waiter.wait_for(check_id(job_id), self.read, timeout)
 
     # -- changing
-    async def cancel(self, job_id: UUID | str, reason: str = "cancelled by the caller") -> CancelReply:
-        """Cancel it before it starts, or ask its worker to stop it."""
-        return await self._context.commands.cancel_job(self._context.tenant, check_id(job_id), reason)
+    async def cancel(
+        self, job_id: UUID | str, reason: str = "cancelled by the caller", *, connection: Any = None
+    ) -> CancelReply:
+        """Cancel it before it starts, or ask its worker to stop it. With a `connection` of your own, when you
+        commit."""
+        here = await self._within(connection)
+        return await here.commands.cancel_job(here.tenant, check_id(job_id), reason)
 
     async def reschedule(
         self,
@@ -153,12 +157,20 @@ class AppJobs:
         at: datetime | None = None,
         delay: Duration | None = None,
         priority: int | None = None,
+        connection: Any = None,
     ) -> JobHandle:
-        """Change the due time or priority of a pending job."""
+        """Change the due time or priority of a pending job. With a `connection` of your own, when you
+        commit."""
         due_at = None if at is None and delay is None else fire_time_of(at, delay, await self._context.now())
         wanted = None if priority is None else check_priority(priority)
-        await self._context.commands.reschedule_job(self._context.tenant, check_id(job_id), due_at, wanted)
-        return await self.get(job_id)
+        here = await self._within(connection)
+        await here.commands.reschedule_job(here.tenant, check_id(job_id), due_at, wanted)
+        job = await here.commands.get_job(here.tenant, check_id(job_id))
+        return JobHandle(self._api, job.id, job)
+
+    async def _within(self, connection: Any) -> AppContext:
+        """That of the caller's transaction, if there is one."""
+        return self._context if connection is None else await self._context.within(connection)
 
     async def run(self, job_id: UUID | str) -> Job:
         """Make a pending job due now."""

@@ -154,16 +154,18 @@ class AppSchedules:
         *,
         on_conflict: ConflictPolicy = "error",
         author: str | None = None,
+        connection: Any = None,
         **options: Unpack[ScheduleOptions],
     ) -> ScheduleView:
         """Declare a recurring job when your program starts. Declaring the same again changes nothing.
 
         `on_conflict` decides about a stored schedule of this name that differs: "error" raises
         ScheduleExists; "replace" changes it; "keep" leaves it as it is if it was edited after the last
-        declaration, and changes it otherwise. `author` is recorded in its versions.
+        declaration, and changes it otherwise. `author` is recorded in its versions. With a `connection` of
+        your own all this belongs to the transaction open there.
         """
-        new = NewSchedule(name, task, when, **options)
-        return await self._declare(new, await self.draft(new), None, _checked(on_conflict), author)
+        new, here = NewSchedule(name, task, when, **options), await self._within(connection)
+        return await here._declare(new, await self.draft(new), None, _checked(on_conflict), author)
 
     async def declare_set(
         self,
@@ -172,9 +174,11 @@ class AppSchedules:
         *,
         on_conflict: ConflictPolicy = "keep",
         author: str | None = None,
+        connection: Any = None,
     ) -> list[ScheduleView]:
         """Declare all schedules of a program under the name of a set, and remove those that were declared in
-        this set before and no longer are. All are checked before the first is stored."""
+        this set before and no longer are. All are checked before the first is stored. With a `connection` of
+        your own, all of them or none, when you commit."""
         form = "dt.NewSchedule(name, task, when), ..."
         wanted, policy = check_list(schedules, NewSchedule, "schedules", form), _checked(on_conflict)
         for number, new in enumerate(wanted):
@@ -184,15 +188,15 @@ class AppSchedules:
         names = {draft.name for draft in drafts}
         if len(names) < len(drafts):
             raise InvalidInput("schedules", "two schedules of the set have the same name: rename one")
-        group = check_name(name, "name")
+        group, here = check_name(name, "name"), await self._within(connection)
         views = [
-            await self._declare(new, draft, group, policy, author)
+            await here._declare(new, draft, group, policy, author)
             for new, draft in zip(wanted, drafts, strict=True)
         ]
         for old in await self._names_in(group):
             if old not in names:
                 with suppress(ScheduleNotFound):
-                    await self.remove(old, author=author)
+                    await here.remove(old, author=author)
         return views
 
     async def create(
@@ -212,6 +216,12 @@ class AppSchedules:
         return schedule_draft(
             context.ids, context.tenant, new.name, task_name, new.when, defaults, now, options
         )
+
+    async def _within(self, connection: Any) -> AppSchedules:
+        """The same calls in the transaction of the caller, if there is one."""
+        if connection is None:
+            return self
+        return AppSchedules(await self._context.within(connection), self._api)
 
     async def _declare(
         self,
@@ -354,26 +364,32 @@ class AppSchedules:
             return await commands.pause_schedule(tenant, name, None, author)
         return await commands.resume_schedule(tenant, name, author)
 
-    async def pause(self, name: str, note: str | None = None, *, author: str | None = None) -> ScheduleView:
+    async def pause(
+        self, name: str, note: str | None = None, *, author: str | None = None, connection: Any = None
+    ) -> ScheduleView:
         """No more fires until it is resumed; planned fires that have not started are withdrawn. `note` says
-        why, `author` who."""
-        return await self.view(
-            await self._context.commands.pause_schedule(self._context.tenant, name, check_note(note), author)
-        )
+        why, `author` who. `connection`: in the transaction open there."""
+        here, noted = await self._within(connection), check_note(note)
+        commands = here._context.commands
+        return await here.view(await commands.pause_schedule(self._context.tenant, name, noted, author))
 
-    async def resume(self, name: str, *, author: str | None = None) -> ScheduleView:
-        """Fire from now on; fires that fell into the pause are not made up for."""
-        return await self.view(
-            await self._context.commands.resume_schedule(self._context.tenant, name, author)
+    async def resume(self, name: str, *, author: str | None = None, connection: Any = None) -> ScheduleView:
+        """Fire from now on; fires that fell into the pause are not made up for. `connection`: in the
+        transaction open there."""
+        here = await self._within(connection)
+        return await here.view(
+            await here._context.commands.resume_schedule(self._context.tenant, name, author)
         )
 
     async def trigger(self, name: str) -> JobHandle:
         """One job of this schedule now, in addition to its fires."""
         return JobHandle(self._api, await self._context.commands.trigger_schedule(self._context.tenant, name))
 
-    async def remove(self, name: str, *, author: str | None = None) -> None:
-        """No more fires; a running job finishes, history stays."""
-        await self._context.commands.remove_schedule(self._context.tenant, name, author)
+    async def remove(self, name: str, *, author: str | None = None, connection: Any = None) -> None:
+        """No more fires; a running job finishes, history stays. `connection`: in the transaction open
+        there."""
+        here = await self._within(connection)
+        await here._context.commands.remove_schedule(self._context.tenant, name, author)
 
     async def remove_version(
         self, reference: str, *, expect_version: int | None = None, author: str | None = None

@@ -10,14 +10,16 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from functools import partial, wraps
 from operator import attrgetter
+from queue import SimpleQueue
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from duetime.app.alerts import AppAlerts
 from duetime.app.backfill import Backfill
 from duetime.app.calendar import FireCalendar
+from duetime.app.context import Borrowed
 from duetime.app.core import AsyncApp
 from duetime.app.jobs import AppJobs, list_of
 from duetime.app.keys import Keys
@@ -32,6 +34,10 @@ from duetime.model.job import JobDraft
 from duetime.store import Migration
 from duetime.task import AnyTask
 
+# Calls that take a `connection`
+IN_TRANSACTIONS = frozenset(
+    {"schedule", "declare_schedules", "pause", "resume", "remove", "cancel_job", "reschedule_job"}
+)
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
 AsyncCall = Callable[Concatenate[Any, P], Coroutine[Any, Any, Answer]]
@@ -91,11 +97,37 @@ class BlockingService(Blocking[P, Answer]):
         return self._method if face is None else SyncService(self._name, face.carry_out)
 
 
+class OwnerThread:
+    """The thread that waits for a call and owns its connection: it runs what the call wants to do with the
+    connection."""
+
+    def __init__(self) -> None:
+        self._requests: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
+
+    async def run(self, function: Callable[[], Any]) -> Any:
+        answer: Future[Any] = Future()
+        self._requests.put((function, answer))
+        return await asyncio.wrap_future(answer)
+
+    def serve(self, call: Future[Answer]) -> Answer:
+        call.add_done_callback(lambda _: self._requests.put(None))
+        while (request := self._requests.get()) is not None:
+            function, answer = request
+            try:
+                answer.set_result(function())
+            except Exception as problem:
+                answer.set_exception(problem)
+        return call.result()
+
+
 class SyncApp:
     """Opens itself with the first call."""
 
     def __init__(self, twin: Callable[[], AsyncApp]) -> None:
         self._make_twin = twin
+        # Called before a call that could belong to a transaction and does not; a framework knows whether one
+        # is open
+        self.guard: Callable[[str], None] = lambda call: None
         self._app: AsyncApp | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -174,9 +206,19 @@ class SyncApp:
 
     def carry_out(self, call: str, *arguments: Any, **named: Any) -> Any:
         """Make this call of the app, such as "get_job" or "queues.counted", and wait for its answer."""
-        return self._shown(self._call(lambda app: attrgetter(call)(app)(*arguments, **named)))
+        owner = None
+        if named.get("connection") is not None:
+            named["connection"], owner = self._lend(named["connection"])
+        elif call in IN_TRANSACTIONS:
+            self.guard(call)
+        return self._shown(self._call(lambda app: attrgetter(call)(app)(*arguments, **named), owner=owner))
 
-    def _call(self, work: Callable[[AsyncApp], Coroutine[Any, Any, Answer]], opened: bool = True) -> Answer:
+    def _call(
+        self,
+        work: Callable[[AsyncApp], Coroutine[Any, Any, Answer]],
+        opened: bool = True,
+        owner: OwnerThread | None = None,
+    ) -> Answer:
         if threading.current_thread() is self._thread:
             raise Conflict(
                 "app.sync was called on its own thread, perhaps by an observer, and would wait for itself: "
@@ -186,9 +228,13 @@ class SyncApp:
             app, loop = self._ready()
             under_way = asyncio.run_coroutine_threadsafe(_carried_out(app, work, opened), loop)
         try:
-            return under_way.result()
+            return under_way.result() if owner is None else owner.serve(under_way)
         except CancelledError:
             raise NotOpen("the app was closed while this call was under way") from None
+
+    def _lend(self, connection: Any) -> tuple[Any, OwnerThread | None]:
+        owner = OwnerThread()
+        return Borrowed(connection, owner.run), owner
 
     def _within(
         self, connection: Any, build: Callable[[AsyncApp], Coroutine[Any, Any, list[JobDraft]]]
@@ -246,6 +292,8 @@ class SyncJob:
         async def work(app: AsyncApp) -> Any:
             return await getattr(self._handle.through(app), call)(*arguments, **named)
 
+        if f"{call}_job" in IN_TRANSACTIONS:
+            self._app.guard(f"{call}_job")
         answer = self._app._call(work)
         return (
             self

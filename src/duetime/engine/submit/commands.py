@@ -49,6 +49,7 @@ class Repeat:
 class Commands:
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store = store
+        self._time = store.time
         self._clock = clock
         self._ids = ids
         self._submitter: GroupCommit[JobDraft, UUID] = GroupCommit(store.add_jobs)
@@ -62,6 +63,12 @@ class Commands:
         twin._ids, twin._repeat, twin._again = repeat.ids, repeat, repeat.again
         return twin
 
+    def on(self, store: Store) -> Commands:
+        """The same commands for the transaction of a caller. The clock stays that of the store itself."""
+        view = copy(self)
+        view._store = store
+        return view
+
     async def moment(self) -> Micros:
         """The instant of new jobs: now, or the time of the first request if this one repeats it."""
         if self._repeat is not None:
@@ -71,7 +78,7 @@ class Commands:
     async def now(self) -> Micros:
         """The store's time. Asks the store again if the last sample is old."""
         if self._clock.sample_age > MAX_SAMPLE_AGE:
-            await self._clock.follow(self._store.time)
+            await self._clock.follow(self._time)
         return self._clock.now()
 
     async def submit(self, draft: JobDraft) -> UUID:

@@ -1,6 +1,6 @@
 """Django: `INSTALLED_APPS += ["duetime.frameworks.django"]`. `app` is the project's App, made from
 `settings.DUETIME`. `submit` stores a job in the transaction of the view that calls it, so that a rollback
-removes the job and `transaction.on_commit` is not needed."""
+removes the job and `transaction.on_commit` is not needed; so do the calls that change schedules and jobs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from duetime.app import App
-    from duetime.frameworks.django.submitting import asubmit, submit
+    from duetime.frameworks.django.submitting import (
+        asubmit,
+        cancel_job,
+        declare_schedules,
+        pause,
+        remove,
+        reschedule_job,
+        resume,
+        schedule,
+        submit,
+    )
 
     app: App
 
-__all__ = ["app", "asubmit", "submit"]
+__all__ = [
+    "app",
+    "asubmit",
+    "cancel_job",
+    "declare_schedules",
+    "pause",
+    "remove",
+    "reschedule_job",
+    "resume",
+    "schedule",
+    "submit",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,7 +42,7 @@ def __getattr__(name: str) -> Any:
         from duetime.frameworks.django.app_factory import get_app
 
         return get_app()
-    if name in ("submit", "asubmit"):
+    if name in __all__:
         from duetime.frameworks.django import submitting
 
         return getattr(submitting, name)

@@ -11,7 +11,7 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from duetime.app import App
-from duetime.errors import ConfigError
+from duetime.errors import ConfigError, TransactionOpen
 from duetime.frameworks.django.options import Options, database_url, in_memory, read_options
 from duetime.store import Migration
 from duetime.stores.memory import MemoryStore
@@ -35,11 +35,25 @@ class Project:
         self.url = _database_url(options) if options.follows_database else options.store
         self.app = _make_app(options, self.url)
         self.app.threads = options.threads
+        self.app.sync.guard = self._refuse_beside_transaction
 
     @property
     def joins_transactions(self) -> bool:
         """Not with a plain memory store. The one of the test kit does."""
         return type(self.app.store) is not MemoryStore
+
+    def _refuse_beside_transaction(self, call: str) -> None:
+        """It would survive a rollback, and on SQLite wait for the end of the transaction, which waits for
+        it. The transaction around a whole test of Django is none of the view's."""
+        database = self.options.database
+        if database is None or not self.joins_transactions:
+            return
+        blocks: list[Any] = connections[database].atomic_blocks
+        if any(not block._from_testcase for block in blocks):
+            raise TransactionOpen(
+                f"{call} does not belong to the transaction that is open on {database!r}: use {call} of "
+                "duetime.frameworks.django, give it connection=, or call it in transaction.on_commit"
+            )
 
     def migrate(self, database: str) -> Migration | None:
         """Migrate our tables in this database; None if it does not hold them."""

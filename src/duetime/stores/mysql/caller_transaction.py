@@ -6,26 +6,28 @@ Drivers are recognised by the names of their modules: none is imported here that
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 from uuid import UUID
 
 from duetime.errors import InvalidInput
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
-from duetime.store import CallerTransaction
+from duetime.store import CallerStore, CallerTransaction, RunOnOwner
 from duetime.stores.hint_text import encode
 from duetime.stores.mysql.literals import FOREIGN_LITERALS
 from duetime.stores.mysql.session import MySqlResult, MySqlTransaction
 from duetime.stores.mysql.task_transaction import UNKNOWN_SAVEPOINT, MySqlTaskConnection
 from duetime.stores.sql import jobs
 from duetime.stores.sql.session import run_now
+from duetime.stores.sql.store import SqlStore
 
 FIELD = "connection"
 NO_TABLE = 1146
 
 # Executes one statement; returns its rows, and how many it changed
 Execute = Callable[[str], Awaitable[MySqlResult]]
+Work = Callable[[MySqlTransaction], Coroutine[Any, Any, Any]]
 
 
 class BlockingMySqlTransaction:
@@ -47,6 +49,16 @@ class BlockingMySqlTransaction:
         finally:
             cursor.close()
 
+    def verbs(self, run: RunOnOwner) -> CallerStore:
+        return MySqlCallerStore(lambda work: run(lambda: self._perform(work)))
+
+    def _perform(self, work: Work) -> Any:
+        cursor = self._cursor()
+        try:
+            return run_now(_perform(_blocking(cursor), work, self._home))
+        finally:
+            cursor.close()
+
 
 class AsyncMySqlTransaction:
     blocking = False
@@ -62,10 +74,32 @@ class AsyncMySqlTransaction:
         finally:
             await cursor.close()
 
+    def verbs(self, run: RunOnOwner) -> CallerStore:
+        return MySqlCallerStore(self._perform)
+
+    async def _perform(self, work: Work) -> Any:
+        cursor = await self._open_cursor()
+        try:
+            return await _perform(_awaiting(cursor), work, self._home)
+        finally:
+            await cursor.close()
+
     def add_jobs_now(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         raise InvalidInput(
             FIELD, "this connection is asynchronous: await the call from the event loop that uses it"
         )
+
+
+class MySqlCallerStore(SqlStore):
+    """Only the transaction of each verb is the caller's."""
+
+    def __init__(self, perform: Callable[[Work], Awaitable[Any]]) -> None:
+        self._perform = perform
+
+    async def _write(self, role: str, work: Any, *arguments: Any, **named: Any) -> Any:
+        return await self._perform(lambda transaction: work(transaction, *arguments, **named))
+
+    _read = _write
 
 
 def caller_transaction(connection: Any, home: Micros | None) -> CallerTransaction:
@@ -86,12 +120,19 @@ def caller_transaction(connection: Any, home: Micros | None) -> CallerTransactio
 
 
 async def _add(execute: Execute, drafts: Sequence[JobDraft], home: Micros | None) -> list[UUID]:
+    if not drafts:
+        return []
+    ids: list[UUID] = await _perform(
+        execute, lambda transaction: jobs.add(transaction, drafts, counted=False), home
+    )
+    return ids
+
+
+async def _perform(execute: Execute, work: Work, home: Micros | None) -> Any:
     async def query(text: str) -> list[MySqlResult]:
         """One by one: a connection of a caller may refuse several statements in one text."""
         return [await execute(statement) for statement in text.split(";\n")]
 
-    if not drafts:
-        return []
     await _check_begun(execute)
     [(version,)] = (await execute("SELECT VERSION()")).rows
     row_word = "" if "MariaDB" in str(version) else "ROW"
@@ -107,10 +148,10 @@ async def _add(execute: Execute, drafts: Sequence[JobDraft], home: Micros | None
     if made != home:
         raise InvalidInput(FIELD, "it belongs to another database than the jobs")
     transaction.now = await transaction.time()
-    ids = await jobs.add(transaction, drafts, counted=False)
+    answer = await work(transaction)
     # Seen by the pollers of all processes, this one included, when the caller commits.
     await transaction.change_many("add_hints", [(0, encode(hint)) for hint in transaction.hints])
-    return ids
+    return answer
 
 
 async def _check_begun(execute: Execute) -> None:

@@ -20,7 +20,7 @@ from duetime.stores.mysql.notifier import MySqlNotifier
 from duetime.stores.mysql.session import MySqlSession
 from duetime.stores.mysql.signs_of_life import MySqlSignsOfLife
 from duetime.stores.mysql.task_transaction import MySqlTaskSessions
-from duetime.stores.sql import bulk, claim, jobs, listing, records, schedules, settle
+from duetime.stores.sql import bulk, claim, listing, records, schedules, settle
 from duetime.stores.sql.store import (
     CLAIM,
     EVENT,
@@ -100,7 +100,7 @@ class MySqlStore(SqlStore):
     async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
         if announce:
             await self._write(SUBMIT, _announce, tenant, job_id)
-        return await self._read(READ, jobs.get, tenant, job_id)
+        return await super().get_job(tenant, job_id)
 
     async def expire_nodes(self, me: NodeId) -> list[NodeId]:
         """After an outage of the server all nodes get the time to renew their leases."""

@@ -23,6 +23,7 @@ from duetime.stores.mysql.literals import FOREIGN_LITERALS
 from duetime.stores.mysql.notifier import MySqlNotifier
 from duetime.stores.mysql.session import MySqlTransaction
 from duetime.stores.mysql.session import query as run
+from duetime.stores.named_row import NamedRow
 from duetime.stores.sql import settle
 from duetime.stores.sql.task_connection import SqlTaskConnection, replaced
 
@@ -37,15 +38,6 @@ CHECK = "RELEASE SAVEPOINT duetime_begun"
 UNKNOWN_SAVEPOINT, DEADLOCK = 1305, 1213
 ROLLED_BACK = "MariaDB rolled back the task's transaction to resolve a deadlock: repeat the task"
 ROLLBACK_TIMEOUT = 2.0  # seconds, before the session is simply closed
-
-
-class NamedRow(tuple[Any, ...]):
-    """By position and by name."""
-
-    names: tuple[str, ...] = ()
-
-    def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(self.names.index(key) if isinstance(key, str) else key)
 
 
 class MySqlTaskConnection(SqlTaskConnection):
@@ -73,7 +65,7 @@ class MySqlTaskConnection(SqlTaskConnection):
         names = tuple(column[0] for column in answer.description or ())
         if not names and not answer.server_status & SERVER_STATUS_IN_TRANS:
             await run(self.driver, BEGIN)  # DDL has committed what the task wrote before
-        kind = type("Row", (NamedRow,), {"names": names})
+        kind = NamedRow.kind(names)
         return [kind(row) for row in result.rows], result.changed
 
     def _literal(self, value: Any) -> str:

@@ -10,7 +10,8 @@ import sys
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from duetime.clock import wall_micros
@@ -19,7 +20,8 @@ from duetime.model import codec
 from duetime.model.instant import Micros
 from duetime.model.job import JobDraft
 from duetime.model.permits import waiting_when_stored
-from duetime.store import CallerTransaction
+from duetime.store import CallerStore, CallerTransaction, RunOnOwner
+from duetime.stores.postgres.caller_store import PostgresCallerStore
 from duetime.stores.postgres.queues import PostgresQueues
 
 FIELD = "connection"
@@ -29,21 +31,49 @@ IN_DOLLARS, IN_PERCENTS, IN_NAMES = (
     ADD.format("%s", "%s"),
     ADD.format(":drafts", ":home"),
 )
+AS_IT_IS = {"no_parameters": True}  # SQLAlchemy leaves percent signs alone
 IDLE = 0  # psycopg's transaction status
 NO_SCHEMA = {"3F000", "42P01", "42883"}  # no such schema, table, function
 OTHER_DATABASE = "DT001"
-Call = Callable[[str, str], Any]  # drafts and home in, rows out
 Rows = Iterable[Sequence[str]]
 
 
-class BlockingPostgresTransaction:
+class Driver(NamedTuple):
+    """How to send statements through one kind of connection."""
+
+    blocking: bool
+    call: Callable[[str, str], Any]  # stores jobs: drafts and home in, rows out
+    send: Callable[[str], Any]  # any statement; the rows out
+
+
+class PostgresTransaction:
+    def __init__(self, driver: Driver, home: str, queues: PostgresQueues) -> None:
+        self._driver = driver
+        self._call = driver.call
+        self._home = home
+        self._queues = queues
+
+    def verbs(self, run: RunOnOwner) -> CallerStore:
+        async def send(statement: str) -> Any:
+            call = partial(self._driver.send, statement)
+            return await (run(call) if self._driver.blocking else call())
+
+        async def check() -> None:
+            call = partial(self._call, "[]", self._home)
+            await (run(call) if self._driver.blocking else call())
+
+        async def surrounded(verb: Awaitable[Any]) -> Any:
+            with _explained():
+                await check()
+                return await verb
+
+        return PostgresCallerStore(send, surrounded, self._queues)
+
+
+class BlockingPostgresTransaction(PostgresTransaction):
     """A connection without async."""
 
     blocking = True
-
-    def __init__(self, call: Callable[[str, str], Rows], home: str) -> None:
-        self._call = call
-        self._home = home
 
     async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         return self.add_jobs_now(drafts)
@@ -54,15 +84,8 @@ class BlockingPostgresTransaction:
         return _ids(drafts, rows)
 
 
-class AsyncPostgresTransaction:
+class AsyncPostgresTransaction(PostgresTransaction):
     blocking = False
-
-    def __init__(
-        self, call: Callable[[str, str], Awaitable[Rows]], home: str, queues: PostgresQueues
-    ) -> None:
-        self._call = call
-        self._home = home
-        self._queues = queues
 
     async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         # On a connection of the store: a new name in the caller's transaction would block every user of it
@@ -85,32 +108,35 @@ def caller_transaction(connection: Any, home: Micros | None, queues: PostgresQue
         if any(
             cls.__module__.startswith(module) and cls.__name__ == name for cls in type(connection).__mro__
         ):
-            blocking, call = adapter(connection)
-            return (
-                BlockingPostgresTransaction(call, at)
-                if blocking
-                else AsyncPostgresTransaction(call, at, queues)
-            )
-    kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+            driver = adapter(connection)
+            if driver.blocking:
+                return BlockingPostgresTransaction(driver, at, queues)
+            return AsyncPostgresTransaction(driver, at, queues)
+    name = f"{type(connection).__module__}.{type(connection).__qualname__}"
     raise InvalidInput(
         FIELD,
-        f"a {kind} cannot be used: give a connection of asyncpg or psycopg 3, a connection or session "
+        f"a {name} cannot be used: give a connection of asyncpg or psycopg 3, a connection or session "
         "of SQLAlchemy 2, or Django's",
     )
 
 
-# -- adapters: whether a call blocks, and how to make it
-def _asyncpg(connection: Any) -> tuple[bool, Call]:
+# -- adapters
+def _asyncpg(connection: Any) -> Driver:
     if not connection.is_in_transaction():
         raise _no_transaction("begin one with `async with connection.transaction():`")
-    return False, lambda drafts, home: connection.fetch(IN_DOLLARS, drafts, home)
+
+    async def send(statement: str) -> Any:
+        # Prepared by itself: the driver would put every text in place of a statement that the caller repeats
+        return await (await connection.prepare(statement)).fetch()
+
+    return Driver(False, lambda drafts, home: connection.fetch(IN_DOLLARS, drafts, home), send)
 
 
-def _pool(connection: Any) -> tuple[bool, Call]:
+def _pool(connection: Any) -> Driver:
     raise InvalidInput(FIELD, "this is a pool: acquire a connection from it and begin a transaction there")
 
 
-def _psycopg(connection: Any) -> tuple[bool, Call]:
+def _psycopg(connection: Any) -> Driver:
     _check_psycopg(connection)
 
     def call(drafts: str, home: str) -> Rows:
@@ -118,10 +144,15 @@ def _psycopg(connection: Any) -> tuple[bool, Call]:
             rows: Rows = cursor.execute(IN_PERCENTS, (drafts, home)).fetchall()
             return rows
 
-    return True, call
+    def send(statement: str) -> Any:
+        with connection.cursor(row_factory=_tuples()) as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    return Driver(True, call, send)
 
 
-def _async_psycopg(connection: Any) -> tuple[bool, Call]:
+def _async_psycopg(connection: Any) -> Driver:
     _check_psycopg(connection)
 
     async def call(drafts: str, home: str) -> Rows:
@@ -130,7 +161,12 @@ def _async_psycopg(connection: Any) -> tuple[bool, Call]:
             rows: Rows = await cursor.fetchall()
             return rows
 
-    return False, call
+    async def send(statement: str) -> Any:
+        async with connection.cursor(row_factory=_tuples()) as cursor:
+            await cursor.execute(statement)
+            return await cursor.fetchall() if cursor.description else []
+
+    return Driver(False, call, send)
 
 
 def _check_psycopg(connection: Any) -> None:
@@ -142,16 +178,28 @@ def _tuples() -> Any:
     return sys.modules["psycopg.rows"].tuple_row
 
 
-def _sqlalchemy(connection: Any) -> tuple[bool, Call]:
+def _sqlalchemy(connection: Any) -> Driver:
     _check_sqlalchemy(connection)
-    return True, lambda drafts, home: connection.execute(_text(), {"drafts": drafts, "home": home}).fetchall()
+
+    def send(statement: str) -> Any:
+        return _result(connection.exec_driver_sql(statement, None, AS_IT_IS))
+
+    return Driver(
+        True,
+        lambda drafts, home: connection.execute(_text(), {"drafts": drafts, "home": home}).fetchall(),
+        send,
+    )
 
 
-def _sqlalchemy_session(session: Any) -> tuple[bool, Call]:
+def _result(result: Any) -> Any:
+    return result.fetchall() if result.returns_rows else []
+
+
+def _sqlalchemy_session(session: Any) -> Driver:
     return _sqlalchemy(session.connection())
 
 
-def _async_sqlalchemy(connection: Any) -> tuple[bool, Call]:
+def _async_sqlalchemy(connection: Any) -> Driver:
     _check_dialect(connection.dialect)
 
     async def call(drafts: str, home: str) -> Rows:
@@ -159,16 +207,25 @@ def _async_sqlalchemy(connection: Any) -> tuple[bool, Call]:
         rows: Rows = (await connection.execute(_text(), {"drafts": drafts, "home": home})).fetchall()
         return rows
 
-    return False, call
+    async def send(statement: str) -> Any:
+        return _result(await connection.exec_driver_sql(statement, None, AS_IT_IS))
+
+    return Driver(False, call, send)
 
 
-def _async_sqlalchemy_session(session: Any) -> tuple[bool, Call]:
+def _async_scoped_session(scoped: Any) -> Driver:
+    return _async_sqlalchemy_session(scoped())  # of this task: the verbs run in others
+
+
+def _async_sqlalchemy_session(session: Any) -> Driver:
     async def call(drafts: str, home: str) -> Rows:
-        _, inner = _async_sqlalchemy(await session.connection())
-        rows: Rows = await inner(drafts, home)
+        rows: Rows = await _async_sqlalchemy(await session.connection()).call(drafts, home)
         return rows
 
-    return False, call
+    async def send(statement: str) -> Any:
+        return await _async_sqlalchemy(await session.connection()).send(statement)
+
+    return Driver(False, call, send)
 
 
 def _check_sqlalchemy(connection: Any) -> None:
@@ -192,7 +249,7 @@ def _text() -> Any:
     return sys.modules["sqlalchemy"].text(IN_NAMES)
 
 
-def _django(connection: Any) -> tuple[bool, Call]:
+def _django(connection: Any) -> Driver:
     if connection.vendor != "postgresql":
         raise InvalidInput(
             FIELD,
@@ -208,10 +265,15 @@ def _django(connection: Any) -> tuple[bool, Call]:
             rows: Rows = cursor.fetchall()
             return rows
 
-    return True, call
+    def send(statement: str) -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    return Driver(True, call, send)
 
 
-_ADAPTERS: tuple[tuple[str, str, Callable[[Any], tuple[bool, Call]]], ...] = (
+_ADAPTERS: tuple[tuple[str, str, Callable[[Any], Driver]], ...] = (
     ("asyncpg.", "Connection", _asyncpg),
     ("asyncpg.", "PoolConnectionProxy", _asyncpg),
     ("asyncpg.", "Pool", _pool),
@@ -219,7 +281,7 @@ _ADAPTERS: tuple[tuple[str, str, Callable[[Any], tuple[bool, Call]]], ...] = (
     ("psycopg", "Connection", _psycopg),
     ("sqlalchemy.ext.asyncio", "AsyncConnection", _async_sqlalchemy),
     ("sqlalchemy.ext.asyncio", "AsyncSession", _async_sqlalchemy_session),
-    ("sqlalchemy.ext.asyncio", "async_scoped_session", _async_sqlalchemy_session),
+    ("sqlalchemy.ext.asyncio", "async_scoped_session", _async_scoped_session),
     ("sqlalchemy.", "Connection", _sqlalchemy),
     ("sqlalchemy.", "Session", _sqlalchemy_session),
     ("sqlalchemy.", "scoped_session", _sqlalchemy_session),

@@ -90,6 +90,10 @@ class SqlStore:
     async def add_unique(self, draft: JobDraft, rule: Rule, is_retry: bool = False) -> Admission:
         return await self._write(SUBMIT, unique.admit, draft, rule)
 
+    async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
+        """Stores announce in their own ways."""
+        return await self._read(READ, jobs.get, tenant, job_id)
+
     async def list_jobs(self, wanted: JobFilter, limit: int, before: UUID | None = None) -> list[Job]:
         return await self._read(_role(wanted), listing.jobs, wanted, limit, before)
 

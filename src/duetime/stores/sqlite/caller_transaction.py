@@ -6,7 +6,7 @@ Connections of other libraries are recognised by their attributes: only the stan
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,8 +14,10 @@ from uuid import UUID
 from duetime.clock import wall_micros
 from duetime.errors import InvalidInput, StoreUnavailable
 from duetime.model.job import JobDraft
+from duetime.store import CallerStore, RunOnOwner
 from duetime.stores.sql import jobs
 from duetime.stores.sql.session import run_now
+from duetime.stores.sql.store import SqlStore
 from duetime.stores.sqlite import errors
 from duetime.stores.sqlite.session import SqliteTransaction
 from duetime.stores.sqlite.task_connection import SqliteTaskConnection
@@ -40,6 +42,8 @@ LEGACY = (
     -1
 )  # sqlite3.LEGACY_TRANSACTION_CONTROL, from Python 3.12 on: a transaction is begun by the first write
 
+Work = Callable[[SqliteTransaction], Coroutine[Any, Any, Any]]
+
 
 class BlockingCallerTransaction:
     """Over a connection of the standard library, which may be used on its own thread only."""
@@ -56,6 +60,9 @@ class BlockingCallerTransaction:
     def add_jobs_now(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         return _add(self._raw(), self._path, drafts)
 
+    def verbs(self, run: RunOnOwner) -> CallerStore:
+        return SqliteCallerStore(lambda work: run(lambda: _perform(self._raw(), self._path, work)))
+
 
 class AsyncCallerTransaction:
     """Over a connection that has a thread of its own: aiosqlite's, or that of a task's own transaction."""
@@ -67,20 +74,38 @@ class AsyncCallerTransaction:
         self._connection = connection
 
     async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
+        added: list[UUID] = await self._run(lambda raw: _add(raw, self._path, drafts))
+        return added
+
+    def verbs(self, run: RunOnOwner) -> CallerStore:
+        return SqliteCallerStore(lambda work: self._run(lambda raw: _perform(raw, self._path, work)))
+
+    async def _run(self, call: Callable[[sqlite3.Connection], Any]) -> Any:
+        """On the thread of the connection."""
         if isinstance(self._connection, SqliteTaskConnection):
-            added: list[UUID] = await self._connection.run(lambda raw: _add(raw, self._path, drafts))
-            return added
+            return await self._connection.run(call)
         connection = (
             await _of_sqlalchemy(self._connection)
             if hasattr(self._connection, "run_sync")
             else self._connection
         )
         raw = connection._conn
-        added = await connection._execute(lambda: _add(raw, self._path, drafts))
-        return added
+        return await connection._execute(lambda: call(raw))
 
     def add_jobs_now(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         raise InvalidInput(FIELD, ASYNCHRONOUS)
+
+
+class SqliteCallerStore(SqlStore):
+    """Each verb is one call on the thread of the connection; only its transaction is the caller's."""
+
+    def __init__(self, perform: Callable[[Work], Awaitable[Any]]) -> None:
+        self._perform = perform
+
+    async def _write(self, role: str, work: Any, *arguments: Any, **named: Any) -> Any:
+        return await self._perform(lambda transaction: work(transaction, *arguments, **named))
+
+    _read = _write
 
 
 def within(connection: Any, path: Path) -> BlockingCallerTransaction | AsyncCallerTransaction:
@@ -103,18 +128,23 @@ def within(connection: Any, path: Path) -> BlockingCallerTransaction | AsyncCall
 def _add(raw: sqlite3.Connection, path: Path, drafts: Sequence[JobDraft]) -> list[UUID]:
     if not drafts:
         return []
+    added: list[UUID] = _perform(raw, path, lambda transaction: jobs.add(transaction, drafts))
+    return added
+
+
+def _perform(raw: sqlite3.Connection, path: Path, work: Work) -> Any:
     try:
         _check_file(raw, path)
         _check_transaction(raw)
         transaction = SqliteTransaction(_PlainRows(raw), wall_micros())
         run_now(transaction.change("begin_to_write"))
-        ids = run_now(jobs.add(transaction, drafts))
+        answer = run_now(work(transaction))
         transaction.count_change()  # noticed by all processes, this one included, when the caller commits
     except sqlite3.Error as problem:
         if errors.is_stale_snapshot(problem):
             raise StoreUnavailable(f"{path} {STALE_SNAPSHOT}") from problem
         raise errors.translate(problem, path) from problem
-    return ids
+    return answer
 
 
 def _check_file(raw: sqlite3.Connection, path: Path) -> None:

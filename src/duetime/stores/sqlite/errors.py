@@ -53,8 +53,8 @@ def translate(error: Exception, path: Path) -> Exception:
     code = code_of(error)
     if code in _BUSY:
         return StoreUnavailable(
-            f"{path} is locked by another process ({error}): repeat later, or end the process that "
-            "holds the lock"
+            f"{path} is locked by another connection ({error}): end its transaction, and repeat; a call "
+            "within a transaction of your own needs connection="
         )
     if is_full(error):
         return StoreFull(

@@ -16,7 +16,6 @@ from duetime.model.instant import Micros
 from duetime.model.job import Job, JobDraft
 from duetime.model.lease import Beat, NodeId
 from duetime.store import CallerTransaction, Capabilities, Migration, TaskTransaction, Unsubscribe
-from duetime.stores.sql import jobs
 from duetime.stores.sql.session import run_now
 from duetime.stores.sql.store import LIST, READ, SEARCH, SUBMIT, SqlStore
 from duetime.stores.sqlite import caller_transaction, file_locks, location, schema
@@ -100,7 +99,7 @@ class SqliteStore(SqlStore):
     async def get_job(self, tenant: str, job_id: UUID, announce: bool = False) -> Job | None:
         if announce:
             self._notifier.awaited.add(job_id)  # before it is read: it may end at any time
-        found = await self._read(READ, jobs.get, tenant, job_id)
+        found = await super().get_job(tenant, job_id)
         if announce and (found is None or found.state.final):
             self._notifier.awaited.discard(job_id)
         return found

@@ -14,11 +14,13 @@ from duetime.model.settle import Settlement
 from duetime.model.unique import Admission, Rule
 from duetime.store import (
     AttemptUpdate,
+    CallerStore,
     CallerTransaction,
     ClaimRequest,
     Claims,
     Lane,
     OnceReply,
+    RunOnOwner,
     Settled,
     Successors,
 )
@@ -156,6 +158,10 @@ class _WatchedTransaction:
     async def add_jobs(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         self._store.watch([draft.id for draft in drafts], await watch_async(self._connection))
         return await self._store.add_jobs(drafts)
+
+    def verbs(self, run: RunOnOwner) -> CallerStore:
+        """A rollback is not seen by them."""
+        return self._store
 
     def add_jobs_now(self, drafts: Sequence[JobDraft]) -> list[UUID]:
         self._store.watch([draft.id for draft in drafts], watch(self._connection))

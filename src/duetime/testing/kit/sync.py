@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from duetime.app import App
-from duetime.app.sync import SyncApp, SyncJob
+from duetime.app.sync import OwnerThread, SyncApp, SyncJob
 from duetime.engine.submit.build import NewJob
 from duetime.model.duration import Duration
 from duetime.task import Task
@@ -66,8 +66,16 @@ class InlineSyncApp(SyncApp):
         seen = watch(connection) or connection
         return [self._job(job) for job in self._call(lambda app: app.submit_many(jobs, connection=seen))]
 
-    def _call(self, work: Callable[[App], Coroutine[Any, Any, Answer]], opened: bool = True) -> Answer:
+    def _call(
+        self,
+        work: Callable[[App], Coroutine[Any, Any, Answer]],
+        opened: bool = True,
+        owner: OwnerThread | None = None,
+    ) -> Answer:
         return self._run(work(self._app_under_test))
+
+    def _lend(self, connection: Any) -> tuple[Any, OwnerThread | None]:
+        return connection, None
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -41,7 +41,7 @@ FROM unnest($1::uuid[]) AS x(id) LEFT JOIN counted c ON c.schedule_id = x.id;
 -- $1 schedules, $2 jobs withdrawn of each, $3 authors, $4 changes, $5 the time of the withdrawal. last_fire_time becomes the latest fire that can
 -- no longer be withdrawn. A statement of its own: it must see the jobs that were claimed while the withdrawal waited for their rows.
 WITH u AS (UPDATE duetime.schedules s SET version = s.version + 1, updated_at = clock_timestamp(), runs = s.runs - x.withdrawn,
-        last_fire_time = greatest(CASE WHEN s.last_fire_time > $5 THEN $5 ELSE s.last_fire_time END,
+        last_fire_time = greatest(CASE WHEN s.last_fire_time > $5::timestamptz THEN $5 ELSE s.last_fire_time END,
             (SELECT max(j.fire_time) FROM duetime.jobs j WHERE j.schedule_id = x.id))
     FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[]) AS x(id, withdrawn, author, change) WHERE s.id = x.id AND s.id = ANY ($1)
     RETURNING s.*, s.updated_at AS at, x.author, x.change),
