@@ -148,8 +148,9 @@ def test_adopted_store_does_what_was_decided(
     undecided = duetime("adopt", "--missed", missed, "--store", url)
     assert (undecided.status, undecided.err.split(":")[1]) == (2, " --jobs")
     assert duetime("adopt", "--missed", missed, "--jobs", jobs, "--store", url).status == 0
-    again = duetime("adopt", "--store", url)
-    assert (again.status, again.out) == (0, "nothing to do: nodes can start\n")
+    for flags in ((), ("--plan",)):
+        again = duetime("adopt", *flags, "--store", url)
+        assert (again.status, again.out) == (0, "nothing to do: nodes can start\n")
     serve_until(folder, url, agent, calls + (fires if missed == "all" else 0))
     ended = states(duetime, url)
     assert ended.get("skipped", 0) == (0 if skipped is None else fires + skipped)

@@ -75,8 +75,8 @@ def adopt(
             lambda made: show(_as_json(made), as_json, lambda _: _show(made)),
         )
     )
-    if done and not as_json:
-        say("adopted: nodes can start" if found.reason is not None else "nothing to do: nodes can start")
+    if done and found.reason is not None and not as_json:
+        say("adopted: nodes can start")
 
 
 async def _adopt(
@@ -140,6 +140,7 @@ def _as_json(found: AdoptionPlan) -> dict[str, Any]:
 
 def _show(found: AdoptionPlan) -> None:
     if found.reason is None:
+        say("nothing to do: nodes can start")
         return
     say(found.reason)
     since = moment_text(found.as_of, now=found.now) if found.as_of else "unknown"
