@@ -57,6 +57,7 @@ import duetime as dt
 
 app = dt.App(sys.argv[1])
 atexit.register(app.sync.close)  # as the adapter for Flask does
+app.task("work")(lambda: None)
 app.sync.submit("work")
 print(len(app.sync.jobs()))
 """
