@@ -17,7 +17,6 @@ from duetime import config_values as values
 from duetime.errors import ConfigError
 from duetime.model.destination import Destination
 from duetime.model.limit import Rate, parse_rate
-from duetime.model.permissions import Permissions
 from duetime.model.url import LOOPBACK, Egress, Network
 
 PREFIX = "DUETIME_"
@@ -332,7 +331,7 @@ class Settings:
         anyway."""
         return Egress.parse(self.allow, self.allow_ports, self.plain_http, self.local)
 
-    def permissions(self, secret_keys: Iterable[str]) -> Permissions:
+    def permissions(self, secret_keys: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """What jobs may need of this node, by setting; without what is not given."""
         found = {
             "allow": (*self.allow, *(LOOPBACK if self.local else ())),

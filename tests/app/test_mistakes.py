@@ -178,7 +178,7 @@ async def test_anything_but_a_list_of_new_ones_is_refused(
     app.sync.close()
 
 
-@pytest.mark.parametrize("store", [Path("duetime.db"), None])
+@pytest.mark.parametrize("store", [Path("duetime.db"), 7])
 def test_path_is_refused_as_store(store: Any) -> None:
     with pytest.raises(
         dt.ConfigError, match=r'store: .* is neither a URL nor a store: use "memory://", "sqlite:///file.db"'

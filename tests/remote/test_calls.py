@@ -207,7 +207,8 @@ async def test_external_worker_reports_failure(service: Caller, served: Served) 
 
 
 async def test_remote_worker_claims_and_reports(service: Caller) -> None:
-    joined = await service.join_worker("mailer", [{"name": "mail", "timeout": "1m"}, "other"], lease="20s")
+    tasks = [{"name": "mail", "timeout": "1m"}, "other"]
+    joined = await service.join_worker("mailer", tasks, concurrency=5, lease="20s")
     assert (joined.tasks, joined.queues, joined.lease_seconds) == (["mail", "other"], ["default"], 20.0)
     worker = joined.worker
     ids = [(await service.submit("mail", {"n": n})).id for n in range(5)]

@@ -290,7 +290,7 @@ async def _store_later(add_jobs: Any, drafts: Sequence[JobDraft]) -> None:
         return
 
 
-@mutant(Invariant.LIVENESS, Invariant.PUNCTUALITY, first_seed=20)
+@mutant(Invariant.LIVENESS, Invariant.PUNCTUALITY, Invariant.AT_MOST_ONCE, first_seed=20)
 def settlement_dropped_when_its_reply_is_lost() -> AbstractContextManager[Any]:
     original = Settler.run_once
 

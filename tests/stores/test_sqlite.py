@@ -366,7 +366,7 @@ class TestWriter:
         draft = job(await store.time())
         neighbour = sqlite3.connect(path, isolation_level=None)
         neighbour.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreUnavailable, match="locked by another process"):
+        with pytest.raises(StoreUnavailable, match="locked by another connection"):
             await store.add_jobs([draft])
         neighbour.execute("ROLLBACK")
         neighbour.close()

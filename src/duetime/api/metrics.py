@@ -118,8 +118,8 @@ def _add_counts(page: MetricsPage, tally: ProcessCounters) -> None:
             page.add("duetime_schedule_attempts", count, tenant, schedule, ending)
         page.add_histogram("duetime_schedule_lateness_seconds", fires.lateness, tenant, schedule)
     page.add("duetime_fires_planned", tally.planned)
-    for (tenant, schedule), count in sorted(tally.skipped.items()):
-        page.add("duetime_fires_skipped", count, tenant, schedule)
+    for tenant, schedule in sorted(tally.schedules.keys() | tally.skipped.keys()):  # 0 first, for rate()
+        page.add("duetime_fires_skipped", tally.skipped.get((tenant, schedule), 0), tenant, schedule)
     page.add_histogram("duetime_claim_seconds", tally.claiming)
     page.add_histogram("duetime_settle_seconds", tally.settling)
     page.add("duetime_settlements_refused", tally.refused)
