@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 import sys
@@ -15,14 +16,18 @@ QUIET = ("--quiet", "--disable-pip-version-check")
 
 
 def installed(name: str, lock: Path, install: Callable[[Path], None]) -> Path:
-    """The folder of these packages; `install` fills it unless they are there already."""
+    """The folder of these packages; `install` fills it unless they are there already. One test process at a
+    time: the others wait."""
     folder, stamp = TOOLS / name, TOOLS / f"{name}.stamp"
     digest = f"{sys.version} {folder} {sha256(lock.read_bytes()).hexdigest()}"
-    if not stamp.exists() or stamp.read_text() != digest:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        install(folder)
-        stamp.write_text(digest)
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    with (TOOLS / f"{name}.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if not stamp.exists() or stamp.read_text() != digest:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            install(folder)
+            stamp.write_text(digest)
     return folder
 
 
