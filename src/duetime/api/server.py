@@ -153,19 +153,19 @@ def _fit(limits: ConnectionLimits) -> int:
     return backlog
 
 
-def _open_files(wanted: int) -> int | None:
+def _open_files(needed: int) -> int | None:
     """Raise the limit of open files to this number. The limit, if that is impossible."""
     try:
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if soft == resource.RLIM_INFINITY or soft >= wanted:
+        if soft == resource.RLIM_INFINITY or soft >= needed:
             return None
-        reached = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        reached = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (reached, hard))
     except (ImportError, OSError, ValueError):
         return None
-    return None if reached == wanted else reached
+    return None if reached == needed else reached
 
 
 def listen(host: str, port: int) -> socket.socket:
